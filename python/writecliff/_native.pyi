@@ -126,6 +126,12 @@ class Server:
         """Accept NVMe/TCP connections at all of the addresses, each "HOST:PORT"; `hosts` are the
         qualified names that may connect, None admits all. Returns the addresses with their real
         ports, and the subsystem's qualified name. Raises NativeConfigError, OSError."""
+    def power_cut(self, seed: int) -> None:
+        """Cut the power now, and give it back. Raises OSError."""
+    def cut_at_write(self, write: int, seed: int) -> None:
+        """Cut the power at the `write`th write from now on, from 1."""
+    def power_cuts(self) -> list[dict[str, Any]]:
+        """The power cuts so far: the fields of `writecliff.serve.PowerCut`."""
     def snapshot(self) -> dict[str, Any]:
         """The fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
     def end(self, state: str | None = None) -> None:

@@ -9,12 +9,14 @@
 //! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
 //! | `file.rs` | the same in a sparse file |
 //! | `saved.rs` | saving and restoring |
+//! | `undo.rs` | what a power cut may undo |
 //!
 //! This crate knows addresses and bytes, not what owns them.
 
 mod file;
 mod memory;
 mod saved;
+mod undo;
 
 use std::io;
 use std::path::Path;
@@ -24,6 +26,7 @@ use writecliff_base::Bytes;
 
 pub use memory::MemoryOptions;
 pub use saved::SavedError;
+pub use undo::Lost;
 
 /// Bytes of a page, the unit in which space is taken.
 pub const PAGE_BYTES: usize = 4096;
@@ -45,6 +48,7 @@ pub enum ContentsError {
 pub struct Contents {
     capacity: Bytes,
     store: Store,
+    undo: Option<undo::Undo>,
 }
 
 enum Store {
@@ -55,13 +59,15 @@ enum Store {
 impl Contents {
     /// Empty contents in memory.
     pub fn in_memory(capacity: Bytes, options: MemoryOptions) -> Self {
-        Self { capacity, store: Store::Memory(memory::Memory::new(capacity, options)) }
+        let store = Store::Memory(memory::Memory::new(capacity, options));
+        Self { capacity, store, undo: None }
     }
 
     /// Contents in a sparse file, which is created if it does not exist. An existing file keeps
     /// its data; it must have the size of the contents.
     pub fn in_file(capacity: Bytes, path: &Path) -> Result<Self, ContentsError> {
-        Ok(Self { capacity, store: Store::File(file::SparseFile::open(capacity, path)?) })
+        let store = Store::File(file::SparseFile::open(capacity, path)?);
+        Ok(Self { capacity, store, undo: None })
     }
 
     pub fn is_in_memory(&self) -> bool {
@@ -85,6 +91,7 @@ impl Contents {
     /// Writes `data` at `offset`. After an error any part of it may have been written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
         self.check(offset, data.len() as u64)?;
+        self.before_change(offset, data.len() as u64)?;
         match &mut self.store {
             Store::Memory(memory) => memory.write(offset, data),
             Store::File(file) => Ok(file.write(offset, data)?),
@@ -94,6 +101,7 @@ impl Contents {
     /// Makes a range read as zeros and frees the pages that it covers.
     pub fn deallocate(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
         self.check(offset, length)?;
+        self.before_change(offset, length)?;
         match &mut self.store {
             Store::Memory(memory) => memory.deallocate(offset, length),
             Store::File(file) => Ok(file.deallocate(offset, length)?),

@@ -14,7 +14,7 @@ use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
-use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd, nvme};
+use writecliff_serve::{Address, Listener, PowerCut, Served, ServedParts, Timing, nbd, nvme};
 
 use crate::device::PyDevice;
 use crate::drive::Drive;
@@ -148,6 +148,34 @@ impl Server {
             None => return Err(PyRuntimeError::new_err("the server has ended")),
         }
         Ok((real, target.nqn()))
+    }
+
+    /// Cuts the power now, and gives it back; see `power_cuts`.
+    fn power_cut(&self, py: Python<'_>, seed: u64) -> PyResult<()> {
+        let served = self.served()?;
+        py.detach(|| served.power_cut(seed)).map_err(|e| errors::state("the contents", &e))?;
+        Ok(())
+    }
+
+    /// Cuts the power at the `write`th write from now on.
+    fn cut_at_write(&self, write: u64, seed: u64) -> PyResult<()> {
+        self.served()?.cut_at_write(write, seed);
+        Ok(())
+    }
+
+    /// The power cuts so far.
+    fn power_cuts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |cut: PowerCut| {
+            let row = PyDict::new(py);
+            row.set_item("wall_ns", cut.wall.0)?;
+            row.set_item("seed", cut.seed)?;
+            row.set_item("writes", cut.writes)?;
+            row.set_item("outstanding", cut.outstanding)?;
+            row.set_item("pages_open", cut.lost.pages_open)?;
+            row.set_item("pages_lost", cut.lost.pages_lost)?;
+            Ok(row)
+        };
+        self.served()?.power_cuts().into_iter().map(row).collect()
     }
 
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Completion, Content, Operation};
 use writecliff_runner::AnyDrive;
 
 use crate::clock::Clock;
+use crate::power::{CutAt, Durable};
 use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
 use crate::served::Timing;
 use crate::statistics::Operations;
@@ -33,6 +35,8 @@ struct Outstanding {
     client: Client,
     submitted: Nanos,
     failure: Option<Failure>,
+    /// The number of the next change when it was submitted, or when its flush was.
+    change: u64,
     /// Bytes that the drive has been given.
     given: u64,
     /// Commands in the drive.
@@ -57,6 +61,13 @@ pub(crate) struct Core {
     waiting: VecDeque<u32>,
     /// What is to be told to clients.
     pub done: Vec<(Client, Done)>,
+    /// What has become durable since the contents were told.
+    pub durable: Vec<Durable>,
+    pub cut_at: Option<CutAt>,
+    /// Writes that were submitted.
+    pub writes: u64,
+    /// The number of the next change of the contents.
+    changes: Arc<AtomicU64>,
     capacity: u64,
     streams: u16,
     refuses_trim: Option<&'static str>,
@@ -64,7 +75,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(mut drive: AnyDrive, timing: Timing) -> Self {
+    pub(crate) fn new(mut drive: AnyDrive, timing: Timing, changes: Arc<AtomicU64>) -> Self {
         let model = drive.model();
         if timing == Timing::Fast {
             model.quiesce();
@@ -87,6 +98,10 @@ impl Core {
             in_drive: 0,
             waiting: VecDeque::new(),
             done: Vec::new(),
+            durable: Vec::new(),
+            cut_at: None,
+            writes: 0,
+            changes,
             capacity,
             streams,
             refuses_trim,
@@ -179,6 +194,7 @@ impl Core {
     ) {
         if self.timing == Timing::Fast {
             self.fast_forward(&request);
+            self.note_durable(&request, self.next_change());
             let done = Done { request, due: arrived, failure };
             self.operations.count(&request);
             self.recent.count(&request);
@@ -190,6 +206,7 @@ impl Core {
             client: client.clone(),
             submitted: self.at,
             failure,
+            change: self.next_change(),
             given: 0,
             commands: 0,
             is_flushing: false,
@@ -266,8 +283,10 @@ impl Core {
 
     /// Flushes on behalf of a durable write.
     fn flush(&mut self, number: u32, at: Nanos) {
+        let change = self.next_change();
         let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
         outstanding.is_flushing = true;
+        outstanding.change = change;
         outstanding.commands += 1;
         let queue = outstanding.client.number;
         self.in_drive += 1;
@@ -285,10 +304,42 @@ impl Core {
         );
     }
 
+    fn next_change(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Notes what a request that completes has made durable of the changes below `change`.
+    fn note_durable(&mut self, request: &Request, change: u64) {
+        let Request { operation, offset, length, durable, .. } = *request;
+        if operation == Operation::Flush || (durable && self.drive.is_volatile()) {
+            self.durable.push(Durable::All { below: change });
+        } else if operation != Operation::Read && !self.drive.is_volatile() {
+            self.durable.push(Durable::Range { offset, length, below: change });
+        }
+    }
+
+    /// Forgets all that is outstanding, without replies; returns how much that was.
+    pub(crate) fn power_cut(&mut self) -> usize {
+        let outstanding = self.outstanding();
+        while self.in_drive > 0 {
+            self.drive.model().step(Nanos::MAX).expect("commands complete");
+            self.in_drive -= 1;
+        }
+        self.settle();
+        self.requests.clear();
+        self.free.clear();
+        self.waiting.clear();
+        self.done.clear();
+        self.cut_at = None;
+        self.catch_up();
+        outstanding
+    }
+
     fn finish(&mut self, number: u32, at: Nanos) {
         let outstanding = self.requests[number as usize].take().expect("it is outstanding");
         self.free.push(number);
-        let Outstanding { request, client, submitted, failure, .. } = outstanding;
+        let Outstanding { request, client, submitted, failure, change, .. } = outstanding;
+        self.note_durable(&request, change);
         let latency = at.saturating_sub(submitted);
         self.operations.completed(&request, latency);
         self.recent.completed(&request, latency);

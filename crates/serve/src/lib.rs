@@ -12,8 +12,8 @@
 //! written if it is submitted after the write completed (NVM Command Set 1.0, 2.1.4: no ordering
 //! beyond atomicity). Data are therefore stored when a write is submitted, and read when a read is
 //! answered: each is a moment at which the command is outstanding, and no data have to be held
-//! while the drive takes its time. Power cuts are not simulated: they would need the data from
-//! before writes that were not durable yet, which are not kept.
+//! while the drive takes its time. The data from before changes that are not durable yet are kept
+//! (`writecliff_contents`), so that a power cut can undo them.
 //!
 //! | file | content |
 //! |---|---|
@@ -21,6 +21,7 @@
 //! | `request.rs` | requests and their results, the trait of those who wait for them |
 //! | `served.rs` | the interface to transports: sessions and batches |
 //! | `core.rs` | the drive with its outstanding requests |
+//! | `power.rs` | power cuts: what is durable, what is lost |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
@@ -37,6 +38,7 @@ pub mod load;
 pub mod nbd;
 pub mod nvme;
 pub mod outbox;
+mod power;
 pub mod request;
 pub mod served;
 pub mod socket;
@@ -45,6 +47,7 @@ pub mod statistics;
 
 pub use listener::{Address, Listener};
 pub use outbox::Outbox;
+pub use power::PowerCut;
 pub use request::{Done, Failure, Refusal, Replies, Request};
 pub use served::{LOGICAL_BLOCKS, Served, ServedParts, Session, SessionBatch, Timing};
 pub use socket::Socket;

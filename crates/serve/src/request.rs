@@ -73,4 +73,6 @@ pub trait Replies: Send + Sync {
     fn completed(&self, done: &Done);
     /// Sends the replies that were prepared, as far as the client takes them at once.
     fn send(&self);
+    /// The drive has lost its power: sends nothing any more, and ends the connection.
+    fn sever(&self);
 }

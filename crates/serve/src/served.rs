@@ -1,7 +1,8 @@
 //! A drive that is being served, and the interface to transports.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
 use writecliff_base::{Bytes, Nanos};
@@ -11,6 +12,7 @@ use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
 
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
+use crate::power::{CutAt, OpenSessions, PowerCut, undo_limit};
 use crate::request::{Done, Failure, Refusal, Replies, Request};
 use crate::statistics::{Recent, Snapshot};
 
@@ -34,6 +36,8 @@ struct Shared {
     contents: RwLock<Contents>,
     alarm: Alarm,
     lateness: Mutex<Lateness>,
+    open_sessions: Mutex<OpenSessions>,
+    cuts: Mutex<Vec<PowerCut>>,
     config: AnyConfig,
     clock: Clock,
     capacity: Bytes,
@@ -79,11 +83,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Served {
     /// Begins to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
-        let ServedParts { drive, contents, logical_block } = parts;
+        let ServedParts { drive, mut contents, logical_block } = parts;
         let config = drive.config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
-        let core = Core::new(drive, timing);
+        let changes = contents.keep_undo(undo_limit(&config));
+        let core = Core::new(drive, timing, changes);
         let shared = Arc::new(Shared {
             clock: core.clock,
             refuses_trim: core.refuses_trim(),
@@ -91,6 +96,8 @@ impl Served {
             contents: RwLock::new(contents),
             alarm: Alarm::new(),
             lateness: Mutex::default(),
+            open_sessions: Mutex::default(),
+            cuts: Mutex::default(),
             config,
             capacity,
             logical_block: AtomicU64::new(logical_block.0),
@@ -154,7 +161,9 @@ impl Served {
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
-        Session { served: self.clone(), client: Client { number, replies } }
+        locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
+        let epoch = locked(&self.shared.cuts).len();
+        Session { served: self.clone(), client: Client { number, replies }, epoch }
     }
 
     /// Reads data as a client would that had them answered now.
@@ -163,16 +172,54 @@ impl Served {
         contents.read(offset, into)
     }
 
+    fn contents(&self) -> RwLockWriteGuard<'_, Contents> {
+        self.shared.contents.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stores data without telling the drive.
     pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
-        let mut contents = self.shared.contents.write().unwrap_or_else(PoisonError::into_inner);
-        contents.write(offset, data)
+        self.contents().write(offset, data)
     }
 
     /// The same for zeros.
     pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
-        let mut contents = self.shared.contents.write().unwrap_or_else(PoisonError::into_inner);
-        contents.deallocate(offset, length)
+        self.contents().deallocate(offset, length)
+    }
+
+    /// Cuts the power now, and gives it back.
+    pub fn power_cut(&self, seed: u64) -> Result<PowerCut, ContentsError> {
+        let mut batch = self.locked();
+        self.cut(batch.core(), seed)
+    }
+
+    /// Cuts the power when the drive is sent its `write`th write from now on, before it answers.
+    pub fn cut_at_write(&self, write: u64, seed: u64) {
+        let mut core = self.core();
+        core.cut_at = Some(CutAt { write: core.writes + write, seed });
+    }
+
+    /// The power cuts so far.
+    pub fn power_cuts(&self) -> Vec<PowerCut> {
+        locked(&self.shared.cuts).clone()
+    }
+
+    /// No reply leaves after the first line, and no data are stored for the sessions of before
+    /// after the last: their epoch is over.
+    fn cut(&self, core: &mut Core, seed: u64) -> Result<PowerCut, ContentsError> {
+        locked(&self.shared.open_sessions).sever();
+        let outstanding = core.power_cut();
+        let mut contents = self.contents();
+        core.durable.drain(..).for_each(|one| one.note(&mut contents));
+        let lost = contents.power_cut(seed)?;
+        let cut = PowerCut {
+            wall: self.shared.clock.wall(),
+            seed,
+            writes: core.writes,
+            outstanding,
+            lost,
+        };
+        locked(&self.shared.cuts).push(cut);
+        Ok(cut)
     }
 
     /// Calls `administer` with the drive, simulated until now. Whatever needs an idle drive must
@@ -278,6 +325,8 @@ impl Served {
 pub struct Session {
     served: Served,
     client: Client,
+    /// The power cuts before it.
+    epoch: usize,
 }
 
 impl Session {
@@ -285,10 +334,33 @@ impl Session {
         &self.served
     }
 
+    /// Stores data of a write that is to be submitted.
+    pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
+        self.powered()?.write(offset, data)
+    }
+
+    /// The same for zeros.
+    pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
+        self.powered()?.deallocate(offset, length)
+    }
+
+    /// The contents, unless the power was cut since the session began.
+    fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
+        let contents = self.served.contents();
+        if self.has_power() {
+            return Ok(contents);
+        }
+        Err(ContentsError::Io(io::ErrorKind::ConnectionAborted.into()))
+    }
+
+    fn has_power(&self) -> bool {
+        locked(&self.served.shared.cuts).len() == self.epoch
+    }
+
     /// Begins to submit requests that have arrived just now. The drive is locked until the batch
     /// is dropped, which also sends the replies to all that has completed.
     pub fn batch(&self) -> SessionBatch<'_> {
-        SessionBatch { client: &self.client, batch: self.served.locked() }
+        SessionBatch { session: self, batch: self.served.locked() }
     }
 }
 
@@ -300,7 +372,7 @@ impl Drop for Session {
 
 /// Requests of a session that are submitted together.
 pub struct SessionBatch<'a> {
-    client: &'a Client,
+    session: &'a Session,
     batch: Batch<'a>,
 }
 
@@ -309,16 +381,35 @@ impl SessionBatch<'_> {
     /// drive still works on it, but it fails when it completes. A trim also frees its data.
     pub fn submit(&mut self, request: Request, failure: Option<Failure>) -> Result<(), Refusal> {
         let arrived = self.batch.arrived;
+        if !self.session.has_power() {
+            return Err(Refusal::Stopped);
+        }
         if let Some(refusal) = self.batch.core().refusal(&request) {
             return Err(refusal);
+        }
+        if request.operation == Operation::Write && self.is_cut() {
+            return Err(Refusal::Stopped);
         }
         let mut failure = failure;
         if request.operation == Operation::Trim {
             let freed = self.batch.served.store_zeros(request.offset, request.length);
             failure = failure.or(freed.err().map(Failure::from));
         }
-        self.batch.core().submit(self.client, request, arrived, failure);
+        let client = &self.session.client;
+        self.batch.core().submit(client, request, arrived, failure);
         Ok(())
+    }
+
+    /// Counts a write, and cuts the power if it is the one for that.
+    fn is_cut(&mut self) -> bool {
+        let core = self.batch.core();
+        core.writes += 1;
+        let Some(CutAt { write, seed }) = core.cut_at else { return false };
+        if core.writes < write {
+            return false;
+        }
+        // Contents that cannot be read or written have failed every request before.
+        self.session.served.cut(core, seed).is_ok()
     }
 }
 
@@ -339,6 +430,10 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let Some(mut core) = self.core.take() else { return };
         let done = std::mem::take(&mut core.done);
+        if !core.durable.is_empty() {
+            let mut contents = self.served.contents();
+            core.durable.drain(..).for_each(|one| one.note(&mut contents));
+        }
         if !core.stopped {
             let next = core.next_due();
             self.served.shared.alarm.set(next);

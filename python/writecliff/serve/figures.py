@@ -57,6 +57,24 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class PowerCut:
+    """A power cut and what it did to the data, in pages of 4 KiB."""
+
+    wall_ns: int
+    """Since the begin of serving."""
+    seed: int
+    """It chose what was lost."""
+    writes: int
+    """Writes that the drive had been sent, the one at which power was cut included."""
+    outstanding: int
+    """Requests without a reply: each has happened, in part, or not at all."""
+    pages_open: int
+    """Pages with changes that were not durable."""
+    pages_lost: int
+    """Those that are without some or all of these changes now."""
+
+
+@dataclass(frozen=True)
 class OperationFigures:
     """One operation over a time."""
 

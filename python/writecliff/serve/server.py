@@ -16,7 +16,7 @@ from writecliff.engines.state_cache import StateCache
 from writecliff.engines.target import SIMULATED, is_simulated
 from writecliff.errors import ConfigError, TargetError
 from writecliff.native_errors import as_user_errors
-from writecliff.serve.figures import Snapshot
+from writecliff.serve.figures import PowerCut, Snapshot
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,27 @@ class DriveServer:
         uris = [f"nvme+tcp://{address}/{nqn}" for address in real]
         self.addresses += uris
         return uris
+
+    def power_cut(self, *, seed: int) -> None:
+        """Cut the power now, and give it back.
+
+        Connections end without replies. Of what was not durable, `seed` chooses what is lost.
+        Raises EngineError if the contents cannot be read or written.
+        """
+        with as_user_errors():
+            self._server.power_cut(seed)
+
+    def cut_at_write(self, write: int, *, seed: int) -> None:
+        """The same when the drive is sent its `write`th write from now on, from 1, before it
+        answers."""
+        with as_user_errors():
+            self._server.cut_at_write(write, seed)
+
+    @property
+    def power_cuts(self) -> tuple[PowerCut, ...]:
+        """The power cuts so far."""
+        with as_user_errors():
+            return tuple(PowerCut(**one) for one in self._server.power_cuts())
 
     def snapshot(self) -> Snapshot:
         """The drive at this moment."""

@@ -80,6 +80,10 @@ impl Replies for Replier {
             self.outbox.bell().ring();
         }
     }
+
+    fn sever(&self) {
+        self.outbox.close();
+    }
 }
 
 /// A write whose data are being received.
@@ -193,7 +197,7 @@ impl Transmission<'_> {
         };
         let mut failure = None;
         if header.command == command::WRITE_ZEROES && request.operation == Operation::Write {
-            let stored = self.session.served().store_zeros(request.offset, request.length);
+            let stored = self.session.store_zeros(request.offset, request.length);
             failure = stored.err().map(Failure::from);
         }
         self.ready.push((request, failure));
@@ -241,7 +245,7 @@ impl Transmission<'_> {
         let count = self.input.bytes().len().min(receiving.left as usize);
         if let Some(at) = &mut receiving.at {
             if receiving.failure.is_none() {
-                let stored = self.session.served().store(*at, &self.input.bytes()[..count]);
+                let stored = self.session.store(*at, &self.input.bytes()[..count]);
                 receiving.failure = stored.err().map(Failure::from);
             }
             *at += count as u64;

@@ -221,7 +221,7 @@ impl Connection<'_> {
                 then = Then::Compare(span, data[..span.length as usize].to_vec());
             }
             Work::Write { span, placement, fua } => {
-                let stored = served.store(span.offset, &data[..span.length as usize]).err();
+                let stored = self.session.store(span.offset, &data[..span.length as usize]).err();
                 let request = request(Operation::Write, span, stream(placement), fua);
                 requests.push((request, stored.map(request::Failure::from)));
             }
@@ -229,7 +229,7 @@ impl Connection<'_> {
                 if deallocate && served.refuses_trim().is_none() {
                     requests.push((request(Operation::Trim, span, of, fua), None));
                 } else {
-                    let stored = served.store_zeros(span.offset, span.length).err();
+                    let stored = self.session.store_zeros(span.offset, span.length).err();
                     let request = request(Operation::Write, span, stream(placement), fua);
                     requests.push((request, stored.map(request::Failure::from)));
                 }

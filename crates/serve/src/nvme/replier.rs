@@ -240,4 +240,8 @@ impl Replies for Replier {
             self.outbox.bell().ring();
         }
     }
+
+    fn sever(&self) {
+        self.outbox.close();
+    }
 }

@@ -6,6 +6,7 @@ mod nbd;
 mod nbd_client;
 mod nvme;
 mod nvme_host;
+mod power;
 mod same;
 mod served;
 mod state;

@@ -20,10 +20,12 @@ impl Replies for Kept {
     }
 
     fn send(&self) {}
+
+    fn sever(&self) {}
 }
 
 impl Kept {
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 

@@ -28,7 +28,7 @@ RECORDS = 500_000
 OPERATIONS = 20_000
 CLIENTS = 4
 _START_TIMEOUT_S = 60.0
-_PROGRAMS = ("initdb", "postgres", "pgbench", "pg_isready", "createdb")
+_PROGRAMS = ("initdb", "postgres", "pgbench", "pg_isready", "pg_checksums", "createdb", "psql")
 _SETTINGS = {
     "listen_addresses": "",
     "shared_buffers": "32MB",
@@ -46,7 +46,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     programs = installed()
     scale = max(1, round((size.records or RECORDS) / ACCOUNTS_PER_SCALE))
     each = max(1, (size.operations or OPERATIONS) // CLIENTS)
-    account = _account()
+    account = server_account()
     if account is not None:
         _check_reachable(folder, account)
     root, sockets, logs = (folder / name for name in ("postgres", "run", "log"))
@@ -65,7 +65,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
         with server(
             _server(programs["postgres"], root, sockets),
             logs / "postgres.log",
-            ready=lambda: _is_ready(programs["pg_isready"], sockets),
+            ready=lambda: is_ready(programs["pg_isready"], sockets),
             timeout_s=_START_TIMEOUT_S,
             stop=signal.SIGINT,  # PostgreSQL's fast shutdown
             env=env,
@@ -98,7 +98,7 @@ def installed() -> dict[str, str]:
     )
 
 
-def _account() -> Account | None:
+def server_account() -> Account | None:
     """The account to run as if this process is root, else None."""
     if os.geteuid() != 0:
         return None
@@ -129,6 +129,7 @@ def _server(program: str, root: Path, sockets: Path) -> list[str]:
     return [program, "-D", str(root), *given]
 
 
-def _is_ready(program: str, sockets: Path) -> bool:
+def is_ready(program: str, sockets: Path) -> bool:
+    """Whether the server with its socket in `sockets` takes connections."""
     command = [program, "-q", "-h", str(sockets), "-U", "bench", "-d", "postgres"]
     return subprocess.run(command, check=False).returncode == 0

@@ -1,0 +1,129 @@
+//! Power cuts: who hears of what, and which data are left.
+
+use std::sync::Arc;
+
+use writecliff_base::StreamId;
+use writecliff_host_interface::Operation;
+use writecliff_serve::{Refusal, Request, Served, Session, Timing};
+
+use crate::served::{Kept, session};
+use crate::support::{REAL, drive, drive_with, eventually, serve};
+
+const PAGE: u64 = 4096;
+/// The test drive keeps what it has acknowledged; this one does not.
+const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
+const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
+
+fn submit(session: &Session, operation: Operation, page: u64, durable: bool) {
+    let length = if operation == Operation::Flush { 0 } else { PAGE };
+    let offset = if operation == Operation::Flush { 0 } else { page * PAGE };
+    let stream = StreamId::DEFAULT;
+    let request = Request { tag: page, operation, offset, length, stream, durable };
+    if operation == Operation::Write {
+        session.store(offset, &[page as u8 + 1; PAGE as usize]).unwrap();
+    }
+    session.batch().submit(request, None).unwrap();
+}
+
+/// Writes these pages, each with its number and one, and waits for the drive.
+fn write(session: &Session, kept: &Arc<Kept>, pages: std::ops::Range<u64>, durable: bool) {
+    let before = kept.count();
+    pages.clone().for_each(|page| submit(session, Operation::Write, page, durable));
+    let all = before + pages.count();
+    eventually("the writes complete", || kept.count() == all);
+}
+
+fn pages_there(served: &Served, pages: std::ops::Range<u64>) -> u64 {
+    let mut data = [0; PAGE as usize];
+    let is_there = |page: &u64| {
+        served.read(page * PAGE, &mut data).unwrap();
+        data == [*page as u8 + 1; PAGE as usize]
+    };
+    pages.filter(is_there).count() as u64
+}
+
+#[test]
+fn what_was_flushed_stays_and_the_rest_may_go() {
+    for timing in [REAL, Timing::Fast] {
+        let mut lost = 0;
+        for seed in 0..8 {
+            let served = serve(drive_with(VOLATILE.0, VOLATILE.1), timing);
+            let (session, kept) = session(&served);
+            write(&session, &kept, 0..16, false);
+            submit(&session, Operation::Flush, 0, false);
+            eventually("the flush completes", || kept.count() == 17);
+            write(&session, &kept, 16..24, true); // with forced unit access
+            write(&session, &kept, 24..64, false);
+            let cut = served.power_cut(seed).unwrap();
+            assert_eq!((cut.outstanding, cut.seed), (0, seed));
+            assert_eq!(pages_there(&served, 0..24), 24, "seed {seed}");
+            assert_eq!(40 - pages_there(&served, 24..64), cut.lost.pages_lost);
+            lost += cut.lost.pages_lost;
+            served.stop();
+        }
+        assert!(lost > 0, "a volatile cache loses something in eight cuts");
+    }
+}
+
+#[test]
+fn a_protected_drive_keeps_what_it_has_acknowledged() {
+    for timing in [REAL, Timing::Fast] {
+        let served = serve(drive_with(PROTECTED.0, PROTECTED.1), timing);
+        let (session, kept) = session(&served);
+        write(&session, &kept, 0..64, false);
+        let cut = served.power_cut(1).unwrap();
+        assert_eq!((cut.lost.pages_open, pages_there(&served, 0..64)), (0, 64));
+        served.stop();
+    }
+}
+
+#[test]
+fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
+    let served = serve(drive(), Timing::Real { slow_down: 1e4 });
+    let (old, kept) = session(&served);
+    (0..64).for_each(|page| submit(&old, Operation::Write, page, false));
+    let before = kept.count();
+    let cut = served.power_cut(1).unwrap();
+    assert!(cut.outstanding > 0);
+    assert_eq!(before + cut.outstanding, 64);
+    assert!(old.store(0, &[9; 512]).is_err());
+    let request = Request {
+        tag: 0,
+        operation: Operation::Flush,
+        offset: 0,
+        length: 0,
+        stream: StreamId::DEFAULT,
+        durable: false,
+    };
+    assert_eq!(old.batch().submit(request, None), Err(Refusal::Stopped));
+    let (new, answers) = session(&served);
+    new.batch().submit(request, None).unwrap();
+    served.stop();
+    assert_eq!((kept.count(), answers.count()), (before, 1));
+}
+
+#[test]
+fn power_is_cut_at_a_write_before_it_is_answered() {
+    let served = serve(drive(), Timing::Fast);
+    let (old, kept) = session(&served);
+    write(&old, &kept, 0..3, false);
+    served.cut_at_write(2, 7);
+    write(&old, &kept, 3..4, false);
+    old.store(4 * PAGE, &[5; PAGE as usize]).unwrap();
+    let request = Request {
+        tag: 4,
+        operation: Operation::Write,
+        offset: 4 * PAGE,
+        length: PAGE,
+        stream: StreamId::DEFAULT,
+        durable: false,
+    };
+    assert_eq!(old.batch().submit(request, None), Err(Refusal::Stopped));
+    let cuts = served.power_cuts();
+    assert_eq!((cuts.len(), cuts[0].writes, cuts[0].seed), (1, 5, 7));
+    assert_eq!(kept.count(), 4);
+    let (new, answers) = session(&served);
+    write(&new, &answers, 4..6, false); // one cut was asked for
+    assert_eq!(served.power_cuts().len(), 1);
+    served.stop();
+}
