@@ -123,19 +123,21 @@ impl OffsetMap {
 /// Each operation has its own position, as with fio's `rw=rw` (observed with 3.33: mixed reads and
 /// writes each pass over the whole file, and neither skips blocks that the other accessed). A block
 /// that would cross the end of the range starts over at the beginning, so a remainder smaller than
-/// a block is never used.
+/// a block is never used. With `one_position` all operations share one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequential {
     positions: [u64; 3],
     range: u64,
     /// 1 if the job sets no alignment: blocks of mixed sizes then follow each other without gaps.
     align: u64,
+    one_position: bool,
 }
 
 impl Sequential {
     #[inline]
     fn next(&mut self, operation: Operation, length: u32) -> u64 {
-        let position = &mut self.positions[operation as usize];
+        let own = if self.one_position { 0 } else { operation as usize };
+        let position = &mut self.positions[own];
         if self.align > 1 {
             *position = position.next_multiple_of(self.align);
         }
@@ -254,7 +256,8 @@ fn in_sequence(
     let start = (stride % u128::from(range.0.max(1))) as u64;
     if job.hole_bytes == 0 && job.files == 1 {
         let align = job.align_bytes.unwrap_or(1);
-        let sequential = Sequential { positions: [start; 3], range: range.0, align };
+        let one_position = job.one_position;
+        let sequential = Sequential { positions: [start; 3], range: range.0, align, one_position };
         return Ok(AddressGenerator::Sequential(sequential));
     }
     let striding = Striding::new(job, range, unit, start);

@@ -207,6 +207,9 @@ impl JobSpec {
         ensure(self.files == 1 || sequential, "files", || {
             "files in turn need a sequential pattern".to_owned()
         })?;
+        ensure(!self.one_position || sequential, "one_position", || {
+            "random addresses have no position".to_owned()
+        })?;
         let striding = self.hole_bytes != 0 || self.files > 1;
         ensure(!striding || self.align_bytes.is_none(), "align", || {
             "not together with holes or files".to_owned()

@@ -137,6 +137,7 @@ pub struct SegmentSpec {
 /// `duration_ns`, `volume_bytes` and `ios` that it reaches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, as in the file")]
 pub struct JobSpec {
     pub name: String,
     pub pattern: Pattern,
@@ -169,6 +170,8 @@ pub struct JobSpec {
     pub hole_after_bytes: u64,
     /// Sequential: equal parts of the range, whose I/Os follow each other in turn.
     pub files: u32,
+    /// Sequential: all operations continue from one position, in place of one each.
+    pub one_position: bool,
     /// Each block is trimmed, then written. `read_pct` and `trim_pct` must be 0.
     pub trim_first: bool,
     /// I/Os of a log in place of generated ones.
@@ -234,6 +237,7 @@ impl Default for JobSpec {
             hole_bytes: 0,
             hole_after_bytes: 0,
             files: 1,
+            one_position: false,
             trim_first: false,
             log: None,
             compressible_pct: 0.0,
@@ -393,7 +397,7 @@ mod tests {
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
         "blocks":[],"advancing":false,"spare_pct":null,"regions":null},
         "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,
-        "trim_first":false,"log":null,"compressible_pct":0.0,
+        "one_position":false,"trim_first":false,"log":null,"compressible_pct":0.0,
         "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
         "rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,

@@ -23,6 +23,7 @@ pub(crate) struct Striding {
     file_bytes: u64,
     hole: i64,
     hole_after: u64,
+    one_position: bool,
 }
 
 impl Striding {
@@ -34,7 +35,8 @@ impl Striding {
         let positions = vec![[position; 3]; job.files as usize];
         let stretches = vec![[0; 3]; job.files as usize];
         let (hole, hole_after) = (job.hole_bytes, job.hole_after_bytes);
-        Self { positions, stretches, turn: 0, file_bytes, hole, hole_after }
+        let one_position = job.one_position;
+        Self { positions, stretches, turn: 0, file_bytes, hole, hole_after, one_position }
     }
 
     /// Whether each file has room for a block of `largest` bytes.
@@ -45,8 +47,9 @@ impl Striding {
     pub(crate) fn next(&mut self, operation: Operation, length: u32) -> u64 {
         let file = self.turn;
         self.turn = (file + 1) % self.positions.len();
-        let position = &mut self.positions[file][operation as usize];
-        let stretch = &mut self.stretches[file][operation as usize];
+        let own = if self.one_position { 0 } else { operation as usize };
+        let position = &mut self.positions[file][own];
+        let stretch = &mut self.stretches[file][own];
         let length = u64::from(length);
         let last = self.file_bytes - length;
         let mut at = *position;

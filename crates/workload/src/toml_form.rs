@@ -190,6 +190,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         hole_bytes: hole(&table)?,
         hole_after_bytes: size("hole_after")?.unwrap_or(0),
         files: table.optional_integer("files", 1..=1 << 20)?.unwrap_or(1) as u32,
+        one_position: table.optional_flag("one_position")?.unwrap_or(false),
         trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
         log: None,
         compressible_pct: percent("compressible")?,

@@ -172,6 +172,7 @@ class Job:
     hole_bytes: int = 0  # sequential: left out after each I/O; below 0: gone back
     hole_after_bytes: int = 0  # holes come after this much instead of after each I/O
     files: int = 1  # sequential: equal parts of the range, whose I/Os take turns
+    one_position: bool = False  # sequential: all operations continue where the last I/O ended
     trim_first: bool = False  # each block is trimmed, then written
     log: IoLog | None = None  # in place of generated I/Os
     compressible_pct: float = 0.0  # share of the data that a compressing controller can save

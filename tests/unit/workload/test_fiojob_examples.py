@@ -37,15 +37,16 @@ KINDS = [
     "rw=randread\nthread\ngroup_reporting\nnumjobs=4\ncpus_allowed_policy=split\nnuma_mem_policy=bind:0",
     "rw=randread\nflow=2\nflow_sleep=1000", "rw=randwrite\nsprandom=1\nspr_num_regions=4",
     "rw=randrw\nrandom_distribution=sequence:2,0,1\nrandom_sequence_stride=1",
+    "rw=write\nwrite_mode=write/40:zeroes/30:uncor/20:verify/10", "rw=write\nwrite_mode=verify",
+    "rw=write\nsg_write_mode=verify_bytchk_11\nbuffer_pattern=0x01", "rw=write\nwrite_mode=zeroes",
+    "rw=write\nbs=4160\npi_act=0\npi_chk=GUARD,APPTAG\napptag=0x0888\nmd_per_io_size=64",
     "rw=write\nbs=16k,4k\nwrite_bw_log\nwrite_lat_log=x\nlog_prio=1\ngtod_reduce=0",
 ]  # fmt: skip
 REFUSED = {
     "zonemode=zbd\nzonesize=1m": "zoned drives",
-    "pi_act=0\npi_chk=GUARD": "protection information",
-    "write_mode=write/50:uncor/50": "no sectors that cannot be read",
     "num_range=8\nrw=write": "only trims have ranges",
     "sprandom=1\nrw=randread": "rw=randwrite",
-    "sg_write_mode=verify_bytchk_01": "no data to compare",
+    "rw=rw\nsg_write_mode=verify_bytchk_01": "commands in place of writes",
 }
 
 

@@ -131,6 +131,7 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
             "run_ios: runs begin at random addresses; a sequential pattern has none",
         ),
         (r#""hole_after_bytes":512,"pattern":"sequential""#, "hole_after: there is no hole"),
+        (r#""one_position":true"#, "one_position: random addresses have no position"),
         (r#""hole_bytes":-512"#, "hole: holes need a sequential pattern"),
         (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
         (

@@ -192,6 +192,23 @@ fn writes_go_to_several_streams_and_reads_to_none() {
 }
 
 #[test]
+fn operations_may_continue_from_one_position() {
+    for course in ["", r#""hole_bytes":8192,"#] {
+        let one = job(&format!(
+            r#"{{"pattern":"sequential","read_pct":30,"trim_pct":30,{course}
+            "one_position":true,"ios":1}}"#
+        ));
+        let step = 4096 + one.hole_bytes as u64;
+        let drawn = requests(&one, 100);
+        let offsets: Vec<u64> = drawn.iter().map(|request| request.offset).collect();
+        assert_eq!(offsets, (0..100).map(|index| index * step).collect::<Vec<_>>());
+        for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+            assert!(drawn.iter().any(|request| request.op == operation), "{operation:?}");
+        }
+    }
+}
+
+#[test]
 fn a_log_is_repeated_as_it_is() {
     let json = r#"{"ios":1,"offset_bytes":4096,"log":{"operations":"wrf","offsets":[8192,512,0],
         "lengths":[4096,512,0],"times_ns":[0,7,7]}}"#;

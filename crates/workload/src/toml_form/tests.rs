@@ -105,6 +105,7 @@ ios = 1
 pattern = "sequential"
 hole = "2 MiB"
 hole_after = "1 MiB"
+one_position = true
 ios = 1
 ends_all = true
 [[job]]
@@ -125,6 +126,7 @@ volume = "107 %"
     assert_eq!((ordered.flow_weight, ordered.flow_group), (3, 7));
     assert_eq!((filling.addresses.spare_pct, filling.addresses.regions), (Some(7.0), Some(40)));
     assert_eq!((strided.hole_bytes, strided.hole_after_bytes), (2 << 20, 1 << 20));
+    assert!(strided.one_position && !sequential.one_position);
     assert!(strided.ends_all && !sequential.ends_all);
     let writes = random.writes.as_ref().unwrap();
     assert_eq!((writes.block_sizes.len(), writes.align_bytes), (2, Some(8192)));

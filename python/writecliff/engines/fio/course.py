@@ -14,6 +14,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
     for name, given, instead in (
         ("log", job.log, "run the log with fio itself"),
         ("files", job.files > 1, "one job for each part of the range"),
+        ("one_position", job.one_position, "a job for each operation"),
         ("until_steady", job.until_steady, "a duration, or `writecliff test`"),
         ("latency_target", job.latency_target, "a sweep over queue depths"),
         ("least_rates", job.least_rates, "a duration, and compare the result"),

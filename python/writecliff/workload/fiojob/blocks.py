@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.values import DIRECTIONS, Context, FioValueError, Triple, number
+from writecliff.workload.fiojob.write_modes import becomes, check
 from writecliff.workload.model import BlockSize, OwnBlocks, Pattern
 
 _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
@@ -23,11 +24,16 @@ _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "randtrimwrite": ("random", ("trim", "write")),
 }
 SECTOR_BYTES = 512  # the least unit of a simulated drive
+PROTECTION_INFORMATION = {"md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask"}
+_METADATA_BYTES = (8, 16, 64, 128)  # of a sector, in formats whose blocks include it
 
 
 @dataclass(frozen=True)
 class Operations:
-    """What a job does: `used` are its operations, `read_pct` and `trim_pct` their mix."""
+    """What a job does: `used` are its operations, `read_pct` and `trim_pct` their mix.
+
+    With commands in place of writes `used` are the operations of fio, whose options they follow.
+    """
 
     pattern: Pattern
     used: tuple[str, ...]
@@ -37,6 +43,7 @@ class Operations:
     run_ios: int = 1
     hole_bytes: int = 0
     hole_after_bytes: int = 0
+    one_position: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,8 +120,24 @@ def operations(settings: Settings) -> Operations:
     if zone is not None and hole_bytes:
         raise settings.error("rw", f"rw={settings.rw}: holes within zones are not available")
     hole_bytes, after_bytes = zone or (hole_bytes, 0)
-    return Operations(
+    ops = Operations(
         pattern, used, read_pct, trim_pct, trim_first, run_ios, hole_bytes, after_bytes
+    )
+    return _with_write_modes(settings, ops) if "write" in used else ops
+
+
+def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
+    """The operations with what becomes of the writes."""
+    converted = becomes(settings)
+    check(settings, ops.used, converted)
+    settings.notes += converted.notes
+    if ops.used != ("write",):
+        return ops
+    return replace(
+        ops,
+        read_pct=converted.read_pct,
+        trim_pct=converted.trim_pct,
+        one_position=ops.pattern == "sequential" and converted.is_mix,
     )
 
 
@@ -170,7 +193,11 @@ def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
 
 def blocks(settings: Settings, ops: Operations) -> Blocks:
     """Sizes, shares and alignment of each operation in use. Raises for parts of sectors."""
-    mixes = {operation: _mix(settings, operation) for operation in DIRECTIONS}
+    mixes = {
+        operation: tuple((_data_bytes(settings, size), weight) for size, weight in mix)
+        for operation in DIRECTIONS
+        for mix in (_mix(settings, operation),)
+    }
     used = {operation: _own(settings, ops, operation, mixes[operation]) for operation in ops.used}
     if ops.trim_first:
         if used["write"] != used["trim"]:
@@ -213,6 +240,22 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
         if chosen is not None:
             return _range_mix(*chosen)
     return ((settings.bs.of(operation), 1.0),)
+
+
+def _data_bytes(settings: Settings, size: int) -> int:
+    """A block size without the metadata that its sectors include (extended LBA formats)."""
+    if not size % SECTOR_BYTES or not any(map(settings.given, PROTECTION_INFORMATION)):
+        return size
+    for sector in (4096, SECTOR_BYTES):
+        for metadata in _METADATA_BYTES:
+            if not size % (sector + metadata):
+                data = size // (sector + metadata) * sector
+                settings.note(
+                    f"bs={size} is {data} bytes of data and {size - data} of metadata, which are"
+                    " not transferred; sizes count data"
+                )
+                return data
+    return size
 
 
 def _range_mix(low: int, high: int) -> tuple[tuple[int, float], ...]:

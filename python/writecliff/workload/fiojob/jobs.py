@@ -159,6 +159,7 @@ def _common_job(
         run_ios=ops.run_ios,
         hole_bytes=ops.hole_bytes,
         hole_after_bytes=ops.hole_after_bytes,
+        one_position=ops.one_position,
         files=settings.nrfiles if ops.pattern == "sequential" and in_turn else 1,
         block_sizes=sizes.common.block_sizes,
         align_bytes=sizes.common.align_bytes,

@@ -13,7 +13,14 @@ from typing import Literal
 from writecliff.workload.fiojob import values as read
 from writecliff.workload.fiojob.option import Option, Treatment, option, reported, unused
 from writecliff.workload.fiojob.options_unused import NO_EFFECT, REFUSED
-from writecliff.workload.fiojob.splits import Distribution, Split, bssplit, distribution
+from writecliff.workload.fiojob.splits import (
+    Distribution,
+    Split,
+    WriteModes,
+    bssplit,
+    distribution,
+    write_modes,
+)
 from writecliff.workload.fiojob.steadiness import SteadyCriterion, steady_criterion
 from writecliff.workload.fiojob.values import LARGEST, Size, Triple
 from writecliff.workload.model import Arrival
@@ -266,6 +273,23 @@ class FioOptions:
     direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
     end_fsync: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
     fsync_on_close: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
+    write_mode: WriteModes = option(
+        write_modes,
+        "write",
+        "NVMe commands in place of writes: zeroes as writes of zeros, uncor as trims, verify as"
+        " reads, zone_append at the write pointer; with shares, a mix",
+    )
+    deac: bool = option(read.boolean, "0", "write_mode=zeroes as trims")
+    sg_write_mode: str = option(
+        read.choice(
+            "write", "write_and_verify", "write_same", "write_same_ndob", "write_stream",
+            "verify_bytchk_00", "verify_bytchk_01", "verify_bytchk_11",
+            verify="write_and_verify", same="write_same", write_stream_16="write_stream",
+        ),
+        "write",
+        "SCSI commands in place of writes: write_same as writes of zeros, write_and_verify as"
+        " writes to the media, verify_bytchk as reads",
+    )  # fmt: skip
     # Streams
     write_hint: WriteHint = option(
         read.choice("none", "short", "medium", "long", "extreme"),

@@ -26,6 +26,9 @@ NO_EFFECT: dict[str, str] = {
         "verify_state_save verify_pattern_interval verify_write_sequence verify_header_seed "
         "verify_policy experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"
     ),
+    "data and their protection information are not kept, so nothing is checked": (
+        "md_per_io_size pi_act pi_chk apptag apptag_mask"
+    ),
     "a simulated drive serves all priorities alike": (
         "prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint "
         "cmdprio_bssplit"
@@ -104,11 +107,7 @@ REFUSED: dict[str, str] = {
     "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
     "belongs to fio's tiobench profile; the threads of a job are numjobs": "threads=1",
     "fio's built-in profiles are not available": "profile",
-    "a simulated drive keeps no data to compare, and no sectors that cannot be read": (
-        "sg_write_mode=write,write_stream,write_stream_16 write_mode=write deac=0"
-    ),
     "special NVMe reads are not available": "read_mode=read",
     "SCSI passthrough is not available": "cdb_len",
-    "protection information is not simulated": "md_per_io_size=0 pi_act pi_chk apptag apptag_mask",
     "obsolete; fio refuses it as well": "percentage_sequential rwmixcycle",
 }

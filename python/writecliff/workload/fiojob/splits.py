@@ -1,4 +1,4 @@
-"""The lists of fio with a share at each entry: `bssplit` and zoned `random_distribution`.
+"""The lists of fio with a share at each entry: bssplit, zoned random_distribution, write_mode.
 
 fio 3.33, options.c: an entry without a share takes part in what the others leave. Shares are whole
 percentages. A list for reads, writes and trims has commas between its parts.
@@ -29,6 +29,8 @@ class Distribution:
 
 
 Split = tuple[tuple[int, int], ...]
+WriteModes = tuple[tuple[str, int], ...]
+_WRITE_MODES = ("write", "uncor", "zeroes", "verify", "zone_append")
 
 
 def _directions(text: str) -> list[str]:
@@ -93,6 +95,25 @@ def _block_sizes(text: str, context: Context) -> Split:
             cut = sizes[index] - sizes[index] % smallest
             merged[cut] = merged.get(cut, 0) + weights[index]
     return tuple(sorted(merged.items()))
+
+
+def write_modes(text: str, context: Context) -> WriteModes:
+    """(mode, share in percent) of `write_mode`: one mode, or `mode/share:mode/share`."""
+    parts = [part.strip().partition("/") for part in text.strip().split(":")]
+    for mode, slash, share in parts:
+        if mode not in _WRITE_MODES:
+            raise FioValueError(f"'{mode}' is unknown", f"one of {', '.join(_WRITE_MODES)}")
+        if bool(slash) != (len(parts) > 1) or not re.fullmatch(r"\d*", share):
+            raise FioValueError(
+                f"'{text.strip()}' is neither a mode nor modes with shares", "write/60:zeroes/40"
+            )
+    if len(parts) == 1:
+        return ((parts[0][0], 100),)
+    shares = [int(share) if share else None for _, _, share in parts]
+    filled = _fill(shares, "write_mode")
+    if None not in shares and sum(filled) != 100:
+        raise FioValueError(f"the shares of write_mode add up to {sum(filled)} %, not to 100")
+    return tuple((mode, share) for (mode, _, _), share in zip(parts, filled, strict=True))
 
 
 def distribution(text: str, context: Context) -> Distribution:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.errors import ConfigError
+from writecliff.workload.fiojob.blocks import PROTECTION_INFORMATION
 from writecliff.workload.fiojob.jobs import section_jobs
 from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.fiojob.settings import Settings, written_options
@@ -209,6 +210,8 @@ def _once(every: Iterable[Settings]) -> Iterator[str]:
     given = {name for settings in every for name in settings.locations}
     if "verify" in given:
         yield "verify: data are not kept, so verification is skipped"
+    if given & PROTECTION_INFORMATION:
+        yield "data and their protection information are not kept, so nothing is checked"
     if given & {"prio", "prioclass", *(name for name in given if name.startswith("cmdprio"))}:
         yield "priorities have no effect: a simulated drive serves all alike"
     if "write_hist_log" in given:

@@ -8,6 +8,7 @@ from writecliff.errors import did_you_mean
 from writecliff.workload.fiojob.blocks import Operations
 from writecliff.workload.fiojob.engines import ASYNCHRONOUS, NOT_A_DRIVE, SYNCHRONOUS
 from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.write_modes import becomes
 
 _NO_DRIVES = ("/dev/null", "/dev/zero")  # any drive can take their place
 _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
@@ -51,7 +52,7 @@ def queue_depth(settings: Settings, ops: Operations) -> int:
             " fio; use ioengine=libaio for a deep queue"
         )
         return 1
-    if ops.trim_pct:
+    if ops.used == ("trim",):
         settings.note(f"iodepth={depth} has no effect on trims, as in fio: one at a time a thread")
         return 1
     return depth
@@ -89,7 +90,12 @@ def named_file(settings: Settings) -> str | None:
 
 
 def compressible_pct(settings: Settings) -> float:
-    """How compressible the written data are; random data are not."""
+    """How compressible the written data are; random data are not, zeros wholly."""
+    own = _own_compressible_pct(settings)
+    return own + (100 - own) * becomes(settings).zeros_pct / 100
+
+
+def _own_compressible_pct(settings: Settings) -> float:
     given = float(settings.buffer_compress_percentage)
     if given:
         return given
@@ -101,8 +107,15 @@ def compressible_pct(settings: Settings) -> float:
 
 def dsync(settings: Settings, ops: Operations) -> bool:
     """Whether each write is to be on the media when it completes."""
-    option = "writefua=1" if settings.sync == "none" else f"sync={settings.sync}"
-    if (settings.sync == "none" and not settings.writefua) or "write" not in ops.used:
+    if "write" not in ops.used:
+        return False
+    if settings.sync != "none":
+        option = f"sync={settings.sync}"
+    elif becomes(settings).on_media:
+        option = f"sg_write_mode={settings.sg_write_mode}"
+    elif settings.writefua:
+        option = "writefua=1"
+    else:
         return False
     settings.note(
         f"{option}: on a simulated drive every write is followed by a flush, which is"
@@ -119,7 +132,7 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
         if getattr(settings, name):
             settings.note(f"{name}: the drive is not flushed at the end of the job")
     asked = {count for count in (settings.fsync, settings.fdatasync) if count}
-    if settings.sync != "none" or settings.writefua:
+    if settings.sync != "none" or settings.writefua or becomes(settings).on_media:
         return 0
     if len(asked) > 1:
         raise settings.error("fdatasync", "fsync and fdatasync differ", "keep one")

@@ -1,0 +1,91 @@
+"""Commands that fio sends in place of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
+
+A simulated drive reads, writes and trims. Each command becomes what costs a drive the same work, as
+in the NVMe controller of a served drive; the notes say what is left out. fio draws the mode of each
+I/O of a mix and takes the addresses from one sequence (engines/io_uring.c), so the operations of
+such a job continue from one position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.splits import WriteModes
+
+_READ = "as reads, and counted as reads: the drive reads its media, and data cross its link"
+_COMPARED = f"{_READ}; nothing is compared, so no such command fails"
+_ZEROS = "as writes of data that compress to nothing, which cross the link like other data"
+# What each mode becomes, and the note on it.
+_BECOMES = {
+    "write": ("write", ""),
+    "write_stream": ("write", ""),
+    "zone_append": ("write", "the host chooses the address: the write pointer of the zone"),
+    "zeroes": ("zeros", _ZEROS),
+    "deallocate": ("trim", "with deac=1 as trims, and counted as trims"),
+    "uncor": ("trim", "as trims, and counted as trims: old data become invalid, and no read fails"),
+    "verify": ("read", _READ),
+    "write_and_verify": ("write", "each write is on the media when it completes; it is not read"),
+    "write_same": ("zeros", _ZEROS),
+    "write_same_ndob": ("zeros", _ZEROS),
+    "verify_bytchk_00": ("read", _READ),
+    "verify_bytchk_01": ("read", _COMPARED),
+    "verify_bytchk_11": ("read", _COMPARED),
+}
+
+
+@dataclass(frozen=True)
+class Becomes:
+    """Shares in percent of what the writes of a job become; the rest are writes."""
+
+    read_pct: float = 0.0
+    trim_pct: float = 0.0
+    zeros_pct: float = 0.0  # of the writes
+    is_mix: bool = False  # of operations
+    on_media: bool = False  # when a write completes
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+def becomes(settings: Settings) -> Becomes:
+    """What the writes of a job become. Raises for what has no equivalent on a simulated drive."""
+    option = "sg_write_mode"
+    modes: WriteModes = ((settings.sg_write_mode, 100),)
+    if settings.given("write_mode"):
+        option, modes = "write_mode", _nvme(settings)
+    notes = tuple(f"{option}={mode}: {note}" for mode, _ in modes if (note := _BECOMES[mode][1]))
+    shares = {"read": 0.0, "trim": 0.0, "write": 0.0, "zeros": 0.0}
+    for mode, share in modes:
+        shares[_BECOMES[mode][0]] += share
+    writes = shares["write"] + shares["zeros"]
+    return Becomes(
+        shares["read"],
+        shares["trim"],
+        100 * shares["zeros"] / writes if writes else 0.0,
+        sum(share > 0 for share in (shares["read"], shares["trim"], writes)) > 1,
+        any(mode == "write_and_verify" for mode, _ in modes),
+        notes,
+    )
+
+
+def _nvme(settings: Settings) -> WriteModes:
+    if settings.zonemode != "zbd" and any(mode == "zone_append" for mode, _ in settings.write_mode):
+        raise settings.error("write_mode", "write_mode=zone_append needs zones", "add zonemode=zbd")
+    names = {"zeroes": "deallocate"} if settings.deac else {}
+    return tuple((names.get(mode, mode), share) for mode, share in settings.write_mode)
+
+
+def check(settings: Settings, used: tuple[str, ...], converted: Becomes) -> None:
+    """Raise where operations that writes became would mix with others, or are waited for."""
+    if not (converted.read_pct or converted.trim_pct):
+        return
+    if used != ("write",):
+        raise settings.error(
+            "write_mode sg_write_mode",
+            f"{' and '.join(used)} with commands in place of writes in one job are not available",
+            "use a job for the reads or trims",
+        )
+    for name in ("rate_min", "rate_iops_min"):
+        if settings.given(name):
+            raise settings.error(
+                name, f"{name} counts writes, and some become reads or trims", "leave it out"
+            )
