@@ -78,6 +78,7 @@ def serve(
         Show nothing on stderr but the addresses and warnings.
     """
     from writecliff.serve import DriveServer, ServeOptions
+    from writecliff.serve.addresses import check_nvme_addresses
 
     if not nbd and not listen:
         raise ConfigError(
@@ -86,6 +87,7 @@ def serve(
         )
     if allow_host and not listen:
         raise ConfigError("--allow-host is about hosts of NVMe/TCP", hint="give --listen, too")
+    check_nvme_addresses(listen)
     if fast and slow_down is not None:
         raise ConfigError("--fast has no time that --slow-down could stretch")
     options = ServeOptions(
@@ -125,6 +127,8 @@ def _serve(server: DriveServer, ended: threading.Event, screen: Screen) -> Snaps
 
     for address in server.addresses:
         log(f"serving {server.identity.target} at {address}")
+    for warning in server.warnings:
+        log(f"warning: {warning}")
     view = ServeView(server)
     warned = False
     with screen.showing(view.render):
@@ -158,7 +162,7 @@ def _summary(
         "counters": dict(last.counters),
         "contents_bytes": last.contents_bytes,
         "state": state,
-        "warnings": [lateness_warning(last)] if last.is_late else [],
+        "warnings": [*server.warnings, *([lateness_warning(last)] if last.is_late else [])],
     }
 
 

@@ -3,6 +3,7 @@
 | file | content |
 |---|---|
 | `server.py` | opening, addresses, ending |
+| `addresses.py` | which addresses NVMe/TCP takes, and who can reach one |
 | `figures.py` | what the drive has done: of the last moment, and in all |
 """
 

@@ -16,6 +16,7 @@ from writecliff.engines.state_cache import StateCache
 from writecliff.engines.target import SIMULATED, is_simulated
 from writecliff.errors import ConfigError, TargetError
 from writecliff.native_errors import as_user_errors
+from writecliff.serve.addresses import check_nvme_addresses, is_open_to_others
 from writecliff.serve.figures import PowerCut, Snapshot
 
 
@@ -94,6 +95,8 @@ class DriveServer:
         self.restored = restored
         self.first = self.snapshot()
         self.addresses: list[str] = []
+        self.warnings: list[str] = []
+        """Who can reach the addresses."""
 
     def listen_nbd(self, address: str) -> str:
         """Accept NBD connections at `unix:PATH` or `HOST:PORT`; returns the URI for clients.
@@ -105,6 +108,10 @@ class DriveServer:
         path = real.removeprefix("unix:")
         uri = f"nbd://{real}" if path == real else f"nbd+unix:///?socket={quote(path)}"
         self.addresses.append(uri)
+        if is_open_to_others(real):
+            self.warnings.append(
+                f"{uri}: NBD has no access control: who reaches this address reads and writes"
+            )
         return uri
 
     def listen_nvme(self, addresses: Sequence[str], *, hosts: Sequence[str] = ()) -> list[str]:
@@ -114,12 +121,19 @@ class DriveServer:
         serial number follows from the device file. Raises ConfigError if one is no address,
         EngineError if one cannot be had.
         """
+        check_nvme_addresses(addresses)
         serial, admitted = self.identity.serial, list(hosts) or None
         assert serial is not None  # every simulated drive has one
         with as_user_errors():
             real, nqn = self._server.listen_nvme(list(addresses), serial=serial, hosts=admitted)
         uris = [f"nvme+tcp://{address}/{nqn}" for address in real]
         self.addresses += uris
+        for address, uri in zip(real, uris, strict=True):
+            if admitted is None and is_open_to_others(address):
+                self.warnings.append(
+                    f"{uri}: any host that reaches this address reads and writes; admit hosts by"
+                    " --allow-host"
+                )
         return uris
 
     def power_cut(self, *, seed: int) -> None:

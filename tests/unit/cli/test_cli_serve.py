@@ -16,6 +16,8 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.nbd_client import NbdClient
 from tests.support.small_drive import write_small_drive
+from writecliff.serve import DriveServer, ServeOptions
+from writecliff.serve.addresses import is_open_to_others
 
 
 def _start(drive: Path, *words: str) -> subprocess.Popen[str]:
@@ -78,9 +80,51 @@ def test_mistakes_are_explained(cli: CommandLine, tmp_path: Path) -> None:
     assert (said.code, "--fast has no time" in said.err) == (2, True)
     said = cli(f"serve {drive} --nbd unix:{tmp_path}/s --allow-host nqn.host")
     assert (said.code, "give --listen, too" in said.err) == (2, True)
-    said = cli(f"serve {drive} --listen nowhere")
-    assert (said.code, "'nowhere' is not an address" in said.err) == (2, True)
+    for address in ("nowhere", f"unix:{tmp_path}/s", "unix:4420", "host:70000", "::1:4420"):
+        said = cli(f"serve {drive} --listen {address}")
+        message = f"'{address}' is not an address of NVMe/TCP, which needs HOST:PORT"
+        assert (said.code, message in said.err) == (2, True), said.err
+        assert said.err.count("unix") == address.count("unix")
     said = cli(f"serve {drive} --nbd nonsense")
     assert (said.code, "'nonsense' is not an address" in said.err) == (2, True)
     said = cli(f"serve /dev/null --nbd unix:{tmp_path}/s")
     assert (said.code, "not simulated" in said.err) == (2, True)
+
+
+def test_addresses_that_other_machines_reach_are_warned_of(tmp_path: Path) -> None:
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    try:
+        server.listen_nbd(f"unix:{tmp_path / 'nbd.sock'}")
+        server.listen_nbd("127.0.0.1:0")
+        server.listen_nvme(["localhost:0"])
+        server.listen_nvme(["0.0.0.0:0"], hosts=["nqn.2026-01.test:host"])
+        assert server.warnings == []
+        nbd = server.listen_nbd("0.0.0.0:0")
+        (nvme,) = server.listen_nvme(["0.0.0.0:0"])
+    finally:
+        server.end()
+    no_control, any_host = server.warnings
+    assert no_control.startswith(f"{nbd}: NBD has no access control")
+    assert any_host.startswith(f"{nvme}: any host") and any_host.endswith("--allow-host")
+
+
+def test_a_warning_is_one_line_on_stderr(tmp_path: Path) -> None:
+    process = _start(write_small_drive(tmp_path), "--nbd", "0.0.0.0:0", "--fast", "--json")
+    _address(process)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("warning: nbd://0.0.0.0:")
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert len(json.loads(out)["warnings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "is_open"),
+    [
+        ("127.0.0.1:1", False), ("127.9.9.9:1", False), ("[::1]:1", False), ("unix:/a", False),
+        ("[::ffff:127.0.0.1]:1", False), ("0.0.0.0:1", True), ("[::]:1", True),
+        ("192.168.1.5:1", True), ("[fe80::1%eth0]:1", True),
+    ],
+)  # fmt: skip
+def test_only_loopback_and_sockets_are_closed_to_others(address: str, is_open: bool) -> None:
+    assert is_open_to_others(address) is is_open
