@@ -1,7 +1,7 @@
 //! The host: jobs and their threads, with their outstanding I/Os and next actions.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_host_interface::{Command, Operation};
+use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
@@ -21,16 +21,29 @@ pub(crate) struct Requests {
     /// Two batches; when one is used up, it is redrawn while the other is in use.
     drawn: [IoRequest; 2 * BATCH],
     next: usize,
+    /// Requests are drawn when they are issued, and not announced.
+    on_demand: bool,
 }
 
 impl Requests {
     fn new(mut generator: ThreadGenerator) -> Self {
-        let drawn = std::array::from_fn(|_| generator.next());
-        Self { generator, drawn, next: 0 }
+        let on_demand = generator.is_shared();
+        let none = IoRequest {
+            op: Kind::Flush,
+            offset: 0,
+            length: 0,
+            content: Content::INCOMPRESSIBLE,
+            stream: StreamId(0),
+        };
+        let drawn = std::array::from_fn(|_| if on_demand { none } else { generator.next() });
+        Self { generator, drawn, next: 0, on_demand }
     }
 
     #[inline]
     pub(crate) fn next<D: DriveModel>(&mut self, drive: &D) -> IoRequest {
+        if self.on_demand {
+            return self.generator.next();
+        }
         let request = self.drawn[self.next % (2 * BATCH)];
         self.next += 1;
         if self.next.is_multiple_of(BATCH) {
@@ -196,9 +209,11 @@ pub(crate) fn threads(
     seed: u64,
 ) -> Result<Vec<Thread>, SpecError> {
     let mut threads = Vec::new();
+    let mut zones = None;
     for (index, spec) in jobs.iter().enumerate() {
         for thread in 0..spec.threads {
-            let generator = ThreadGenerator::new(spec, capacity, seed, index as u32, thread)?;
+            let mut generator = ThreadGenerator::new(spec, capacity, seed, index as u32, thread)?;
+            generator.share_zones(&mut zones);
             threads.push(Thread {
                 job: index,
                 requests: Requests::new(generator),

@@ -1,6 +1,7 @@
 //! Validates workloads, by themselves and for a given drive.
 
 mod addresses;
+mod host_zones;
 
 use thiserror::Error;
 use writecliff_base::Bytes;
@@ -88,6 +89,7 @@ impl WorkloadSpec {
         if self.interval_ns == 0 {
             return Err(SpecError::Workload("the interval of the series is 0".to_owned()));
         }
+        self.check_shared_zones()?;
         self.jobs.iter().try_for_each(|job| {
             let whole = job.check().and_then(|()| job.check_ends_by_result(self.interval_ns));
             whole.map_err(|problem| job.error(problem))
@@ -119,6 +121,7 @@ impl JobSpec {
         self.check_range()?;
         self.check_addresses()?;
         self.check_course()?;
+        self.check_host_zones()?;
         self.check_pace()?;
         self.check_end()
     }
@@ -309,6 +312,7 @@ impl JobSpec {
                 format!("{} is larger than the range of {range}", Bytes(align))
             })?;
         }
+        self.host_zones_fit(capacity)?;
         if let Some(log) = &self.log {
             log.fits(limits)?;
         }

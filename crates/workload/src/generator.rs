@@ -4,6 +4,9 @@
 //! (32 bits each, so shares are exact to 2^-32), and uniform addresses take one more. All
 //! thresholds are precomputed.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
@@ -11,6 +14,7 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 use self::course::Course;
 use crate::address::{AddressGenerator, SizeClass};
 use crate::check::{Limits, SpecError};
+use crate::host_zones::{ZoneUser, Zones};
 use crate::spec::{BlockSize, JobSpec};
 
 mod course;
@@ -62,6 +66,7 @@ pub struct ThreadGenerator {
     /// Whether I/Os are draws that depend on nothing before: no flushes, duplicate data or course.
     is_plain: bool,
     course: Option<Box<Course>>,
+    zones: Option<Box<ZoneUser>>,
 }
 
 /// Mix of operations and sizes, both chosen by thresholds on one random draw.
@@ -201,6 +206,8 @@ impl ThreadGenerator {
         let (addresses, classes) =
             AddressGenerator::new(&job, range, thread_index).map_err(SpecError::Workload)?;
         let course = Course::of(&job, &classes, range.0);
+        let label = u64::from(job_index) << 16 | u64::from(thread_index);
+        let zones = ZoneUser::new(&job, device_capacity, range, label).map(Box::new);
         let counted = job.writes_to_flush() > 0 || job.duplicate_pct > 0.0;
         Ok(Self {
             random: thread_random(seed, job_index, thread_index, OPERATIONS_LABEL),
@@ -211,9 +218,23 @@ impl ThreadGenerator {
             contents: Contents::new(&job),
             stream: StreamId(job.stream),
             flush: FlushEvery { writes: job.writes_to_flush(), left: job.writes_to_flush() },
-            is_plain: !counted && course.is_none(),
+            is_plain: !counted && course.is_none() && zones.is_none(),
             course,
+            zones,
         })
+    }
+
+    /// Shares the zones of the workload's threads, if the job has any; `first` are those of the
+    /// first thread that does.
+    pub fn share_zones(&mut self, first: &mut Option<Rc<RefCell<Zones>>>) {
+        if let Some(zones) = &mut self.zones {
+            zones.share(first);
+        }
+    }
+
+    /// Whether requests depend on when other threads issue theirs, and must not be drawn early.
+    pub fn is_shared(&self) -> bool {
+        self.zones.is_some()
     }
 
     /// Returns the next request. The sequence never ends.
@@ -257,6 +278,9 @@ impl ThreadGenerator {
                 self.request(op, self.offset + offset, length)
             }
         };
+        if let Some(zones) = &mut self.zones {
+            zones.place(&mut request);
+        }
         if request.op == Operation::Write {
             self.count_write(&mut request);
         }

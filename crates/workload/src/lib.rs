@@ -4,7 +4,7 @@
 //! (passed by Python) or TOML (written by people). Each thread of a job has a [`ThreadGenerator`],
 //! which determines its next I/O, and a [`ThreadPacing`], which determines when it is issued. Both
 //! depend only on the specification, the capacity and the seed, and not on a clock, the drive or
-//! other threads.
+//! other threads. Threads with [`HostZones`] share their zones, so the order of their draws matters.
 
 mod address;
 pub mod assign;
@@ -12,6 +12,7 @@ mod check;
 mod ends;
 mod file;
 mod generator;
+mod host_zones;
 mod io_log;
 mod normal;
 mod pacing;
@@ -31,6 +32,7 @@ pub use check::{Limits, SpecError};
 pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use file::{FileStep, WorkloadFile};
 pub use generator::{IoRequest, Operation, ThreadGenerator};
+pub use host_zones::{HostZones, Zones};
 pub use io_log::IoLog;
 pub use pacing::ThreadPacing;
 pub use segments::SegmentMap;

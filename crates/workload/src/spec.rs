@@ -10,6 +10,7 @@ use writecliff_base::Bytes;
 use crate::check::SpecError;
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::generator::Operation;
+use crate::host_zones::HostZones;
 use crate::io_log::IoLog;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -174,6 +175,8 @@ pub struct JobSpec {
     pub one_position: bool,
     /// Each block is trimmed, then written. `read_pct` and `trim_pct` must be 0.
     pub trim_first: bool,
+    /// Zones that the host keeps: writes go in order within each.
+    pub host_zones: Option<HostZones>,
     /// I/Os of a log in place of generated ones.
     pub log: Option<IoLog>,
     pub compressible_pct: f64,
@@ -239,6 +242,7 @@ impl Default for JobSpec {
             files: 1,
             one_position: false,
             trim_first: false,
+            host_zones: None,
             log: None,
             compressible_pct: 0.0,
             duplicate_pct: 0.0,
@@ -397,7 +401,7 @@ mod tests {
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
         "blocks":[],"advancing":false,"spare_pct":null,"regions":null},
         "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,
-        "one_position":false,"trim_first":false,"log":null,"compressible_pct":0.0,
+        "one_position":false,"trim_first":false,"host_zones":null,"log":null,"compressible_pct":0.0,
         "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
         "rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,

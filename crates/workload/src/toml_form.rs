@@ -45,6 +45,7 @@ use writecliff_base::located::{LocatedError, LocatedToml, Table};
 
 use crate::check::SpecError;
 use crate::file::{FileStep, WorkloadFile};
+use crate::host_zones::HostZones;
 use crate::spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, WorkloadSpec, Zone,
@@ -192,6 +193,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         files: table.optional_integer("files", 1..=1 << 20)?.unwrap_or(1) as u32,
         one_position: table.optional_flag("one_position")?.unwrap_or(false),
         trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
+        host_zones: host_zones(&table)?,
         log: None,
         compressible_pct: percent("compressible")?,
         duplicate_pct: percent("duplicates")?,
@@ -368,6 +370,26 @@ fn addresses(table: &Table<'_>) -> Read<AddressSpec> {
         spare_pct,
         regions,
     })
+}
+
+fn host_zones(table: &Table<'_>) -> Read<Option<HostZones>> {
+    let Some(inner) = table.optional_table("host_zones")? else { return Ok(None) };
+    let size = |key: &str| inner.optional_size(key).map(|size| size.map(|bytes| bytes.0));
+    let count = |key: &str, most: u64| inner.optional_integer(key, 0..=most);
+    let flag = |key: &str| inner.optional_flag(key).map(Option::unwrap_or_default);
+    let zones = HostZones {
+        size_bytes: inner.required_size("size")?.0,
+        capacity_bytes: size("capacity")?,
+        max_open: count("max_open", 4096)?.unwrap_or(0) as u32,
+        max_open_per_thread: count("max_open_per_thread", 4096)?.unwrap_or(0) as u32,
+        begin_full: flag("begin_full")?,
+        read_unwritten: flag("read_unwritten")?,
+        short_writes: flag("short_writes")?,
+        reset_above_pct: inner.optional_percent("reset_above", 0.0..=100.0)?.unwrap_or(0.0),
+        reset_every_writes: count("reset_every_writes", *ANY.end())?.unwrap_or(0),
+    };
+    inner.finish()?;
+    Ok(Some(zones))
 }
 
 #[cfg(test)]

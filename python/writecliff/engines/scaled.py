@@ -28,6 +28,7 @@ from writecliff.engines.base import (
     unseen,
 )
 from writecliff.engines.counters import Counters
+from writecliff.engines.scaled_zones import SmallZones
 from writecliff.engines.sim import SimEngine
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Job, Segments, Workload
@@ -118,13 +119,14 @@ class ScaledEngine:
     # -- the way in -------------------------------------------------------------------------
 
     def _shrunk(self, workload: Workload) -> Workload:
+        zones = SmallZones.of(workload.jobs, self.scale, self._capacity_bytes)
         return replace(
             workload,
-            jobs=tuple(self._shrunk_job(job) for job in workload.jobs),
+            jobs=tuple(self._shrunk_job(job, zones) for job in workload.jobs),
             interval_ns=max(1, round(workload.interval_ns / self.scale)),
         )
 
-    def _shrunk_job(self, job: Job) -> Job:
+    def _shrunk_job(self, job: Job, zones: SmallZones | None) -> Job:
         own = [one.align_bytes or 0 for one in (job.writes, job.trims) if one]
         aligns = [job.align_bytes or 0, *own]
         largest = max([size.bytes for size in job.all_block_sizes] + aligns)
@@ -134,7 +136,7 @@ class ScaledEngine:
             least = largest * (1 + max(job.addresses.blocks, default=0))
             length = max(least, self._size(length, SLOT_BYTES))
             length = min(length, self._capacity_bytes - offset)
-        return replace(
+        small = replace(
             job,
             offset_bytes=offset,
             range_bytes=length,
@@ -142,6 +144,7 @@ class ScaledEngine:
             thread_stride_bytes=self._size(job.thread_stride_bytes, SLOT_BYTES),
             **{name: self._count(getattr(job, name)) for name in _SHRUNK},
         )
+        return zones.job(job, small) if zones else small
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
         """Fewer ones of the same length, so that blocks fit into them as often."""

@@ -91,6 +91,23 @@ class OwnBlocks:
     align_bytes: int | None = None  # None: the block size of each I/O
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostZones:
+    """Zones that the host keeps on a drive that has none (fio's `zonemode=zbd`): writes go in order
+    within each zone, and a full zone is reset before it is written again. All jobs of a workload
+    share the zones; range and offset of a job are whole zones."""
+
+    size_bytes: int  # of a zone
+    capacity_bytes: int | None = None  # what may be written of each; None: all of it
+    max_open: int = 0  # zones that are being written at a time, by all jobs; 0: no limit
+    max_open_per_thread: int = 0  # the same for each thread
+    begin_full: bool = False  # zones are full at first; else empty
+    read_unwritten: bool = False  # reads take any address; else what was written
+    short_writes: bool = False  # the last write of a zone may be shorter than a block
+    reset_above_pct: float = 0.0  # while this share of the range is written,
+    reset_every_writes: int = 0  # every so many writes reset their zone; 0: none
+
+
 @dataclass(frozen=True)
 class IoLog:
     """I/Os that a job repeats in place of generated ones; columns of equal length.
@@ -174,6 +191,7 @@ class Job:
     files: int = 1  # sequential: equal parts of the range, whose I/Os take turns
     one_position: bool = False  # sequential: all operations continue where the last I/O ended
     trim_first: bool = False  # each block is trimmed, then written
+    host_zones: HostZones | None = None  # writes go in order within each zone
     log: IoLog | None = None  # in place of generated I/Os
     compressible_pct: float = 0.0  # share of the data that a compressing controller can save
     duplicate_pct: float = 0.0  # writes that repeat the data of the thread's last that did not
@@ -269,6 +287,7 @@ def _job(raw: Mapping[str, Any]) -> Job:
         "trims": _own_blocks,
         "addresses": _addresses,
         "segments": lambda given: Segments(**given),
+        "host_zones": lambda given: HostZones(**given),
         "log": lambda given: IoLog(**{name: _plain(value) for name, value in given.items()}),
         "streams": tuple,
         "until_steady": lambda given: SteadyEnd(**given),

@@ -26,6 +26,9 @@ def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
 
 
 def _reads(job: Job) -> bool:
+    zones = job.host_zones
+    if zones is not None and not (zones.begin_full or zones.read_unwritten):
+        return False  # only what it wrote
     return job.read_pct > 0 if job.log is None else "r" in job.log.operations
 
 
@@ -40,6 +43,7 @@ def _fills(job: Job, there: Range) -> bool:
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
     whole = job.segments is None and job.log is None and not job.hole_bytes
+    whole = whole and (job.host_zones is None or job.host_zones.capacity_bytes is None)
     largest = max(size.bytes for size in job.all_block_sizes)
     needed = there[1] - there[0] - largest
     return only_writes and by_volume and whole and (job.volume_bytes or 0) > needed

@@ -54,7 +54,7 @@ def test_options_of_the_command_itself() -> None:
         ("--name=x --output-format=terse", "terse is not available", "normal, json"),
         ("--name=x --output", "--output needs a value", ""),
         ("--name=x --bs=77 --size=1m", "command line: block size 77", "512"),
-        ("--name=x --zonemode=zbd", "command line: zonemode=zbd: zoned drives", ""),
+        ("--name=x --zonemode=zbd --zoneskip=1m", "command line: zoneskip=1048576 is not", ""),
         ("nowhere.fio", "nowhere.fio: no such file", ""),
         ("--name=x --size=1m --section=y", "has no job section [y]", ""),
     ],

@@ -19,7 +19,7 @@ _VALUES = (
     " zipf zoned:50/10:50/90 zoned_abs:90/1m:10/1m randrw randwrite trim rw write psync libaio none"
     " short fdp poisson 10s 5ms 1h 100us 99:99.9 -1 -4k 1.5g (4k*2) (1 99999999999999999999p none,"
     " :: / , - : 0% $ncpus $pagesize*2 $mb_memory- random mixed both 1,2,3,4 = [x] é 1e5 nan inf"
-    " zipf:nan zipf:inf zipf:1:2:3 1k- -1k 4k/100000 4k/50%:8k 9223372036854775807"
+    " zbd strided 2z zeroes write/60:verify/40 zone_append write_same verify_bytchk_01 zipf:nan zipf:inf zipf:1:2:3 1k- -1k 4k/100000 4k/50%:8k 9223372036854775807"
 )
 VALUES = _VALUES.split()
 

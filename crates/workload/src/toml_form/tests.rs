@@ -116,9 +116,18 @@ flow_group = 7
 [[job]]
 addresses = { kind = "sprandom", spare = "7 %", regions = 40 }
 volume = "107 %"
+[[job]]
+host_zones = { size = "1 MiB", capacity = "640 KiB", max_open = 4, reset_above = "70 %" }
+range = "64 MiB"
+ios = 1
 "#;
     let spec = only(lines);
-    let [random, sequential, strided, ordered, filling] = &spec.jobs[..] else { panic!("5 jobs") };
+    let [random, sequential, strided, ordered, filling, by_host] = &spec.jobs[..] else {
+        panic!("6 jobs")
+    };
+    let zones = by_host.host_zones.unwrap();
+    assert_eq!((zones.size_bytes, zones.capacity_bytes), (1 << 20, Some(640 << 10)));
+    assert_eq!((zones.max_open, zones.reset_above_pct), (4, 70.0));
     assert_eq!(
         (&ordered.addresses.blocks[..], ordered.addresses.advancing),
         (&[2, 0, 1][..], true)

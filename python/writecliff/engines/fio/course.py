@@ -12,6 +12,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
     """Refuse what `engines.fio` does not give to fio: its results come in another form."""
     job = section.job
     for name, given, instead in (
+        ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
         ("log", job.log, "run the log with fio itself"),
         ("files", job.files > 1, "one job for each part of the range"),
         ("one_position", job.one_position, "a job for each operation"),

@@ -74,7 +74,8 @@ def add_notes_on_addresses(settings: Settings, ops: Operations) -> None:
             settings.note("spr_cs: repeated writes are not delayed by a region")
         return
     chosen = settings.random_distribution
-    if ops.pattern == "random" and chosen.kind == "random" and not settings.norandommap:
+    repeats = chosen.kind == "random" and not settings.norandommap and settings.zonemode != "zbd"
+    if ops.pattern == "random" and repeats:
         settings.note(
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"

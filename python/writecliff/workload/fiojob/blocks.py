@@ -145,7 +145,7 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
     """(bytes of a hole, bytes before it) of strided zones, which zonesize alone asks for too."""
     mode = settings.zonemode or ("strided" if settings.zonesize else "none")
     if mode == "zbd":
-        raise settings.error("zonemode", "zonemode=zbd: zoned drives are not simulated")
+        return None
     hole_bytes = max(settings.zonerange - settings.zonesize, 0) + settings.zoneskip
     if mode == "none" or not hole_bytes:
         return None

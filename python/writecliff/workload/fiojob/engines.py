@@ -5,7 +5,7 @@ from __future__ import annotations
 SYNCHRONOUS = frozenset(
     (
         "sync", "psync", "vsync", "pvsync", "pvsync2", "splice", "libcufile", "libhipfile",
-        "cpp_null",
+        "cpp_null", "libzbc",
     )
 )  # fmt: skip
 ASYNCHRONOUS = frozenset(
@@ -32,7 +32,6 @@ _OTHERS: dict[str, str] = {
     "reads and writes bare flash without a controller": "mtd",
     "reads and writes persistent memory, not a drive": "libpmem dev-dax pmemblk",
     "touches mapped memory; the kernel decides what reaches the drive": "mmap",
-    "needs a zoned drive; zoned drives are not simulated": "libzbc",
 }
 NOT_A_DRIVE = {name: reason for reason, names in _OTHERS.items() for name in names.split()}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.values import Size
+from writecliff.workload.fiojob.zones import whole_zones
 
 _US = 1000
 
@@ -60,7 +61,11 @@ def extent(
             "use a multiple of 512",
         )
     length, one_pass = _sizes(settings, ops, blocks, capacity, start)
-    whole = _whole(ops, blocks, length, capacity - start)
+    if settings.zonemode == "zbd":
+        start, length, one_pass = whole_zones(settings, ops, blocks, start, length)
+        whole = length
+    else:
+        whole = _whole(ops, blocks, length, capacity - start)
     if length < blocks.largest or one_pass < blocks.unit:
         raise settings.error(
             "size filesize",

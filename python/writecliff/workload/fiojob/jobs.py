@@ -27,10 +27,14 @@ from writecliff.workload.fiojob.target import (
     streams,
 )
 from writecliff.workload.fiojob.values import LARGEST
+from writecliff.workload.fiojob.zones import host_zones, resolve
 from writecliff.workload.model import Job
 
 _US = 1000
-_RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
+_RATE_MIN, _RATE_MAX = (
+    1e-3,
+    10**12,
+)  # of the generator of the simulated drive, in bytes or I/Os a second
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
@@ -42,6 +46,8 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     if settings.attempt(drive_engine, settings) is None:
         return ()
     _add_general_notes(settings)
+    if not settings.attempt(resolve, settings):
+        return ()
     if settings.read_iolog is not None:
         return settings.attempt(_log_jobs, settings, capacity_bytes) or ()
     before = len(settings.problems)
@@ -50,6 +56,8 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     sizes = settings.attempt(blocks, settings, ops)
     rate = None if sizes is None else settings.attempt(pace, settings, ops, sizes)
     host = _host_fields(settings, ops)
+    if sizes is not None:
+        host["host_zones"] = settings.attempt(host_zones, settings, ops, sizes, capacity_bytes)
     if sizes is None or rate is None or len(settings.problems) > before:
         return ()
     common = with_pauses(_common_job(settings, ops, sizes, rate, host), settings)
@@ -142,6 +150,10 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
         if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
             raise settings.error(
                 "rate_iops rate", f"job {name} is too fast: its threads exceed {_RATE_MAX} a second"
+            )
+        if min(job.rate_iops or 1, job.rate_bytes_per_s or 1) < _RATE_MIN:
+            raise settings.error(
+                "rate_iops rate", f"job {name} is too slow: less than {_RATE_MIN} I/Os a second"
             )
 
 

@@ -211,10 +211,34 @@ class FioOptions:
     zonemode: str | None = option(
         read.choice("none", "strided", "zbd"),
         None,
-        "strided: sequential I/O leaves zoneskip out after each zonesize; zbd is refused",
+        "strided: sequential I/O leaves zoneskip out after each zonesize; zbd: writes go in order"
+        " within each zone",
     )
     zonesize: int = option(
-        read.integer(0, LARGEST), "0", "of strided zones: what is accessed of each"
+        read.integer(0, LARGEST),
+        "0",
+        "strided: what is accessed of each zone; zbd: its size, 256 MiB by default",
+    )
+    zonecapacity: int = option(
+        read.integer(0, LARGEST), "0", "zbd: what is written of each zone, if not all"
+    )
+    read_beyond_wp: bool = option(
+        read.boolean, "0", "zbd: 0: reads are moved to what is written; 1: they are not"
+    )
+    max_open_zones: int = option(
+        read.integer(0, 4096), "0", "zbd: zones that are being written at a time, by all jobs"
+    )
+    job_max_open_zones: int = option(
+        read.integer(0, 4096), "0", "zbd: the same for each thread; needs max_open_zones"
+    )
+    zone_reset_threshold: float = option(
+        read.share, "0", "zbd: share of the range above which zones are reset"
+    )
+    zone_reset_frequency: float = option(
+        read.share, "0", "zbd: share of the writes that then reset their zone"
+    )
+    write_zone_remainder: bool = option(
+        read.boolean, "0", "zbd: the last write of a zone may be shorter than a block"
     )
     zonerange: int = option(
         read.integer(0, LARGEST), "0", "of strided zones: their size, if not zonesize"

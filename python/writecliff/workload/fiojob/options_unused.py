@@ -56,7 +56,10 @@ NO_EFFECT: dict[str, str] = {
     "simulated time is exact": "clocksource gtod_cpu",
     "no file is opened": "uid gid",
     "there is no I/O scheduler above a simulated drive": "ioscheduler",
-    "a simulated drive reports no errors": "exitall_on_error ignore_error continue_on_error",
+    "a simulated drive reports no errors": (
+        "exitall_on_error ignore_error continue_on_error recover_zbd_write_error"
+    ),
+    "a simulated drive has no limit of open zones of its own": "ignore_zone_limits",
     "saves system calls only; the queue is kept full in either case": (
         "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_max"
     ),
@@ -98,11 +101,6 @@ REFUSED: dict[str, str] = {
     "address logs are not written": "write_iolog",
     "block traces are not merged; replay them one by one": "merge_blktrace_file",
     "commands in a job file are not executed": "exec_prerun exec_postrun",
-    "zoned drives are not simulated": (
-        "zonecapacity=0 read_beyond_wp=0 "
-        "max_open_zones=0 job_max_open_zones=0 ignore_zone_limits=0 zone_reset_threshold "
-        "zone_reset_frequency recover_zbd_write_error=0 write_zone_remainder=0"
-    ),
     "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
     "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
     "belongs to fio's tiobench profile; the threads of a job are numjobs": "threads=1",

@@ -42,6 +42,8 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
             "limit both, or use two jobs",
         )
     _check_thinktime(settings)
+    if settings.flow:
+        raise settings.error("flow", "flow: rates determine the shares of jobs already", "keep one")
     arrival: Arrival = settings.rate_process
     read_pct = None
     if ops.used == ("read", "write"):

@@ -19,6 +19,7 @@ from writecliff.workload.fiojob.settings import Settings, written_options
 from writecliff.workload.fiojob.steadiness import interval_ns
 from writecliff.workload.fiojob.syntax import RawSection, SourceLocation, read_sections
 from writecliff.workload.fiojob.target import named_file
+from writecliff.workload.fiojob.zones import check_shared, with_state
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
 
@@ -192,7 +193,11 @@ def _finish(
     for index, group in enumerate(groups):
         name = path.stem if len(groups) == 1 else f"{path.stem}-{index + 1}"
         settings = group[0].settings
-        step = settings.attempt(_step, name, group, first=index == 0, notes=notes)
+        before = [job for earlier in groups[:index] for one in earlier for job in one.jobs]
+        zones_written = any(job.host_zones and job.read_pct < 100 for job in before)
+        step = settings.attempt(
+            _step, name, group, first=index == 0, zones_written=zones_written, notes=notes
+        )
         steps += [step] if step else []
         notes += (note for section in group for note in section.settings.notes)
         if any(s.settings.exitall and s.settings.exit_what == "all" for s in group):
@@ -252,7 +257,9 @@ def _ends_all(section: _Section, group: _Group) -> bool:
     return False
 
 
-def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep:
+def _step(
+    name: str, group: _Group, *, first: bool, zones_written: bool, notes: list[str]
+) -> FioStep:
     jobs: list[Job] = []
     sections = []
     for one in group:
@@ -261,7 +268,9 @@ def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep
         jobs += (replace(job, ends_all=ends_all) for job in one.jobs)
         sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
     _check_delays(group, first)
-    workload = Workload(name, tuple(jobs), _seed(group, notes), _interval_ns(group))
+    check_shared((one.settings, one.jobs) for one in group)
+    in_state = with_state(jobs, written=zones_written, notes=notes)
+    workload = Workload(name, in_state, _seed(group, notes), _interval_ns(group))
     return FioStep(workload, tuple(sections), _ramp(workload, group))
 
 

@@ -49,10 +49,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Size:
-    """A size in bytes, or in percent of the drive."""
+    """A size in bytes, in percent of the drive, or in zones, which `zones.resolve` converts."""
 
     bytes: int = 0
     percent: int | None = None
+    zones: int | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
 
 
 def size(text: str, context: Context) -> Size:
-    """Bytes or percent. Zones (`z`) are for zoned drives only."""
+    """Bytes, percent, or zones (`z`)."""
     stripped = text.strip()
     match = re.fullmatch(r"(\d+)\s*%", stripped)
     if match:
@@ -136,7 +137,7 @@ def size(text: str, context: Context) -> Size:
             raise FioValueError(f"'{stripped}': a percentage is 0% to 100%")
         return Size(percent=int(match.group(1)))
     if re.fullmatch(r"\d+z", stripped):
-        raise FioValueError(f"'{stripped}' counts in zones, which only zoned drives have")
+        return Size(zones=int(stripped[:-1]))
     return Size(bytes=_at_least(0, number(stripped, context)))
 
 
@@ -181,6 +182,14 @@ def boolean(text: str, context: Context) -> bool:
     if text.strip() not in ("0", "1"):
         raise FioValueError(f"'{text}' is neither 0 nor 1")
     return text.strip() == "1"
+
+
+def share(text: str, context: Context) -> float:
+    """A number from 0 to 1."""
+    values = floats(text, context)
+    if len(values) != 1 or not 0 <= values[0] <= 1:
+        raise FioValueError(f"'{text.strip()}' is not a share", "0 to 1 is possible")
+    return values[0]
 
 
 def inverted(text: str, context: Context) -> bool:

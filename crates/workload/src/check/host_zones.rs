@@ -1,0 +1,100 @@
+//! Checks of the zones that the host keeps.
+
+use writecliff_base::Bytes;
+
+use super::{Check, SpecError, ensure, whole_sectors};
+use crate::generator::Operation;
+use crate::spec::{JobSpec, Pattern, WorkloadSpec};
+
+/// Each zone takes 8 bytes, and random reads search them.
+const ZONES_MAX: u64 = 1 << 20;
+/// As many as fio keeps.
+const OPEN_MAX: u32 = 4096;
+const KEY: &str = "host_zones";
+
+impl JobSpec {
+    pub(super) fn check_host_zones(&self) -> Check {
+        let Some(zones) = self.host_zones else { return Ok(()) };
+        whole_sectors(KEY, zones.size_bytes)?;
+        whole_sectors(KEY, zones.capacity())?;
+        let (size, capacity) = (zones.size_bytes, zones.capacity());
+        let of = |operation| self.block_sizes_of(operation).iter().map(|block| block.bytes).max();
+        let operations =
+            [(Operation::Read, self.read_pct > 0.0), (Operation::Write, self.writes())];
+        let used = operations.into_iter().filter(|&(_, used)| used);
+        let largest = used.filter_map(|(operation, _)| of(operation)).max().unwrap_or(0);
+        let fit = capacity > 0 && capacity <= size && largest <= capacity;
+        ensure(fit, KEY, || {
+            format!(
+                "blocks of {}, a capacity of {} and zones of {} do not fit into each other",
+                Bytes(largest),
+                Bytes(capacity),
+                Bytes(size)
+            )
+        })?;
+        ensure(zones.max_open <= OPEN_MAX, KEY, || {
+            format!("max_open {} is above {OPEN_MAX}", zones.max_open)
+        })?;
+        ensure(zones.max_open > 0 || zones.max_open_per_thread == 0, KEY, || {
+            "max_open_per_thread needs max_open".to_owned()
+        })?;
+        ensure((0.0..=100.0).contains(&zones.reset_above_pct), KEY, || {
+            format!("reset_above {} % is outside 0 % to 100 %", zones.reset_above_pct)
+        })?;
+        let trims = &self.trims.as_ref().map_or(&self.block_sizes, |own| &own.block_sizes);
+        let whole = trims.iter().all(|block| block.bytes == size);
+        ensure(self.trim_pct == 0.0 || whole, KEY, || "trims need blocks of a zone".to_owned())?;
+        let plain = self.hole_bytes == 0
+            && self.files == 1
+            && !self.one_position
+            && !self.trim_first
+            && self.log.is_none()
+            && self.segments.is_none()
+            && self.thread_stride_bytes == 0;
+        ensure(plain, KEY, || {
+            "not together with hole, back, files, one_position, trim_first, a log, segments or \
+             thread_stride"
+                .to_owned()
+        })?;
+        let trims_in_order = self.pattern == Pattern::Sequential && self.trim_pct > 0.0;
+        ensure(!trims_in_order || self.trim_pct >= 100.0, KEY, || {
+            "sequential trims need a job of their own".to_owned()
+        })
+    }
+
+    fn writes(&self) -> bool {
+        self.read_pct + self.trim_pct < 100.0
+    }
+
+    /// Checks that the range is whole zones, and their number.
+    pub(super) fn host_zones_fit(&self, capacity: Bytes) -> Check {
+        let Some(zones) = self.host_zones else { return Ok(()) };
+        let (size, range) = (zones.size_bytes, self.range_on(capacity));
+        let whole = self.offset_bytes.is_multiple_of(size) && range.0.is_multiple_of(size);
+        ensure(whole && range.0 > 0, KEY, || {
+            format!("offset and range are no whole zones of {}", Bytes(size))
+        })?;
+        let count = capacity.0 / size;
+        ensure(count <= ZONES_MAX, KEY, || {
+            format!("the drive would have {count} zones, more than {ZONES_MAX}")
+        })
+    }
+}
+
+impl WorkloadSpec {
+    /// Checks that all jobs mean the same zones.
+    pub(super) fn check_shared_zones(&self) -> Result<(), SpecError> {
+        let key = |job: &JobSpec| {
+            let zones = job.host_zones?;
+            Some((zones.size_bytes, zones.capacity(), zones.max_open, zones.begin_full))
+        };
+        let mut every = self.jobs.iter().filter_map(key);
+        let first = every.next();
+        if every.all(|one| Some(one) == first) {
+            return Ok(());
+        }
+        Err(SpecError::Workload(
+            "host_zones differ between jobs in size, capacity, max_open or begin_full".to_owned(),
+        ))
+    }
+}

@@ -1,0 +1,353 @@
+//! Zones that the host keeps on a drive that has none: writes go in order within each zone, and a
+//! full zone is reset before it is written again.
+//!
+//! Source: fio 3.42 with `zonemode=zbd` on a drive without zones (zbd.c). An address is drawn as
+//! usual; then the I/O is moved to where its zone takes it. Writes go to the write pointer
+//! of the zone, or of one of the open zones when the limit of open zones is reached. Reads are
+//! moved to what was written, or to the nearest zone with data. A reset only sets back the write
+//! pointer: the drive is told nothing, as in fio, where it has no zones. A trim resets its zone and
+//! is sent to the drive, unlike in fio: it would take no time.
+//!
+//! All jobs of a workload share the zones, so a thread's I/Os depend on when the others issue
+//! theirs.
+//!
+//! Known errors: a zone is full, and no longer open, when its last write is issued, not when it
+//! completes; a reset does not wait for outstanding writes. A job does not end when there is
+//! nothing to read or trim: it writes, if it does write, or takes the address as drawn. When other
+//! ranges hold all open zones, the zone that was opened first is closed; in fio the job ends.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use writecliff_base::Bytes;
+
+use crate::generator::{IoRequest, Operation};
+use crate::spec::{JobSpec, Pattern};
+
+/// The zones of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostZones {
+    pub size_bytes: u64,
+    /// What may be written of each; `None`: all of it.
+    #[serde(default)]
+    pub capacity_bytes: Option<u64>,
+    /// Zones that are being written at a time, by all jobs; 0 for no limit.
+    #[serde(default)]
+    pub max_open: u32,
+    /// The same for each thread.
+    #[serde(default)]
+    pub max_open_per_thread: u32,
+    /// Zones are full at first; else empty.
+    #[serde(default)]
+    pub begin_full: bool,
+    /// Reads take their address as drawn.
+    #[serde(default)]
+    pub read_unwritten: bool,
+    /// The last write of a zone may be shorter than the smallest block; else the rest stays empty.
+    #[serde(default)]
+    pub short_writes: bool,
+    /// While this share of the range is written, every `reset_every_writes`th write resets its zone.
+    #[serde(default)]
+    pub reset_above_pct: f64,
+    /// 0 for no such resets.
+    #[serde(default)]
+    pub reset_every_writes: u64,
+}
+
+impl HostZones {
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity_bytes.unwrap_or(self.size_bytes)
+    }
+}
+
+/// The zones of a drive, shared by the threads of a workload.
+#[derive(Debug)]
+pub struct Zones {
+    size: u64,
+    capacity: u64,
+    /// Write pointers, from the start of their zone.
+    written: Vec<u64>,
+    /// Zones that are being written and the threads that opened them, if there is a limit.
+    open: Vec<(usize, u64)>,
+    /// Writes above the threshold since the last reset by it.
+    writes_since_reset: u64,
+}
+
+/// One thread's place in the zones.
+#[derive(Clone, Debug)]
+pub(crate) struct ZoneUser {
+    zones: Rc<RefCell<Zones>>,
+    spec: HostZones,
+    /// Zones of the range.
+    first: usize,
+    end: usize,
+    /// Labels the thread among all.
+    thread: u64,
+    /// Smallest block of each operation.
+    least: [u64; 3],
+    /// Sequential: where each operation continues.
+    positions: Option<[u64; 3]>,
+    /// Whether a read may become a write while the thread has written nothing.
+    begins_with_write: bool,
+    mixes: bool,
+}
+
+impl ZoneUser {
+    /// The user of a checked and resolved job, with zones of its own.
+    pub(crate) fn new(job: &JobSpec, device: Bytes, range: Bytes, thread: u64) -> Option<Self> {
+        let spec = job.host_zones?;
+        let first = job.offset_bytes / spec.size_bytes;
+        let end = first + range.0 / spec.size_bytes;
+        let least = [Operation::Read, Operation::Write, Operation::Trim].map(|operation| {
+            job.block_sizes_of(operation).iter().map(|size| size.bytes).min().unwrap_or(1)
+        });
+        let mixes = job.read_pct > 0.0 && job.read_pct < 100.0;
+        Some(Self {
+            zones: Rc::new(RefCell::new(Zones::new(&spec, device))),
+            spec,
+            first: first as usize,
+            end: end as usize,
+            thread,
+            least,
+            positions: (job.pattern == Pattern::Sequential).then_some([job.offset_bytes; 3]),
+            begins_with_write: mixes && !spec.read_unwritten,
+            mixes,
+        })
+    }
+
+    /// Uses the zones of the workload's other threads; `shared` are those of the first.
+    pub(crate) fn share(&mut self, shared: &mut Option<Rc<RefCell<Zones>>>) {
+        self.zones = Rc::clone(shared.get_or_insert_with(|| Rc::clone(&self.zones)));
+    }
+
+    /// Moves an I/O to where the zones take it.
+    pub(crate) fn place(&mut self, io: &mut IoRequest) {
+        let zones = Rc::clone(&self.zones);
+        let mut zones = zones.borrow_mut();
+        if io.op == Operation::Read && self.begins_with_write {
+            io.op = Operation::Write;
+        }
+        self.take_position(io);
+        if io.op == Operation::Read
+            && !self.spec.read_unwritten
+            && !zones.read(self, io)
+            && self.mixes
+        {
+            io.op = Operation::Write;
+            self.take_position(io);
+        }
+        match io.op {
+            Operation::Write => {
+                self.begins_with_write = false;
+                zones.write(self, io);
+            }
+            Operation::Trim => zones.trim(self, io),
+            Operation::Read | Operation::Flush => {}
+        }
+        if let Some(positions) = &mut self.positions {
+            let mut next = io.offset + u64::from(io.length);
+            if io.op == Operation::Write && zones.rest(zones.of(io.offset)) == 0 {
+                next = next.next_multiple_of(zones.size);
+            }
+            let end = self.end as u64 * zones.size;
+            let least = self.least[io.op as usize];
+            let begin = self.first as u64 * zones.size;
+            positions[io.op as usize] = if next + least > end { begin } else { next };
+        }
+    }
+
+    fn take_position(&self, io: &mut IoRequest) {
+        if let Some(positions) = &self.positions {
+            io.offset = positions[io.op as usize];
+        }
+    }
+
+    fn after(&self, zone: usize) -> usize {
+        if zone + 1 < self.end { zone + 1 } else { self.first }
+    }
+
+    fn has(&self, zone: usize) -> bool {
+        (self.first..self.end).contains(&zone)
+    }
+
+    /// Whether nothing more can be written to a zone with this rest.
+    fn is_full(&self, rest: u64) -> bool {
+        if self.spec.short_writes { rest == 0 } else { rest < self.least[1] }
+    }
+}
+
+impl Zones {
+    fn new(spec: &HostZones, device: Bytes) -> Self {
+        let at_first = if spec.begin_full { spec.capacity() } else { 0 };
+        Self {
+            size: spec.size_bytes,
+            capacity: spec.capacity(),
+            written: vec![at_first; (device.0 / spec.size_bytes) as usize],
+            open: Vec::new(),
+            writes_since_reset: 0,
+        }
+    }
+
+    fn of(&self, offset: u64) -> usize {
+        (offset / self.size) as usize
+    }
+
+    fn start(&self, zone: usize) -> u64 {
+        zone as u64 * self.size
+    }
+
+    /// What can still be written to a zone.
+    fn rest(&self, zone: usize) -> u64 {
+        self.capacity.saturating_sub(self.written[zone])
+    }
+
+    fn close(&mut self, zone: usize) {
+        self.open.retain(|&(open, _)| open != zone);
+    }
+
+    /// Gives up the rest of a zone.
+    fn finish(&mut self, zone: usize) {
+        self.written[zone] = self.size;
+        self.close(zone);
+    }
+
+    /// Moves a read into what is written; false if there is nothing to read.
+    fn read(&self, user: &ZoneUser, io: &mut IoRequest) -> bool {
+        let (least, length) = (user.least[0], u64::from(io.length));
+        let random = user.positions.is_none();
+        let drawn = self.of(io.offset);
+        let inner = io.offset - self.start(drawn);
+        let mut zone = drawn;
+        let short = self.written[zone] < least;
+        if short || (!random && inner + least > self.written[zone]) {
+            let Some(found) = self.next_with(user, drawn, least) else { return false };
+            zone = found;
+            if !random {
+                io.offset = self.start(zone);
+            }
+        }
+        let written = self.written[zone];
+        if written <= length {
+            io.offset = self.start(zone);
+        } else if random {
+            io.offset = self.start(zone) + inner % (written - length) / least * least;
+        }
+        let room = self.start(zone) + written - io.offset;
+        io.length = (length.min(room) / least * least) as u32;
+        true
+    }
+
+    /// The nearest other zone of the range with that much data; sequential: the next one.
+    fn next_with(&self, user: &ZoneUser, zone: usize, least: u64) -> Option<usize> {
+        let holds = |at: &usize| self.written[*at] >= least;
+        if user.positions.is_some() {
+            return (zone + 1..user.end).chain(user.first..=zone).find(holds);
+        }
+        let up = (zone + 1..user.end).find(holds);
+        let down = (user.first..zone).rev().find(holds);
+        match (up, down) {
+            (Some(up), Some(down)) => Some(if up - zone <= zone - down { up } else { down }),
+            (up, down) => up.or(down),
+        }
+    }
+
+    /// Moves a write to the write pointer of a zone that takes it.
+    fn write(&mut self, user: &ZoneUser, io: &mut IoRequest) {
+        let zone = self.zone_for_write(user, self.of(io.offset), io.offset);
+        if self.is_due(user) || user.is_full(self.rest(zone)) {
+            self.written[zone] = 0;
+        }
+        io.offset = self.start(zone) + self.written[zone];
+        let (rest, least) = (self.rest(zone), user.least[1]);
+        let mut length = u64::from(io.length).max(least).min(rest);
+        if !user.spec.short_writes || length > least {
+            length = length / least * least;
+        }
+        io.length = length as u32;
+        self.written[zone] += length;
+        if self.rest(zone) == 0 {
+            self.close(zone);
+        }
+    }
+
+    /// The zone that a write to `offset` in `zone` goes to.
+    fn zone_for_write(&mut self, user: &ZoneUser, zone: usize, offset: u64) -> usize {
+        let mut zone = zone;
+        // Each turn of the loop closes a zone, so there are few.
+        loop {
+            let rest = self.rest(zone);
+            if rest > 0 && user.is_full(rest) {
+                self.finish(zone);
+                zone = user.after(zone);
+                continue;
+            }
+            if self.opens(user, zone) {
+                return zone;
+            }
+            match self.one_of_open(user, offset) {
+                Some(open) if !user.is_full(self.rest(open)) => return open,
+                Some(open) => self.finish(open),
+                None => drop(self.open.remove(0)),
+            }
+        }
+    }
+
+    /// Whether a zone is open, or can be opened within the limits.
+    fn opens(&mut self, user: &ZoneUser, zone: usize) -> bool {
+        let HostZones { max_open, max_open_per_thread: own_max, .. } = user.spec;
+        if max_open == 0 || self.open.iter().any(|&(open, _)| open == zone) {
+            return true;
+        }
+        let own = self.open.iter().filter(|&&(_, thread)| thread == user.thread).count();
+        if self.open.len() >= max_open as usize || (own_max > 0 && own >= own_max as usize) {
+            return false;
+        }
+        self.open.push((zone, user.thread));
+        true
+    }
+
+    /// An open zone of the range, in proportion to the place of `offset` in it.
+    fn one_of_open(&self, user: &ZoneUser, offset: u64) -> Option<usize> {
+        let count = self.open.len() as u128;
+        let place = u128::from(offset - self.start(user.first)) * count;
+        let first = (place / u128::from((user.end - user.first) as u64 * self.size)) as usize;
+        let turn = self.open[first..].iter().chain(&self.open[..first]);
+        turn.map(|&(zone, _)| zone).find(|&zone| user.has(zone))
+    }
+
+    /// Whether a write resets its zone because enough of the range is written.
+    fn is_due(&mut self, user: &ZoneUser) -> bool {
+        let every = user.spec.reset_every_writes;
+        if every == 0 {
+            return false;
+        }
+        let range = &self.written[user.first..user.end];
+        let size = range.len() as f64 * self.size as f64;
+        let written: u64 = range.iter().map(|&written| written.min(self.capacity)).sum();
+        if (written as f64) < size * user.spec.reset_above_pct / 100.0 {
+            return false;
+        }
+        self.writes_since_reset += 1;
+        let due = self.writes_since_reset >= every;
+        if due {
+            self.writes_since_reset = 0;
+        }
+        due
+    }
+
+    /// Moves a trim to a zone with data, and resets the zone.
+    fn trim(&mut self, user: &ZoneUser, io: &mut IoRequest) {
+        let mut zone = self.of(io.offset);
+        if user.positions.is_none() && self.written[zone] == 0 {
+            zone = self.next_with(user, zone, 1).unwrap_or(zone);
+        }
+        io.offset = self.start(zone);
+        self.written[zone] = 0;
+        self.close(zone);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+"""Zones of `zonemode=zbd`: writes go in order within each, as fio does on a drive without zones.
+
+fio 3.42, zbd.c: `init_zone_info` (a drive without zones), `zbd_verify_sizes` (the range is whole
+zones), `zbd_setup_files` (limits). Zones have their size from the file; a file for a zoned drive
+may leave it to the drive, which a simulated drive cannot tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
+from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.values import Size
+from writecliff.workload.model import HostZones, Job
+
+_DEFAULT_BYTES = 256 << 20  # of zoned hard disks, and of the examples of fio
+_ZONES_MAX = 1 << 20  # of the native crate
+
+
+def zone_bytes(settings: Settings) -> int:
+    """The size of a zone; 0 if there are none."""
+    return settings.zonesize or (_DEFAULT_BYTES if settings.zonemode == "zbd" else 0)
+
+
+def resolve(settings: Settings) -> bool:
+    """Turn sizes in zones (`8z`) to bytes; true. Raises if zones have no size."""
+    for name in ("size", "io_size", "offset", "offset_increment"):
+        value = getattr(settings, name)
+        if isinstance(value, Size) and value.zones is not None:
+            size = zone_bytes(settings)
+            if not size:
+                raise settings.error(name, f"{name}: zones have no size", "add zonesize")
+            setattr(settings, name, Size(bytes=value.zones * size))
+    return True
+
+
+def host_zones(
+    settings: Settings, ops: Operations, blocks: Blocks, drive_bytes: int
+) -> HostZones | None:
+    """The zones of a job with zonemode=zbd. Raises for what fio refuses, or the model lacks."""
+    if settings.zonemode != "zbd":
+        return None
+    _check_course(settings, ops)
+    size = zone_bytes(settings)
+    capacity = settings.zonecapacity or size
+    _check_sizes(settings, ops, blocks, size, capacity)
+    if drive_bytes // size > _ZONES_MAX:
+        raise settings.error(
+            "zonesize",
+            f"zonesize {size} makes more than {_ZONES_MAX} zones of the drive",
+            "use larger zones",
+        )
+    if not settings.zonesize:
+        settings.notes.append(
+            f"zonesize is not given, as for a drive that tells it: zones are {size >> 20} MiB"
+        )
+    if ops.used == ("trim",):
+        settings.note(
+            "trims are sent to the drive; fio only resets its zones where a drive has none"
+        )
+    frequency = settings.zone_reset_frequency
+    return HostZones(
+        size_bytes=size,
+        capacity_bytes=capacity if capacity < size else None,
+        max_open=settings.max_open_zones,
+        max_open_per_thread=settings.job_max_open_zones,
+        read_unwritten=settings.read_beyond_wp,
+        short_writes=settings.write_zone_remainder,
+        reset_above_pct=100 * settings.zone_reset_threshold,
+        reset_every_writes=int(1 / frequency) if frequency else 0,
+    )
+
+
+def _check_course(settings: Settings, ops: Operations) -> None:
+    for name, given in (
+        ("zoneskip", settings.zoneskip),
+        ("nrfiles", settings.nrfiles > 1),
+        ("zonerange", settings.zonerange not in (0, settings.zonesize)),
+        ("rw", ops.hole_bytes or ops.trim_first),
+        ("write_mode", ops.one_position),
+    ):
+        if given:
+            value = getattr(settings, name)
+            shown = f"{name}={value}" if isinstance(value, str | int) else name
+            raise settings.error(
+                name, f"{shown} is not available with zonemode=zbd", "use a job for each part"
+            )
+    if settings.job_max_open_zones and not settings.max_open_zones:
+        raise settings.error(
+            "job_max_open_zones", "job_max_open_zones needs max_open_zones, as in fio", "add it"
+        )
+
+
+def _check_sizes(
+    settings: Settings, ops: Operations, blocks: Blocks, size: int, capacity: int
+) -> None:
+    for name, value in (("zonesize", size), ("zonecapacity", capacity)):
+        if value % SECTOR_BYTES:
+            raise settings.error(name, f"{name} is no whole sectors", "use a multiple of 512")
+    if capacity > size:
+        raise settings.error(
+            "zonecapacity", f"zonecapacity {capacity} is larger than a zone of {size}"
+        )
+    if ops.used == ("trim",) and {one.bytes for one in blocks.sizes} != {size}:
+        raise settings.error(
+            "bs", f"trims reset whole zones, and bs is not {size}", "use bs=zonesize for trims"
+        )
+    if blocks.largest > capacity and ops.used != ("trim",):
+        raise settings.error(
+            "zonesize zonecapacity",
+            f"a block of {blocks.largest} bytes is larger than the {capacity} of a zone",
+            "use larger zones or a smaller bs",
+        )
+
+
+def whole_zones(
+    settings: Settings, ops: Operations, blocks: Blocks, start: int, length: int
+) -> tuple[int, int, int]:
+    """(start, length, bytes of one pass) of a range in whole zones. Raises if it holds none."""
+    size = zone_bytes(settings)
+    begin, end = -(-start // size) * size, (start + length) // size * size
+    if begin >= end:
+        raise settings.error(
+            "size filesize offset zonesize",
+            f"{length} bytes from offset {start} hold no whole zone of {size}",
+            "use a larger size or a smaller zonesize",
+        )
+    if (begin, end) != (start, start + length):
+        settings.note(f"the range is whole zones, as in fio: {end - begin} bytes from {begin}")
+    one_pass = end - begin
+    if ops.pattern == "sequential" and ops.used != ("trim",):
+        capacity = settings.zonecapacity or size
+        if not settings.write_zone_remainder or ops.used == ("read",):
+            capacity -= capacity % blocks.smallest
+        one_pass = one_pass // size * capacity
+    return begin, end - begin, one_pass
+
+
+def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
+    """Raise if jobs of a step differ in what they share: the zones of the drive."""
+    first: HostZones | None = None
+    for settings, jobs in sections:
+        for zones in filter(None, (job.host_zones for job in jobs)):
+            first = first or zones
+            for name, same in (
+                ("zonesize", zones.size_bytes == first.size_bytes),
+                ("zonecapacity", zones.capacity_bytes == first.capacity_bytes),
+                ("max_open_zones", zones.max_open == first.max_open),
+            ):
+                if not same:
+                    raise settings.error(
+                        name,
+                        f"{name} differs between jobs that run together and share the zones",
+                        "put it into [global]",
+                    )
+
+
+def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple[Job, ...]:
+    """The jobs of a step with zones that are full at first, if an earlier step wrote (`written`) or
+    a job needs data that none of its writes makes."""
+    every = tuple(jobs)
+    zoned = [job for job in every if job.host_zones is not None]
+    needs = any(
+        job.read_pct == 100 or job.trim_pct == 100
+        for job in zoned
+        if job.host_zones is not None and not job.host_zones.read_unwritten
+    )
+    if not zoned or not (written or needs):
+        return every
+    notes.append(
+        "zones are full at first where a job only reads or trims them, and in later steps; fio"
+        " begins with empty ones"
+    )
+    return tuple(
+        job
+        if job.host_zones is None
+        else replace(job, host_zones=replace(job.host_zones, begin_full=True))
+        for job in every
+    )
