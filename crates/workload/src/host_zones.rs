@@ -48,7 +48,8 @@ pub struct HostZones {
     /// The last write of a zone may be shorter than the smallest block; else the rest stays empty.
     #[serde(default)]
     pub short_writes: bool,
-    /// While this share of the range is written, every `reset_every_writes`th write resets its zone.
+    /// While this share of the range is written, every `reset_every_writes`-th write resets its
+    /// zone.
     #[serde(default)]
     pub reset_above_pct: f64,
     /// 0 for no such resets.

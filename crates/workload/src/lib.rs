@@ -4,7 +4,7 @@
 //! (passed by Python) or TOML (written by people). Each thread of a job has a [`ThreadGenerator`],
 //! which determines its next I/O, and a [`ThreadPacing`], which determines when it is issued. Both
 //! depend only on the specification, the capacity and the seed, and not on a clock, the drive or
-//! other threads. Threads with [`HostZones`] share their zones, so the order of their draws matters.
+//! other threads. Threads with [`HostZones`] share their zones: the order of their draws matters.
 
 mod address;
 pub mod assign;
