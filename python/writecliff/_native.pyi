@@ -134,6 +134,16 @@ class Server:
         """The power cuts so far: the fields of `writecliff.serve.PowerCut`."""
     def snapshot(self) -> dict[str, Any]:
         """The fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
+    def keep_trace(self) -> None:
+        """Begin to keep the requests of clients for `take_trace`."""
+    def take_trace(self) -> dict[str, Any]:
+        """The requests since the last call in the order in which they were submitted, as arrays of
+        uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
+        length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
+        many were not kept because more than 1,048,576 waited to be taken."""
+    def stop(self) -> None:
+        """Refuse further requests, and let the drive complete those that it has; the figures no
+        longer change then."""
     def end(self, state: str | None = None) -> None:
         """End all connections and the drive's work, and write drive and data to a state file.
         Raises OSError."""

@@ -40,6 +40,10 @@ pub struct Ftl {
     pub(crate) collection: Collection,
     pub(crate) spare: Spare,
     pub(crate) counters: Counters,
+    /// Allocation units that GC and wear levelling have moved, by the stream of the unit that they
+    /// were in; the last element is of units that hold relocated data of several streams. Not
+    /// saved: it counts from when the FTL was made or restored.
+    pub(crate) moved_by_stream: Vec<u64>,
     pub(crate) gc_log: GcLog,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
@@ -72,6 +76,7 @@ impl Ftl {
             collection: Collection::default(),
             spare: Spare::new(config.spare, config.streams, units),
             counters: Counters::default(),
+            moved_by_stream: vec![0; config.streams as usize + 1],
             gc_log: GcLog::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
@@ -111,6 +116,12 @@ impl Ftl {
 
     pub fn gc_log_mut(&mut self) -> &mut GcLog {
         &mut self.gc_log
+    }
+
+    /// Allocation units moved since the FTL was made or restored, by the stream of the unit that
+    /// they were in; the last element is of units that hold relocated data of several streams.
+    pub fn moved_by_stream(&self) -> &[u64] {
+        &self.moved_by_stream
     }
 
     /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.

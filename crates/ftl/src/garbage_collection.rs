@@ -261,6 +261,10 @@ impl Ftl {
         };
         self.table.valid[victim.index()] -= moved;
         self.collection.moved += moved;
+        let streams = self.config.streams;
+        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
+        let of = if is_mixed { streams } else { owner.stream.0 };
+        self.moved_by_stream[usize::from(of)] += u64::from(moved);
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {

@@ -44,6 +44,7 @@ impl Ftl {
             collection: other.collection.clone(),
             spare: other.spare.clone(),
             counters: other.counters,
+            moved_by_stream: other.moved_by_stream.clone(),
             gc_log: other.gc_log.clone(),
             random: other.random.clone(),
             mapped: other.mapped,

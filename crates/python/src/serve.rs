@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,9 +14,14 @@ use writecliff_runner::AnyDrive;
 use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
-use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
-use writecliff_serve::{Address, Listener, PowerCut, Served, ServedParts, Timing, nbd, nvme};
+use writecliff_serve::statistics::{
+    OPERATION_NAMES, OperationStatistics, Operations, Snapshot, operation_number,
+};
+use writecliff_serve::{
+    Address, Listener, PowerCut, Served, ServedParts, Timing, Trace, Traced, nbd, nvme,
+};
 
+use crate::data_placement;
 use crate::device::PyDevice;
 use crate::drive::Drive;
 use crate::errors;
@@ -30,6 +36,8 @@ struct Running {
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct Server {
     running: Mutex<Option<Running>>,
+    /// Memory for the next requests of the trace.
+    spare: Mutex<Trace>,
 }
 
 impl Server {
@@ -102,7 +110,7 @@ impl Server {
         }
         let served = py.detach(|| Served::new(parts, timing));
         let running = Running { served, listeners: Vec::new() };
-        Ok(Self { running: Mutex::new(Some(running)) })
+        Ok(Self { running: Mutex::new(Some(running)), spare: Mutex::default() })
     }
 
     /// Accepts NBD connections at `address`; returns the address with its real port.
@@ -182,6 +190,7 @@ impl Server {
         let served = self.served()?;
         let (snapshot, recent) = py.detach(|| (served.snapshot(), served.recent()));
         let result = PyDict::new(py);
+        result.set_item("streams", streams(py, &snapshot)?)?;
         result.set_item("wall_ns", snapshot.wall.0)?;
         result.set_item("drive_time_ns", snapshot.drive_time.0)?;
         result.set_item("operations", operations(py, snapshot.operations.clone())?)?;
@@ -196,7 +205,46 @@ impl Server {
         result.set_item("connections", snapshot.sessions)?;
         result.set_item("outstanding", snapshot.outstanding)?;
         result.set_item("contents_bytes", snapshot.used.0)?;
+        let placement = snapshot.data_placement.as_ref();
+        let placement = placement.map(|seen| data_placement::status(py, seen)).transpose()?;
+        result.set_item("data_placement", placement)?;
+        result.set_item("mixed_moved_bytes", snapshot.moved.map(|moved| moved.mixed_bytes))?;
+        result.set_item("power_cycles", snapshot.power.cycles)?;
         Ok(result)
+    }
+
+    /// Begins to keep requests for `take_trace`.
+    fn keep_trace(&self) -> PyResult<()> {
+        self.served()?.keep_trace();
+        Ok(())
+    }
+
+    /// The requests since the last call, as columns.
+    fn take_trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let served = self.served()?;
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trace = served.take_trace(std::mem::take(&mut *spare)).unwrap_or_default();
+        let of = &trace.requests;
+        let result = PyDict::new(py);
+        let column =
+            |pick: fn(&Traced) -> u64| PyArray1::from_vec(py, of.iter().map(pick).collect());
+        result.set_item("time_ns", column(|one| one.time.0))?;
+        result.set_item("offset_bytes", column(|one| one.offset))?;
+        result.set_item("length_bytes", column(|one| one.length))?;
+        result.set_item("session", column(|one| u64::from(one.session)))?;
+        result.set_item("stream", column(|one| u64::from(one.stream.0)))?;
+        result.set_item("operation", column(|one| operation_number(one.operation) as u64))?;
+        result.set_item("lost", trace.lost)?;
+        trace.requests.clear();
+        *spare = Trace { lost: 0, ..trace };
+        Ok(result)
+    }
+
+    /// Refuses further requests, and lets the drive complete those that it has.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let served = self.served()?;
+        py.detach(|| served.stop());
+        Ok(())
     }
 
     /// Ends all connections and the drive's work; saves drive and contents to `state`.
@@ -227,6 +275,23 @@ fn operations(py: Python<'_>, all: Operations) -> PyResult<Bound<'_, PyDict>> {
         result.set_item(name, row)?;
     }
     Ok(result)
+}
+
+/// What clients wrote by stream number, and what was moved of it, since serving began.
+fn streams<'py>(py: Python<'py>, of: &Snapshot) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let rows = of.streams.iter().enumerate().map(|(index, one)| {
+        let moved = of.moved.as_ref();
+        let unit = moved.map(|moved| moved.streams[index].unwrap_or(0));
+        let row = PyDict::new(py);
+        row.set_item("number", one.number)?;
+        row.set_item("requests", one.requests)?;
+        row.set_item("bytes", one.bytes)?;
+        row.set_item("drive_stream", unit)?;
+        let moved = moved.zip(unit).map(|(moved, unit)| moved.bytes[usize::from(unit)]);
+        row.set_item("moved_bytes", moved)?;
+        Ok(row)
+    });
+    rows.collect()
 }
 
 fn state_error(path: &str, error: &StateError) -> PyErr {

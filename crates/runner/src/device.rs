@@ -13,6 +13,7 @@ use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
+use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
@@ -281,6 +282,42 @@ impl AnyConfig {
     }
 }
 
+/// What garbage collection and wear levelling have moved, by stream of the FTL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MovedByStream {
+    /// The stream of the FTL of each stream number that was asked for; `None` for one that the
+    /// drive does not have.
+    pub streams: Vec<Option<u16>>,
+    /// By stream of the FTL, the rest is of units with relocated data of several streams.
+    pub bytes: Vec<u64>,
+    pub mixed_bytes: u64,
+}
+
+impl MovedByStream {
+    /// Without what was moved before `earlier`, of the same drive.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        for (now, before) in self.bytes.iter_mut().zip(&earlier.bytes) {
+            *now -= before;
+        }
+        self.mixed_bytes -= earlier.mixed_bytes;
+        self
+    }
+
+    fn of<R: Recorder>(ssd: &Ssd<R>, numbers: &[u16]) -> Option<Self> {
+        if !ssd.has_fixed_streams() || ssd.config().ftl.reduction.is_some() {
+            return None;
+        }
+        let to_bytes = |&slots: &u64| slots * u64::from(SLOT_BYTES);
+        let (mixed, each) = ssd.ftl().moved_by_stream().split_last()?;
+        Some(Self {
+            streams: numbers.iter().map(|&n| ssd.routed(n).map(|stream| stream.0)).collect(),
+            bytes: each.iter().map(to_bytes).collect(),
+            mixed_bytes: to_bytes(mixed),
+        })
+    }
+}
+
 /// A drive of either kind.
 pub enum AnyDrive {
     Ssd(Box<Ssd>),
@@ -345,6 +382,17 @@ impl AnyDrive {
         match self {
             Self::Ssd(ssd) => Some(ssd.ftl().free_units()),
             Self::AttributedSsd(ssd) => Some(ssd.ftl().free_units()),
+            Self::Disk(_) => None,
+        }
+    }
+
+    /// Where writes with these stream numbers go, and what garbage collection and wear levelling
+    /// have moved of each stream since the drive was made or restored. `None` for disks, drives
+    /// that assign stream numbers as they are opened, and drives that compress.
+    pub fn moved_by_stream(&self, numbers: &[u16]) -> Option<MovedByStream> {
+        match self {
+            Self::Ssd(ssd) => MovedByStream::of(ssd, numbers),
+            Self::AttributedSsd(ssd) => MovedByStream::of(ssd, numbers),
             Self::Disk(_) => None,
         }
     }

@@ -28,7 +28,7 @@ pub mod validation;
 mod watch;
 
 pub use described::{DeriveError, Device};
-pub use device::{AnyConfig, AnyDrive, Counters, DriveModel};
+pub use device::{AnyConfig, AnyDrive, Counters, DriveModel, MovedByStream};
 pub use histogram::{Histogram, HistogramError};
 pub use latency_causes::{BucketCauses, LatencyCauses};
 pub use moments::Moments;

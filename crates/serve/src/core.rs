@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Completion, Content, Operation};
-use writecliff_runner::AnyDrive;
+use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
 use crate::power::{CutAt, Durable};
 use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
 use crate::served::Timing;
-use crate::statistics::Operations;
+use crate::statistics::{Operations, Streams};
+use crate::trace::Trace;
 
 /// Commands inside the drive; more wait outside. A drive has at most 65,536.
 const COMMANDS_MAX: usize = 16_384;
@@ -51,6 +52,11 @@ pub(crate) struct Core {
     pub operations: Operations,
     /// The same since somebody asked last.
     pub recent: Operations,
+    pub by_stream: Streams,
+    /// What had been moved by stream when serving began.
+    moved_before: Option<MovedByStream>,
+    /// Requests one by one; `None` if nobody keeps them.
+    pub trace: Option<Trace>,
     pub stopped: bool,
     /// The drive's time up to which it has been simulated.
     at: Nanos,
@@ -91,6 +97,9 @@ impl Core {
             timing,
             operations: Operations::default(),
             recent: Operations::default(),
+            by_stream: Streams::default(),
+            moved_before: drive.moved_by_stream(&[]),
+            trace: None,
             stopped: false,
             at,
             requests: Vec::new(),
@@ -192,6 +201,8 @@ impl Core {
         arrived: Nanos,
         failure: Option<Failure>,
     ) {
+        self.by_stream.count(&request);
+        self.keep(client.number, &request, arrived);
         if self.timing == Timing::Fast {
             self.fast_forward(&request);
             self.note_durable(&request, self.next_change());
@@ -218,6 +229,20 @@ impl Core {
         }
         self.waiting.push_back(number);
         self.give(self.at);
+    }
+
+    /// Where writes by these stream numbers go, and what was moved since serving began.
+    pub(crate) fn moved_by_stream(&self, numbers: &[u16]) -> Option<MovedByStream> {
+        let now = self.drive.moved_by_stream(numbers)?;
+        Some(now.since(self.moved_before.as_ref()?))
+    }
+
+    /// Adds a request to the trace, if there is one.
+    pub(crate) fn keep(&mut self, session: u32, request: &Request, arrived: Nanos) {
+        if let Some(trace) = &mut self.trace {
+            let time = if self.timing == Timing::Fast { arrived } else { self.at };
+            trace.record(time, session, request);
+        }
     }
 
     fn insert(&mut self, outstanding: Outstanding) -> u32 {

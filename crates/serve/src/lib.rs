@@ -26,6 +26,7 @@
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
 //! | `load.rs` | a closed loop of requests, to measure servers |
+//! | `trace.rs` | requests one by one, for whoever keeps them |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `nbd/` | the NBD protocol |
 //! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |
@@ -44,11 +45,15 @@ pub mod served;
 pub mod socket;
 pub mod state;
 pub mod statistics;
+pub mod trace;
 
 pub use listener::{Address, Listener};
 pub use outbox::Outbox;
 pub use power::PowerCut;
 pub use request::{Done, Failure, Refusal, Replies, Request};
-pub use served::{LOGICAL_BLOCKS, Served, ServedParts, Session, SessionBatch, Timing};
+pub use served::{
+    LOGICAL_BLOCKS, PowerHistory, Served, ServedParts, Session, SessionBatch, Timing,
+};
 pub use socket::Socket;
-pub use statistics::{Recent, Snapshot};
+pub use statistics::{Recent, Snapshot, StreamWrites};
+pub use trace::{Trace, Traced};

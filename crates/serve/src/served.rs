@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
 use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
@@ -15,6 +15,7 @@ use crate::core::{Client, Core};
 use crate::power::{CutAt, OpenSessions, PowerCut, undo_limit};
 use crate::request::{Done, Failure, Refusal, Replies, Request};
 use crate::statistics::{Recent, Snapshot};
+use crate::trace::Trace;
 
 /// How the drive's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +43,7 @@ struct Shared {
     clock: Clock,
     capacity: Bytes,
     logical_block: AtomicU64,
+    power: PowerHistory,
     refuses_trim: Option<&'static str>,
     next_session: AtomicU32,
     sessions: AtomicUsize,
@@ -63,6 +65,15 @@ pub struct ServedParts {
     pub contents: Contents,
     /// The size of a logical block that the drive is formatted with, one of [`LOGICAL_BLOCKS`].
     pub logical_block: Bytes,
+    /// Before it is served.
+    pub power: PowerHistory,
+}
+
+/// How often the drive was powered up, as SMART tells it. Serving a drive is a power-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PowerHistory {
+    pub cycles: u64,
+    pub unsafe_shutdowns: u64,
 }
 
 /// Sizes of a logical block that a drive can be formatted with; the first one is a new drive's.
@@ -71,7 +82,8 @@ pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(512), Bytes(4096)];
 impl ServedParts {
     /// A drive with its contents, formatted as new drives are.
     pub fn new(drive: AnyDrive, contents: Contents) -> Self {
-        Self { drive, contents, logical_block: LOGICAL_BLOCKS[0] }
+        let power = PowerHistory::default();
+        Self { drive, contents, logical_block: LOGICAL_BLOCKS[0], power }
     }
 }
 
@@ -83,7 +95,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Served {
     /// Begins to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
-        let ServedParts { drive, mut contents, logical_block } = parts;
+        let ServedParts { drive, mut contents, logical_block, power } = parts;
         let config = drive.config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
@@ -101,6 +113,7 @@ impl Served {
             config,
             capacity,
             logical_block: AtomicU64::new(logical_block.0),
+            power: PowerHistory { cycles: power.cycles + 1, ..power },
             next_session: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             thread: Mutex::new(None),
@@ -244,6 +257,15 @@ impl Served {
         answer
     }
 
+    /// Keeps in the trace that all data are gone.
+    pub(crate) fn trace_purge(&self) {
+        let mut batch = self.locked();
+        let (arrived, length) = (batch.arrived, self.shared.capacity.0);
+        let (offset, stream, operation) = (0, StreamId::DEFAULT, Operation::Trim);
+        let purge = Request { tag: 0, operation, offset, length, stream, durable: true };
+        batch.core().keep(u32::MAX, &purge, arrived);
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         let mut batch = self.locked();
         let core = batch.core();
@@ -252,6 +274,9 @@ impl Served {
         let model = core.drive.model();
         let (counters, celsius) = (model.counters(), model.celsius_at(now));
         let data_placement = model.data_placement_status();
+        let streams = core.by_stream.used();
+        let numbers: Vec<_> = streams.iter().map(|one| one.number).collect();
+        let moved = core.moved_by_stream(&numbers);
         let (free_units, operations) = (core.drive.free_units(), core.operations.clone());
         drop(batch);
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
@@ -263,6 +288,9 @@ impl Served {
             lateness: locked(&self.shared.lateness).all.clone(),
             counters,
             data_placement,
+            streams,
+            moved,
+            power: self.shared.power,
             free_units,
             celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),
@@ -276,6 +304,18 @@ impl Served {
         let operations = std::mem::take(&mut self.core().recent);
         let lateness = std::mem::take(&mut locked(&self.shared.lateness).recent);
         Recent { operations, lateness }
+    }
+
+    /// Begins to keep the requests of clients one by one; [`Self::take_trace`] must be called often.
+    pub fn keep_trace(&self) {
+        self.core().trace.get_or_insert_default();
+    }
+
+    /// The requests since this was called last, in the order in which they were submitted. `empty`
+    /// lends its memory to those that follow.
+    pub fn take_trace(&self, empty: Trace) -> Option<Trace> {
+        let trace = &mut self.core().trace;
+        trace.as_mut().map(|trace| std::mem::replace(trace, empty))
     }
 
     /// Refuses further requests and lets the drive complete those that are outstanding.
@@ -298,7 +338,7 @@ impl Served {
         let core = shared.core.into_inner().expect("the simulated drive has not failed");
         let contents = shared.contents.into_inner().unwrap_or_else(PoisonError::into_inner);
         let logical_block = Bytes(shared.logical_block.into_inner());
-        Ok(ServedParts { drive: core.drive, contents, logical_block })
+        Ok(ServedParts { drive: core.drive, contents, logical_block, power: shared.power })
     }
 
     /// Tells clients what has completed, and measures how late.

@@ -3,12 +3,15 @@
 //! ```text
 //! state of the drive              as `writecliff_base::codec`
 //! contents                        the same; nothing for contents in a file of their own
+//! power-ups u64                   with those of them that no shutdown came before: SMART's
+//! unsafe shutdowns u64            power cycles and unsafe shutdowns
 //! size of a logical block u64     in bytes
 //! offset of the contents u64      0 for none
-//! "WCSERVE2"                      8 bytes
+//! "WCSERVE3"                      8 bytes
 //! ```
 //!
-//! Version 1 has no size of a logical block, which is that of a new drive then. The state of a
+//! Version 2 has no power-ups, and counts none. Version 1 has no size of a logical block either,
+//! which is that of a new drive then. The state of a
 //! drive alone, as runs keep it, is a state file without contents, and the same holds.
 
 use std::fs::{self, File};
@@ -21,12 +24,15 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::RestoreError;
 use writecliff_contents::SavedError;
 
-use crate::served::{LOGICAL_BLOCKS, ServedParts};
+use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
-const VERSION: u8 = b'2';
+const VERSION: u8 = b'3';
+const VERSION_WITHOUT_POWER: u8 = b'2';
 const VERSION_WITHOUT_BLOCK: u8 = b'1';
+/// Of all versions; the power history, since version 3, is before it.
 const TRAILER_BYTES: usize = 24;
+const POWER_BYTES: usize = 16;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Why a state file cannot be written or read.
@@ -68,6 +74,8 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
         begin = out.stream_position()?;
         out = parts.contents.save(out)?;
     }
+    out.write_all(&parts.power.cycles.to_le_bytes())?;
+    out.write_all(&parts.power.unsafe_shutdowns.to_le_bytes())?;
     out.write_all(&parts.logical_block.0.to_le_bytes())?;
     out.write_all(&begin.to_le_bytes())?;
     out.write_all(MAGIC)?;
@@ -79,10 +87,11 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
 /// Brings a new drive and its contents to a saved state.
 pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
     let mut file = File::open(path)?;
-    let Trailer { logical_block, contents_begin } = trailer(&mut file)?;
+    let Trailer { logical_block, contents_begin, power } = trailer(&mut file)?;
     file.rewind()?;
     parts.drive.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?;
     parts.logical_block = logical_block;
+    parts.power = power;
     if contents_begin == 0 {
         return Ok(());
     }
@@ -98,10 +107,12 @@ struct Trailer {
     logical_block: Bytes,
     /// Where the contents begin; 0 for a state without.
     contents_begin: u64,
+    power: PowerHistory,
 }
 
 fn trailer(file: &mut File) -> Result<Trailer, StateError> {
-    let alone = Trailer { logical_block: LOGICAL_BLOCKS[0], contents_begin: 0 };
+    let power = PowerHistory::default();
+    let alone = Trailer { logical_block: LOGICAL_BLOCKS[0], contents_begin: 0, power };
     if file.metadata()?.len() < TRAILER_BYTES as u64 {
         return Ok(alone);
     }
@@ -115,7 +126,7 @@ fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     }
     let contents_begin = number(8);
     let said = match *version {
-        VERSION => number(0),
+        VERSION | VERSION_WITHOUT_POWER => number(0),
         VERSION_WITHOUT_BLOCK => return Ok(Trailer { contents_begin, ..alone }),
         other => return Err(StateError::Version(char::from(other))),
     };
@@ -123,5 +134,14 @@ fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     if !LOGICAL_BLOCKS.contains(&logical_block) {
         return Err(StateError::LogicalBlock(said));
     }
-    Ok(Trailer { logical_block, contents_begin })
+    let power = if *version == VERSION { power_history(file)? } else { power };
+    Ok(Trailer { logical_block, contents_begin, power })
+}
+
+fn power_history(file: &mut File) -> Result<PowerHistory, StateError> {
+    file.seek(SeekFrom::End(-((TRAILER_BYTES + POWER_BYTES) as i64)))?;
+    let mut bytes = [[0; 8]; 2];
+    file.read_exact(bytes.as_flattened_mut())?;
+    let [cycles, unsafe_shutdowns] = bytes.map(u64::from_le_bytes);
+    Ok(PowerHistory { cycles, unsafe_shutdowns })
 }

@@ -2,10 +2,11 @@
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::Operation;
-use writecliff_runner::{Counters, Histogram};
+use writecliff_runner::{Counters, Histogram, MovedByStream};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::request::Request;
+use crate::served::PowerHistory;
 
 /// Lateness beyond this share of the drive's own latency falsifies what clients measure.
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
@@ -26,15 +27,19 @@ pub struct OperationStatistics {
 #[derive(Clone, Debug, Default)]
 pub struct Operations(pub [OperationStatistics; 4]);
 
+/// The place of an operation in [`OPERATION_NAMES`].
+pub fn operation_number(operation: Operation) -> usize {
+    match operation {
+        Operation::Read => 0,
+        Operation::Write => 1,
+        Operation::Trim => 2,
+        Operation::Flush => 3,
+    }
+}
+
 impl Operations {
     fn of(&mut self, operation: Operation) -> &mut OperationStatistics {
-        let index = match operation {
-            Operation::Read => 0,
-            Operation::Write => 1,
-            Operation::Trim => 2,
-            Operation::Flush => 3,
-        };
-        &mut self.0[index]
+        &mut self.0[operation_number(operation)]
     }
 
     pub(crate) fn count(&mut self, request: &Request) {
@@ -46,6 +51,45 @@ impl Operations {
     pub(crate) fn completed(&mut self, request: &Request, latency: Nanos) {
         self.count(request);
         self.of(request.operation).latency.record(latency.0);
+    }
+}
+
+/// What clients wrote with one stream number: a stream or placement identifier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamWrites {
+    pub number: u16,
+    pub requests: u64,
+    pub bytes: u64,
+}
+
+/// Writes by stream number.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Vec<(u64, u64)>);
+
+impl Streams {
+    pub(crate) fn count(&mut self, request: &Request) {
+        if request.operation != Operation::Write {
+            return;
+        }
+        let index = request.stream.index();
+        if index >= self.0.len() {
+            self.0.resize(index + 1, (0, 0));
+        }
+        let (requests, bytes) = &mut self.0[index];
+        *requests += 1;
+        *bytes += request.length;
+    }
+
+    /// Those that were used, ascending.
+    pub(crate) fn used(&self) -> Vec<StreamWrites> {
+        let all = self.0.iter().enumerate();
+        let used = all.filter(|(_, (requests, _))| *requests > 0);
+        used.map(|(number, &(requests, bytes))| StreamWrites {
+            number: number as u16,
+            requests,
+            bytes,
+        })
+        .collect()
     }
 }
 
@@ -71,6 +115,11 @@ pub struct Snapshot {
     pub lateness: Histogram,
     pub counters: Counters,
     pub data_placement: Option<DataPlacementStatus>,
+    /// Writes of clients since serving began.
+    pub streams: Vec<StreamWrites>,
+    /// Where `streams` went, and what was moved of them since serving began.
+    pub moved: Option<MovedByStream>,
+    pub power: PowerHistory,
     pub free_units: Option<u32>,
     pub celsius: Option<f64>,
     pub sessions: usize,

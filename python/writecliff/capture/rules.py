@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from writecliff.capture.trace import Trace, codes
+from writecliff.capture.trace import STREAM_THREAD, Trace, codes
 from writecliff.errors import ConfigError
 from writecliff.units import parse_size
 
@@ -162,18 +162,34 @@ PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra":
 
 
 def rules_of(trace: Trace) -> Rules | None:
-    """Rules that need nobody to write them: the write hints that the program gives, else the preset
-    for the program; None if there are neither."""
+    """Rules that need nobody to write them: the write hints that the program gives, else the
+    identifiers that a served drive was written with, else the preset for the program; None if there
+    are none."""
     given = set(trace.table.column("hint").unique().to_pylist())
     words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
     if words:
         hints = (Rule(n, f"hint {word}", hint=HINTS[word]) for n, word in enumerate(words, 1))
         return Rules("the program's write hints", tuple(hints))
+    if trace.is_block and (used := _streams_used(trace)):
+        return Rules("the identifiers that the host gave", used)
     program = str(trace.metadata.get("program", "")).lower()
     for beginning, preset in PRESET_OF.items():
         if program.startswith(beginning):
             return load_rules(preset)
     return None
+
+
+def _streams_used(trace: Trace) -> tuple[Rule, ...]:
+    """A rule for each stream that a served drive was written with, but for the default one."""
+    threads, names = codes(trace.table, "thread")
+    ops, known = codes(trace.table, "op")
+    writes = ops == (known.index("write") if "write" in known else -1)
+    found = []
+    for name in (names[index] for index in np.unique(threads[writes])):
+        number = name.removeprefix(STREAM_THREAD)
+        if number.isdecimal() and 0 < int(number) < STREAMS_MAX:
+            found.append(Rule(int(number), name, thread=re.compile(translate(name))))
+    return tuple(sorted(found, key=lambda rule: rule.stream))
 
 
 def parse_rules(text: str, where: str) -> Rules:

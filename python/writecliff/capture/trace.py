@@ -34,6 +34,8 @@ from writecliff.store.files import write_atomically
 
 SCHEMA = "writecliff/trace/1"
 METADATA_KEY = b"writecliff"
+BLOCK = "block"
+"""What the metadata of a trace of a drive say under "level": requests as the drive got them."""
 OPS = ("write", "read", "fsync", "create", "truncate", "unlink", "rename", "punch", "hint")
 COLUMNS = {
     "time_ns": "int64", "op": "string", "file": "int32", "path": "string",
@@ -42,6 +44,10 @@ COLUMNS = {
 }  # fmt: skip
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
+
+
+STREAM_THREAD = "stream "
+"""Begins the `thread` of a request to a drive; the stream or placement identifier follows."""
 
 
 class TraceError(WritecliffError):
@@ -60,6 +66,11 @@ class Trace:
     @property
     def rows(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is what a drive was asked for, behind page cache and file system."""
+        return self.metadata.get("level") == BLOCK
 
 
 def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
@@ -87,7 +98,7 @@ def read_trace(path: Path) -> Trace:
         with path.open("rb") as raw:
             # Columns are named only once it is known to be a trace: that they are missing is a
             # KeyError.
-            metadata = _metadata(path, pq.read_schema(raw).metadata)
+            metadata = _metadata(path, pq.read_metadata(raw).metadata)
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
                 table = file.read()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.cli.output import emit_json, factor_text, latency_text, pairs
+from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from writecliff.serve import DriveServer, Figures, Snapshot
+    from writecliff.serve import DriveServer, Snapshot
 
 GROUP = "drives", 3
 _LOOK_S = 1.0
@@ -35,6 +34,9 @@ def serve(
     memory: str | None = None,
     precondition: str = "none",
     seed: int = 1,
+    output: Path | None = None,
+    trace: Literal["full", "none"] = "full",
+    metrics: str | None = None,
     json: bool = False,
     quiet: bool = False,
 ) -> int:
@@ -72,8 +74,15 @@ def serve(
         State of a new drive: none, fill, sustained or used:40%.
     seed
         Of the drive's random choices.
+    output
+        Keep a run directory there, with a report and a trace of all requests for `writecliff
+        replay` and `writecliff advise-streams`; it must be empty or not exist.
+    trace
+        Of a run directory: "none" keeps no trace.
+    metrics
+        Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
     json
-        At the end, print {"schema", "target", "addresses", "operations", "waf", "lateness", ...}.
+        At the end, print {"schema", "target", "addresses", "operations", "waf", "streams", ...}.
     quiet
         Show nothing on stderr but the addresses and warnings.
     """
@@ -99,6 +108,12 @@ def serve(
         precondition=precondition,
         seed=seed,
     )
+    if trace == "none" and output is None:
+        raise ConfigError("--trace is about what --output keeps", hint="give --output, too")
+    if output is not None:
+        from writecliff.store.files import check_unused
+
+        check_unused(output)
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
@@ -109,10 +124,14 @@ def serve(
                 server.listen_nvme(listen, hosts=allow_host)
             for address in nbd:
                 server.listen_nbd(address)
-            last = _serve(server, ended, Screen(quiet=quiet))
+            summary = _session(server, ended, Screen(quiet=quiet), output, trace, metrics)
         finally:
             server.end()
-    summary = _summary(server, last, options.slow_down, state)
+    summary = {**summary, "state": state, "run": output, "report": None}
+    if output is not None:
+        from writecliff.report import write_report
+
+        summary["report"] = write_report(output)
     if json:
         emit_json(summary, "serve")
     else:
@@ -120,10 +139,52 @@ def serve(
     return 0
 
 
-def _serve(server: DriveServer, ended: threading.Event, screen: Screen) -> Snapshot:
-    """Serve until `ended`; returns the drive as it was then."""
-    from writecliff.cli.output import log
-    from writecliff.cli.serve_view import ServeView, lateness_warning
+def _session(
+    server: DriveServer,
+    ended: threading.Event,
+    screen: Screen,
+    output: Path | None,
+    trace: str,
+    metrics: str | None,
+) -> dict[str, Any]:
+    """Serve until `ended`, keep the session in `output`, and stop the drive; the session."""
+    from contextlib import ExitStack
+
+    from writecliff.serve.metrics import MetricsServer
+    from writecliff.serve.record import SessionRecorder
+    from writecliff.serve.session import session_mapping
+
+    with ExitStack() as stack:
+        looks: list[Callable[[Snapshot], None]] = []
+        recorder = None
+        if metrics is not None:
+            exposed = stack.enter_context(MetricsServer(server, metrics))
+            log(f"metrics at {exposed.url}")
+            looks.append(exposed.look)
+        if output is not None:
+            recorder = SessionRecorder(output, server, trace=trace == "full")
+            looks.append(recorder.look)
+        try:
+            last = _serve(server, ended, screen, looks)
+            if recorder is not None:
+                recorder.finish(last, "stopped by the user")
+        except BaseException as error:
+            if recorder is not None:
+                recorder.fail(str(error) or type(error).__name__)
+            raise
+    return session_mapping(server, last)
+
+
+def _serve(
+    server: DriveServer,
+    ended: threading.Event,
+    screen: Screen,
+    looks: Sequence[Callable[[Snapshot], None]],
+) -> Snapshot:
+    """Serve until `ended`, and stop the drive; returns it as it was then. `looks` get a snapshot
+    each second, and the last one."""
+    from writecliff.cli.serve_view import ServeView
+    from writecliff.serve.session import lateness_warning
 
     for address in server.addresses:
         log(f"serving {server.identity.target} at {address}")
@@ -134,7 +195,11 @@ def _serve(server: DriveServer, ended: threading.Event, screen: Screen) -> Snaps
     with screen.showing(view.render):
         while True:
             is_over = ended.wait(_LOOK_S)
+            if is_over:
+                server.stop()
             last = view.look()
+            for look in looks:
+                look(last)
             if last.is_late and not warned:
                 log(f"warning: {lateness_warning(last)}")
                 warned = True
@@ -142,31 +207,9 @@ def _serve(server: DriveServer, ended: threading.Event, screen: Screen) -> Snaps
                 return last
 
 
-def _summary(
-    server: DriveServer, last: Snapshot, slow_down: float | None, state: Path | None
-) -> dict[str, Any]:
-    from writecliff.cli.serve_view import lateness_warning
-    from writecliff.serve import difference
-
-    figures: Figures = difference(server.first, last)
-    return {
-        "target": server.identity.target,
-        "addresses": server.addresses,
-        "slow_down": slow_down,
-        "wall_s": figures.seconds,
-        "device_time_ns": last.drive_time_ns - server.first.drive_time_ns,
-        "operations": {name: asdict(one) for name, one in figures.operations.items()},
-        "waf": figures.waf,
-        "lateness": figures.lateness,
-        "lateness_share": last.lateness_share,
-        "counters": dict(last.counters),
-        "contents_bytes": last.contents_bytes,
-        "state": state,
-        "warnings": [*server.warnings, *([lateness_warning(last)] if last.is_late else [])],
-    }
-
-
 def _text(summary: Mapping[str, Any]) -> str:
+    from writecliff.serve.session import answer_text
+
     lines = [("served", f"{summary['target']} for {units.duration(summary['wall_s'] * 1e9)}")]
     for name, one in summary["operations"].items():
         if one["requests"]:
@@ -181,6 +224,6 @@ def _text(summary: Mapping[str, Any]) -> str:
     lateness = summary["lateness"]
     late = f"mean {latency_text(lateness['mean_ns'])}, 99 % {latency_text(lateness['p99_ns'])}"
     lines.append(("time in the server" if summary["slow_down"] is None else "lateness", late))
-    if summary["state"] is not None:
-        lines.append(("state", str(summary["state"])))
-    return pairs(lines)
+    lines += [(name, str(summary[name])) for name in ("state", "run", "report")
+              if summary.get(name) is not None]  # fmt: skip
+    return f"{pairs(lines)}\n\n{answer_text(summary)}"

@@ -212,9 +212,10 @@ class TraceOptions:
     repeat: Whole = None
     """Repeat the trace this many times instead."""
 
-    writeback: str = "page-cache"
+    writeback: str = "by-trace"
     """When writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits, as Linux
-    does; direct and synchronous writes at once), or immediate (all at once)."""
+    does; direct and synchronous writes at once), immediate (all at once), or by-trace (immediate
+    for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
     """What is written to the drive in a day, such as 500GB, to count its lifetime (default: the

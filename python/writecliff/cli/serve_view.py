@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.cli.output import factor_text, latency_text
-from writecliff.serve.figures import LATENESS_SHARE_MAX, difference
+from writecliff.serve.figures import difference
+
+_STREAMS_SHOWN = 4
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -14,14 +16,23 @@ if TYPE_CHECKING:
     from writecliff.serve import DriveServer, Figures, Snapshot
 
 
-def lateness_warning(now: Snapshot) -> str:
-    """What it means that the server is late, and what to do."""
-    share = 100 * (now.lateness_share or 0.0)
-    return (
-        f"replies are late by {share:.0f} % of the drive's own latency (more than "
-        f"{100 * LATENESS_SHARE_MAX:.0f} %): clients measure this machine too; "
-        "stretch the drive's time with --slow-down"
-    )
+def streams_text(now: Snapshot) -> tuple[str, str] | None:
+    """Streams or placement handles in use, and their share of what was written; None for a drive
+    that has neither and clients that name none."""
+    placement, used = now.data_placement, now.streams
+    if placement is None and len(used) < 2:
+        return None
+    total = sum(one.bytes for one in used)
+    most = sorted(used, key=lambda one: -one.bytes)[:_STREAMS_SHOWN]
+    shares = [f"{one.number}: {units.percent(one.bytes / total, 0)}" for one in most if total]
+    shares += [f"{len(used) - len(most)} more"] if len(used) > len(most) else []
+    if placement is None:
+        name, count = "streams", f"{len(used)} used"
+    elif placement.interface == "nvme-fdp":
+        name, count = "handles", f"{len(used)} used, drive has {placement.limit}"
+    else:
+        name, count = "streams", f"{len(placement.open_streams)} of {placement.limit} open"
+    return name, "; ".join([count, *([", ".join(shares)] if shares else [])])
 
 
 class ServeView:
@@ -77,6 +88,8 @@ class ServeView:
         ]
         if now.free_units is not None:
             shown.append(("free units", f"{now.free_units:,}"))
+        if (streams := streams_text(now)) is not None:
+            shown.append(streams)
         if now.temperature_c is not None:
             shown.append(("temperature", f"{now.temperature_c:.0f} °C"))
         return shown

@@ -152,6 +152,7 @@ OWN: Mapping[str, Entry] = {
     for entry in (
         Entry("Workload", "the steps of a workload or job file", "workload:WorkloadRun", ()),
         Entry("Replay", "a trace on a simulated drive", "trace_replay:TraceReplay", ()),
+        Entry("Served drive", "what other programs did to a served drive", "served:Served", ()),
     )
 }
 

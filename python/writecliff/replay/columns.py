@@ -42,6 +42,7 @@ class FileIO:
     rules: str | None  # name of the rules
     streams: dict[int, str]  # of the rules, by number; empty without rules
     left_out: int  # rows that a drive does not see: reads, renames, hints
+    is_block: bool = False  # recorded at a drive, behind page cache and file system
 
 
 def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,8 @@ BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
 PURPOSE = "a replay"  # in the message for hard disks
 COPIES_MAX = 64
-PAGE_CACHE = "page-cache"
+PAGE_CACHE, IMMEDIATE = "page-cache", "immediate"
+BY_TRACE = "by-trace"  # from the page cache for traces of programs, at once for those of drives
 DAY_S = 86_400
 _AS_MEASURED = (
     "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
@@ -49,7 +50,8 @@ class Sizing:
     unit_bytes: float | None = None  # alternatively the approximate size of one
     fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_MIN)
     repeats: int | None = None  # rounds; takes precedence over `fills`
-    writeback: str = PAGE_CACHE  # when writes reach the drive; see `_native.writebacks`
+    # When writes reach the drive: see `_native.writebacks`, or `BY_TRACE`.
+    writeback: str = BY_TRACE
     allocator: str = "next-fit"  # of the file system; see `_native.allocators`
     trim: bool = True  # free space is trimmed; else the drive keeps data until they are overwritten
     copies: int = 1  # of the traced program, side by side and spread over a round
@@ -199,6 +201,8 @@ def lay_out(
     drive is written in a day, for lifetimes (default: at the rate of the trace). Raises
     ConfigError, with the size that is needed for a trace that does not fit.
     """
+    if sizing.writeback == BY_TRACE:
+        sizing = replace(sizing, writeback=IMMEDIATE if io.is_block else PAGE_CACHE)
     _check(sizing)
     if writes_per_day_bytes is not None and writes_per_day_bytes <= 0:
         raise ConfigError("--writes-per-day must be above 0", hint="for example 500GB")

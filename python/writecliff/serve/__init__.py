@@ -4,6 +4,9 @@
 |---|---|
 | `server.py` | opening, addresses, ending |
 | `addresses.py` | which addresses NVMe/TCP takes, and who can reach one |
+| `record.py`, `trace.py` | a session in a run directory, and its block trace |
+| `session.py` | a session as plain data |
+| `metrics.py` | figures for Prometheus |
 | `figures.py` | what the drive has done: of the last moment, and in all |
 """
 

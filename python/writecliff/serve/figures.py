@@ -8,6 +8,7 @@ from typing import Any
 
 from writecliff._native import Histogram
 from writecliff.engines.counters import Counters
+from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 
 LATENESS_SHARE_MAX = 0.1  # as in crates/serve/src/statistics.rs
 
@@ -20,6 +21,19 @@ class Operation:
     bytes: int
     latency: Histogram
     """In the drive's time; empty without timing."""
+
+
+@dataclass(frozen=True)
+class StreamWrites:
+    """What clients wrote with one stream or placement identifier since serving began."""
+
+    number: int
+    requests: int
+    bytes: int
+    drive_stream: int | None
+    """The stream of the drive that they went to; None if identifiers have no fixed streams."""
+    moved_bytes: int | None
+    """What garbage collection and wear levelling moved of that stream of the drive meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,14 @@ class Snapshot:
     outstanding: int
     contents_bytes: int
     """What the data take, of memory or of the file system."""
+    data_placement: DataPlacementStatus | None
+    """None for a drive without streams or placement handles."""
+    streams: tuple[StreamWrites, ...]
+    mixed_moved_bytes: int | None
+    """Moved of reclaim units that hold data of several streams, since the server began; None if
+    the drive cannot tell it by stream."""
+    power_cycles: int
+    """How often the drive was powered up, as SMART tells it."""
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Snapshot:
@@ -53,6 +75,8 @@ class Snapshot:
         plain = {**raw, "counters": Counters(**raw["counters"])}
         for name in ("operations", "recent"):
             plain[name] = {which: Operation(**one) for which, one in raw[name].items()}
+        plain["data_placement"] = status_of(raw["data_placement"])
+        plain["streams"] = tuple(StreamWrites(**one) for one in raw["streams"])
         return cls(**plain)
 
 

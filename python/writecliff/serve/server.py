@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from writecliff import _native
@@ -72,6 +73,7 @@ class DriveServer:
                 f"{target} cannot be served: it is not simulated", hint="give sim:NAME"
             )
         self._state = options.state
+        self.options = options
         device = open_device(*read_device_file(target.removeprefix(SIMULATED)))
         self.device = device
         like = None
@@ -91,7 +93,8 @@ class DriveServer:
                 compress=options.compress,
                 memory_limit_bytes=options.memory_limit_bytes,
             )
-        self.identity = identity_of(describe(device), target)
+        self.description = describe(device)
+        self.identity = identity_of(self.description, target)
         self.restored = restored
         self.first = self.snapshot()
         self.addresses: list[str] = []
@@ -161,6 +164,19 @@ class DriveServer:
         """The drive at this moment."""
         with as_user_errors():
             return Snapshot.of(self._server.snapshot())
+
+    def keep_trace(self) -> None:
+        """Begin to keep requests one by one, for `take_trace`."""
+        self._server.keep_trace()
+
+    def take_trace(self) -> dict[str, Any]:
+        """The requests since the last call; see `_native.Server.take_trace`."""
+        return self._server.take_trace()
+
+    def stop(self) -> None:
+        """Refuse further requests, and let the drive complete those that it has."""
+        with as_user_errors():
+            self._server.stop()
 
     def end(self) -> None:
         """End all connections, let the drive finish, and save it if it has a state file.

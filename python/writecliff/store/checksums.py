@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from writecliff.errors import StoreError
 from writecliff.store.files import write_atomically
@@ -19,6 +20,7 @@ from writecliff.store.files import write_atomically
 PARQUET_KEY = b"writecliff.sha256"
 NO_DIGEST = b"0" * 64  # the value of `PARQUET_KEY` that `seal_parquet` expects
 _JSON_KEY = "sha256"
+_PIECE_BYTES = 1 << 20
 _BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift, compact protocol: next field, 64 bytes
 
 
@@ -79,6 +81,49 @@ def check_parquet(path: Path, data: bytes) -> None:
     at = data.rfind(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     if data[at : at + len(NO_DIGEST)] != _parquet_digest(data, at):
         raise damaged(path, "checksum mismatch")
+
+
+def seal_parquet_file(path: Path) -> None:
+    """As `seal_parquet`, for a file that is too large for memory, in place. Raises OSError."""
+    with path.open("r+b") as file:
+        at = _place(file)
+        digest = _file_digest(file, at)
+        file.seek(at)
+        file.write(digest)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def check_parquet_file(path: Path) -> None:
+    """As `check_parquet`, for a file that is too large for memory. Raises StoreError, OSError."""
+    with path.open("rb") as file:
+        at = _place(file)
+        file.seek(at)
+        if file.read(len(NO_DIGEST)) != _file_digest(file, at):
+            raise damaged(path, "checksum mismatch")
+
+
+def _place(file: BinaryIO) -> int:
+    """Where the digest is in a file, which ends with its metadata and their length."""
+    size = file.seek(-8, os.SEEK_END) + 8
+    begin = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
+    file.seek(begin)
+    return begin + file.read().rfind(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
+
+
+def _file_digest(file: BinaryIO, at: int) -> bytes:
+    """`_parquet_digest` of a file."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    left = at
+    while left and (piece := file.read(min(left, _PIECE_BYTES))):
+        digest.update(piece)
+        left -= len(piece)
+    digest.update(NO_DIGEST)
+    file.seek(at + len(NO_DIGEST))
+    while piece := file.read(_PIECE_BYTES):
+        digest.update(piece)
+    return digest.hexdigest().encode()
 
 
 def _parquet_digest(data: bytes, at: int) -> bytes:

@@ -114,6 +114,16 @@ INTERVALS_SCHEMA = pa.schema(
     ]
 )
 
+# Of served drives, which have a row for each second; other runs do not have these columns.
+SERVED_COLUMNS: Mapping[str, pa.DataType] = {
+    "latency_p50_ns": pa.float64(),
+    "latency_p99_ns": pa.float64(),
+    "latency_p999_ns": pa.float64(),
+    "lateness_p50_ns": pa.float64(),  # of all operations, as is what follows
+    "lateness_p99_ns": pa.float64(),
+    "free_units": pa.int64(),  # at the end of the interval
+}
+
 HISTOGRAMS_SCHEMA = pa.schema(
     [
         *_POSITION,
@@ -267,7 +277,12 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
             continue
         # Engines write NaN for unknown into numpy columns; in tables unknown is null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
-    return pa.table(columns, schema=INTERVALS_SCHEMA)
+    table = pa.table(columns, schema=INTERVALS_SCHEMA)
+    for name, kind in SERVED_COLUMNS.items():
+        if name in series:
+            column = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
+            table = table.append_column(name, column)
+    return table
 
 
 def _histograms(seq: int, record: RoundRecord) -> pa.Table:

@@ -42,6 +42,7 @@ impl SimulatedDrive {
 
     fn erase(&self) -> Result<(), Failure> {
         self.served.with_drained_drive(AnyDrive::purge);
+        self.served.trace_purge();
         self.served.store_zeros(0, self.served.capacity().0).map_err(|_| Failure::Internal)
     }
 }
@@ -115,6 +116,8 @@ fn health(of: &Snapshot) -> Health {
         host_read_commands: reads.requests,
         host_write_commands: writes.requests,
         powered: of.drive_time,
+        power_cycles: of.power.cycles,
+        unsafe_shutdowns: of.power.unsafe_shutdowns,
         ..Health::default()
     };
     if let Counters::Ssd(ssd) = &of.counters {

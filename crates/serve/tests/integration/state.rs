@@ -7,7 +7,7 @@ use writecliff_base::{Bytes, StreamId};
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::{Request, Served, ServedParts, Timing, state};
+use writecliff_serve::{PowerHistory, Request, Served, ServedParts, Timing, state};
 
 use crate::served::session;
 use crate::support::{CAPACITY, drive, drive_with, scratch, serve};
@@ -106,10 +106,36 @@ fn the_size_of_a_logical_block_is_kept() {
     fs::write(&path, [rest, offset, b"WCSERVE1"].concat()).unwrap();
     assert_eq!(restored(), (Bytes(512), data));
     // A later version, and a size that drives do not have.
-    fs::write(&path, [rest, &trailer[..16], b"WCSERVE3"].concat()).unwrap();
-    assert!(refusal(drive(), &path).contains("version '3'"));
+    fs::write(&path, [rest, &trailer[..16], b"WCSERVE4"].concat()).unwrap();
+    assert!(refusal(drive(), &path).contains("version '4'"));
     fs::write(&path, [rest, &520_u64.to_le_bytes(), &trailer[8..]].concat()).unwrap();
     assert!(refusal(drive(), &path).contains("blocks of 520 bytes"));
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn power_ups_are_counted_across_servers() {
+    let path = scratch("state-power");
+    for ups in 1..4 {
+        let mut parts = ServedParts::new(drive(), empty());
+        if ups > 1 {
+            state::restore(&mut parts, &path).unwrap();
+        }
+        let served = Served::new(parts, Timing::Fast);
+        let said = PowerHistory { cycles: ups, unsafe_shutdowns: 0 };
+        assert_eq!(served.snapshot().power, said);
+        served.stop();
+        let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
+        state::save(&parts, &path).unwrap();
+    }
+    // Version 2 did not have them.
+    let good = fs::read(&path).unwrap();
+    let (rest, trailer) = good.split_at(good.len() - 24);
+    let rest = &rest[..rest.len() - 16];
+    fs::write(&path, [rest, &trailer[..16], b"WCSERVE2"].concat()).unwrap();
+    let mut parts = ServedParts::new(drive(), empty());
+    state::restore(&mut parts, &path).unwrap();
+    assert_eq!(parts.power, PowerHistory::default());
     fs::remove_file(&path).unwrap();
 }
 
@@ -121,7 +147,7 @@ fn states_of_others_and_damaged_ones_are_refused() {
     let other = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
     assert!(refusal(other, &path).contains("saved by a different device"));
     let good = fs::read(&path).unwrap();
-    for at in [100, good.len() / 2, good.len() - 40] {
+    for at in [100, good.len() / 2, good.len() - 56] {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&path, bad).unwrap();

@@ -1,0 +1,74 @@
+//! What clients asked of the drive, request by request, for whoever keeps it.
+
+use writecliff_base::{Nanos, StreamId};
+use writecliff_host_interface::Operation;
+
+use crate::request::Request;
+
+/// Requests that wait to be taken, at most: 32 MiB. Further ones are counted and not kept.
+pub const TRACED_MAX: usize = 1 << 20;
+
+/// A request as it was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// The drive's time; without timing, wall time since serving began.
+    pub time: Nanos,
+    pub offset: u64,
+    pub length: u64,
+    /// Number of the session.
+    pub session: u32,
+    pub stream: StreamId,
+    pub operation: Operation,
+}
+
+/// Requests since somebody took them last.
+#[derive(Debug, Default)]
+pub struct Trace {
+    pub requests: Vec<Traced>,
+    /// Those that were not kept because nobody took the others.
+    pub lost: u64,
+}
+
+impl Trace {
+    #[inline]
+    pub(crate) fn record(&mut self, time: Nanos, session: u32, request: &Request) {
+        let &Request { offset, length, stream, operation, .. } = request;
+        if self.requests.len() == TRACED_MAX {
+            self.lost += 1;
+            return;
+        }
+        // Threads may find the lock in another order than that in which they read the clock.
+        let time = self.requests.last().map_or(time, |last| last.time.max(time));
+        self.requests.push(Traced { time, offset, length, session, stream, operation });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_takes_is_counted_and_time_never_goes_back() {
+        let mut trace = Trace::default();
+        let mut request = Request {
+            tag: 0,
+            operation: Operation::Write,
+            offset: 4096,
+            length: 512,
+            stream: StreamId(3),
+            durable: false,
+        };
+        trace.record(Nanos(7), 5, &request);
+        request.operation = Operation::Trim;
+        trace.record(Nanos(6), 6, &request);
+        let (time, offset, length, stream) = (Nanos(7), 4096, 512, StreamId(3));
+        let first =
+            Traced { time, offset, length, session: 5, stream, operation: Operation::Write };
+        let second = Traced { session: 6, operation: Operation::Trim, ..first };
+        assert_eq!(trace.requests, [first, second]);
+        for _ in 2..TRACED_MAX + 3 {
+            trace.record(Nanos(8), 5, &request);
+        }
+        assert_eq!((trace.requests.len(), trace.lost), (TRACED_MAX, 3));
+    }
+}

@@ -1,0 +1,83 @@
+"""A served drive as a run: what a run directory of `writecliff serve --output` holds.
+
+Other programs drive it, so that there is nothing to plan or to resume. Its steps are parts of the
+session, each stored when it is over, so that a server that is killed loses the last one. The
+options hold the figures of the whole session, as of the end of the last part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.preconditioned import recipe_text
+from writecliff.procedures.model import Procedure, Stage, Step
+from writecliff.procedures.options import Deviation
+from writecliff.workload.model import Workload
+
+PHASE = "session"
+STEP = Step("part of the session", Workload("clients", ()), sample=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served(Procedure):
+    """A session of a served drive; `session` is what `writecliff serve --json` prints of it, with
+    the histograms of flushes and lateness."""
+
+    name = "served"
+    session: Mapping[str, Any]
+    precondition: str = "none"
+    seed: int = 1
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """The session whose `options_mapping` was `data`."""
+        return cls(**data)
+
+    def options_mapping(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @property
+    def command(self) -> Sequence[str]:
+        return ("writecliff", "serve")
+
+    @property
+    def title(self) -> str:
+        return "Served Drive"
+
+    @property
+    def edition(self) -> str:
+        return ""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether requests took the drive's time."""
+        return self.session["slow_down"] is not None
+
+    def deviations(self) -> tuple[Deviation, ...]:
+        """None: there is no standard to differ from."""
+        return ()
+
+    @property
+    def write_cache(self) -> bool:
+        return True
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        session = self.session
+        slow = session["slow_down"]
+        return {
+            "subtitle": "Served to other programs",
+            "data_pattern": "of the clients",
+            "active_range": "by client",
+            "ar_segments": "N/A",
+            "precondition": "restored" if session["restored"] else recipe_text(self.precondition),
+            "test: Transports": ", ".join(session["transports"]),
+            "test: Time": "none (--fast)" if slow is None else "as the drive",
+            "test: Slow-down": "N/A" if slow is None else f"{slow:g}",
+            "test: Power cycles": str(session["power_cycles"]),
+        }
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        return [Stage.once(PHASE, "session", [STEP])]

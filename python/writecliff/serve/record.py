@@ -1,0 +1,210 @@
+"""Keeps a session of a served drive in a run directory.
+
+A look at the drive is an interval. Intervals are stored together, as a step, when a part of the
+session is over: after a minute, and later after a sixtieth of the session so far, so that a session
+of weeks has a few hundred parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, StepResult, merged
+from writecliff.procedures.measure import record_of
+from writecliff.procedures.model import StepPosition
+from writecliff.procedures.served import PHASE, STEP, Served
+from writecliff.serve.figures import Snapshot, difference
+from writecliff.serve.session import histogram_mapping, session_mapping
+from writecliff.serve.trace import TRACE_NAME, TraceWriter
+from writecliff.store.manifest import Manifest
+from writecliff.store.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from writecliff.serve.figures import Operation
+    from writecliff.serve.server import DriveServer
+
+PART_S = 60.0
+PART_SHARE = 1 / 60  # of the session so far
+_POINTS = {"latency_p50_ns": 0.5, "latency_p99_ns": 0.99, "latency_p999_ns": 0.999}
+_LATE = {"lateness_p50_ns": 0.5, "lateness_p99_ns": 0.99}
+
+
+class SessionRecorder:
+    """Use `look` for every snapshot, and `finish` or `fail` at the end."""
+
+    def __init__(self, directory: Path, server: DriveServer, *, trace: bool = True) -> None:
+        """Begin a run directory, which must be absent or empty, with a trace of the requests if
+        `trace`. Raises ConfigError, StoreError."""
+        self.directory = directory
+        self._server = server
+        self._before = self._part_begin = server.first
+        self._rows: list[dict[str, Any]] = []
+        self._looks: list[Mapping[str, Operation]] = []
+        self._steps = 0
+        self._slow_down = server.options.slow_down or 1.0
+        procedure = self._procedure(server.first)
+        manifest = Manifest(
+            procedure=procedure.name,
+            title=procedure.title,
+            edition=procedure.edition,
+            device=server.identity,
+            options=procedure.options_mapping(),
+            seed=server.options.seed,
+            setup=dict(procedure.setup(server.identity)),
+            status="running",
+        )
+        self._run = RunDirectory.create(directory, manifest)
+        self._trace: TraceWriter | None = None
+        if trace:
+            self._trace = TraceWriter(directory / TRACE_NAME)
+            server.keep_trace()
+
+    def _procedure(self, now: Snapshot) -> Served:
+        session = session_mapping(self._server, now)
+        kept = {"flush": now.operations["flush"].latency, "lateness": now.lateness}
+        session["histograms"] = {name: histogram_mapping(of) for name, of in kept.items()}
+        trace = getattr(self, "_trace", None)
+        session["trace"] = trace and {
+            "file": TRACE_NAME, "requests": trace.rows, "lost_requests": trace.lost,
+        }  # fmt: skip
+        return Served(
+            session=session,
+            precondition=self._server.options.precondition,
+            seed=self._server.options.seed,
+        )
+
+    def _clock_ns(self, at: Snapshot) -> int:
+        """The drive's time since serving began; without timing, wall time."""
+        return round((at.wall_ns - self._server.first.wall_ns) / self._slow_down)
+
+    # -- while it is served -------------------------------------------------------------------
+
+    def look(self, now: Snapshot) -> None:
+        """Add the interval since the last look. Raises StoreError (full disk)."""
+        if self._trace is not None:
+            self._trace.add(self._server.take_trace())
+        if self._clock_ns(now) <= self._clock_ns(self._before):
+            return
+        self._rows += self._interval(now)
+        self._looks.append(now.recent)
+        self._before = now
+        part_s = (now.wall_ns - self._part_begin.wall_ns) / 1e9
+        if part_s >= max(PART_S, PART_SHARE * now.wall_ns / 1e9):
+            self._store_part()
+
+    def _interval(self, now: Snapshot) -> list[dict[str, Any]]:
+        """A row for each operation that was done; one of no I/Os if none was."""
+        waf = difference(self._before, now, recent=True).waf
+        common = {
+            "end_ns": self._clock_ns(now) - self._clock_ns(self._part_begin),
+            "job": 0,
+            "waf": np.nan if waf is None else waf,
+            "temperature_c": _known(now.temperature_c),
+            "free_units": _known(now.free_units),
+            **{name: _known(now.recent_lateness.quantile(q).value_ns) for name, q in _LATE.items()},
+        }
+        done = [name for name in OPERATIONS if now.recent[name].requests] or [OPERATIONS[0]]
+        rows = []
+        for name in done:
+            one = now.recent[name]
+            rows.append(
+                {
+                    **common,
+                    "operation": OPERATIONS.index(name),
+                    "ios": one.requests,
+                    "bytes": one.bytes,
+                    "latency_mean_ns": _known(one.latency.mean_ns),
+                    "latency_max_ns": _known(one.latency.max_ns),
+                    "latency_sd_ns": _known(one.latency.sd_ns),
+                    **{
+                        point: _known(one.latency.quantile(q).value_ns)
+                        for point, q in _POINTS.items()
+                    },
+                }
+            )
+        return rows
+
+    def _store_part(self) -> None:
+        """Store the intervals as a step, and the session so far in the manifest."""
+        if not self._rows:
+            return
+        begin, end, first = self._part_begin, self._before, self._server.first
+        self._steps += 1
+        record = record_of(
+            self._result(begin, end),
+            StepPosition(PHASE, 0, self._steps),
+            STEP,
+            started_ns=self._clock_ns(begin),
+            written_before_bytes=_written(begin) - _written(first),
+            capacity_bytes=self._server.identity.capacity_bytes,
+        )
+        self._run.append_round(record)
+        self._rows, self._looks, self._part_begin = [], [], end
+        self._update(end)
+
+    def _result(self, begin: Snapshot, end: Snapshot) -> StepResult:
+        elapsed_ns = self._clock_ns(end) - self._clock_ns(begin)
+        operations = {}
+        for name in OPERATIONS:
+            ones = [look[name] for look in self._looks if look[name].requests]
+            service = merged(one.latency for one in ones)
+            if service is not None:
+                ios, size = sum(one.requests for one in ones), sum(one.bytes for one in ones)
+                operations[name] = OperationResult(ios, size, service)
+        names = self._rows[0]
+        placement = begin.data_placement, end.data_placement
+        return StepResult(
+            started_ns=self._clock_ns(begin),
+            elapsed_ns=elapsed_ns,
+            jobs=(JobResult("clients", elapsed_ns, operations),),
+            intervals={name: np.array([row[name] for row in self._rows]) for name in names},
+            counters_before=begin.counters,
+            counters_after=end.counters,
+            data_placement=None if None in placement else placement,  # type: ignore[arg-type]
+        )
+
+    def _update(self, now: Snapshot, **changes: Any) -> None:
+        procedure = self._procedure(now)
+        self._run.update(
+            options=procedure.options_mapping(),
+            setup=dict(procedure.setup(self._server.identity)),
+            warnings=tuple(procedure.session["warnings"]),
+            **changes,
+        )
+
+    # -- at the end ---------------------------------------------------------------------------
+
+    def finish(self, last: Snapshot, reason: str) -> None:
+        """End the run after the drive has stopped, with `last` as its final figures, which `look`
+        has been given. Raises StoreError."""
+        self._store_part()
+        if self._trace is not None:
+            identity = self._server.identity
+            self._trace.finish(
+                {
+                    "target": identity.target,
+                    "capacity_bytes": identity.capacity_bytes,
+                    "device_hash": identity.device_hash,
+                    "slow_down": self._server.options.slow_down,
+                }
+            )
+        self._update(last)
+        self._run.finish("complete", reason=reason, ended_by="stop")
+
+    def fail(self, reason: str) -> None:
+        """End the run with what there is, after an error. Raises StoreError."""
+        if self._trace is not None:
+            self._trace.abandon()
+        self._run.finish("failed", reason=reason)
+
+
+def _known(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _written(at: Snapshot) -> int:
+    return at.counters.host_write_bytes or 0
