@@ -19,7 +19,7 @@ fn is_served(server: &Server) {
 }
 
 /// The memory of this process that is in use.
-fn resident() -> u64 {
+pub(crate) fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096

@@ -1,6 +1,8 @@
 //! Tests of served drives: the interface to transports, and NBD and NVMe/TCP with
 //! well-behaved and hostile clients on loopback.
 
+mod crowd;
+mod fuzz;
 mod hostile;
 mod nbd;
 mod nbd_client;

@@ -24,12 +24,12 @@ const WITH_FDP: &str = "[data_placement]\ninterface = \"nvme-fdp\"\n[controller]
 const LBA_OUT_OF_RANGE: u16 = 0x080;
 const COMPARE_FAILURE: u16 = 0x285;
 
-struct Server {
-    served: Served,
+pub(crate) struct Server {
+    pub served: Served,
     target: Target,
     listener: Listener,
-    port: u16,
-    nqn: String,
+    pub port: u16,
+    pub nqn: String,
 }
 
 impl Server {
@@ -37,7 +37,7 @@ impl Server {
         Self::of(serve(drive, timing), hosts)
     }
 
-    fn of(served: Served, hosts: Option<Vec<String>>) -> Self {
+    pub(crate) fn of(served: Served, hosts: Option<Vec<String>>) -> Self {
         let target = Target::new(&served, TargetOptions { serial: "SN1".to_owned(), hosts });
         let of = target.clone();
         let address = Address::Tcp("127.0.0.1".to_owned(), 0);
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// Ends all connections, stops the drive and checks its invariants.
-    fn end(self) -> ServedParts {
+    pub(crate) fn end(self) -> ServedParts {
         self.served.stop();
         drop(self.listener);
         drop(self.target);

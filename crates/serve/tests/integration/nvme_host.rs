@@ -16,6 +16,7 @@ pub(crate) struct Host {
     pub stream: TcpStream,
     writer: HostWriter,
     next_id: u16,
+    pub queue: u16,
     /// Set before [`Self::connect`] to get the head of the queue in completions, or not.
     pub flow_control: bool,
 }
@@ -27,7 +28,7 @@ impl Host {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
         let writer = HostWriter { header_digest: digests, data_digest: digests };
-        let mut host = Self { stream, writer, next_id: 0, flow_control: true };
+        let mut host = Self { stream, writer, next_id: 0, queue: 0, flow_control: true };
         let request = writer.initialize();
         host.stream.write_all(&request).unwrap();
         let mut response = [0; 128];
@@ -46,6 +47,7 @@ impl Host {
         keep_alive_ms: u32,
     ) -> Result<u16, u16> {
         let (host_id, entries) = ([5; 16], 128);
+        self.queue = queue;
         let queue =
             Queue { subsystem: nqn, host, host_id, controller, queue, entries, keep_alive_ms };
         let (mut entry, data) = queue.connect();
