@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -213,4 +213,4 @@ def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = Fals
     found = read_trace(Path(trace))
     if chosen is None and own_rules:
         chosen = rules_of(found)
-    return replace(file_io(found.table, chosen), is_block=found.is_block)
+    return file_io(found.table, chosen, is_block=found.is_block)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from writecliff import _native
 from writecliff.capture.trace import codes
@@ -19,7 +20,6 @@ from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from writecliff.capture.rules import Rules
@@ -29,6 +29,7 @@ OTHERS = "others"
 # Numbers of the native module; operations that do not change the data on a drive are left out.
 _NUMBERS = {"write": 0, "truncate": 1, "unlink": 2, "punch": 3, "fsync": 4, "create": 5}
 _LEFT_OUT = 255
+_REGION_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,12 @@ class FileIO:
     is_block: bool = False  # recorded at a drive, behind page cache and file system
 
 
-def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
-    """Hand a trace over. Raises ConfigError for a trace that has no writes or is too large."""
+def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
+    """Hand a trace over; `is_block`: it was recorded at a drive. Raises ConfigError for a trace
+    that has no writes or is too large."""
+    rows = table.num_rows
+    if is_block:
+        table = _by_region(table)
     op, words = codes(table, "op")
     ops = np.array([_NUMBERS.get(word, _LEFT_OUT) for word in words], np.uint8)
     counts = np.bincount(op, minlength=len(words))
@@ -73,13 +78,35 @@ def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
         native.add(op, file, offset, length, row_class, ops, stream, origin, folder, time_ns)
     return FileIO(
         native=native,
-        rows=len(op),
+        rows=rows,
         duration_ns=int(time_ns[-1] - time_ns[0]),
         origins=names,
         rules=rules.name if rules is not None else None,
         streams=dict(rules.streams) if rules is not None else {},
         left_out=int(counts[ops == _LEFT_OUT].sum()),
+        is_block=is_block,
     )
+
+
+def _by_region(table: pa.Table) -> pa.Table:
+    """A trace of a drive with each region of its addresses as a file of its own. The blocks of a
+    file are kept in order, which takes long for a file in millions of pieces."""
+    offset, length = _column(table, "offset_bytes"), _column(table, "length_bytes")
+    first = offset // _REGION_BYTES
+    pieces = (offset + np.maximum(length, 1) - 1) // _REGION_BYTES - first + 1
+    row = np.repeat(np.arange(len(offset)), pieces)
+    piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    region = first[row] + piece
+    begin = np.maximum(offset[row], region * _REGION_BYTES)
+    end = np.minimum((offset + length)[row], (region + 1) * _REGION_BYTES)
+    found = table.take(pa.array(row))
+    for name, values in (
+        ("file", region.astype(np.int32)),
+        ("offset_bytes", begin),
+        ("length_bytes", np.maximum(end - begin, 0)),
+    ):
+        found = found.set_column(found.column_names.index(name), name, pa.array(values))
+    return found
 
 
 def _column(table: pa.Table, name: str) -> NDArray[Any]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,12 +19,13 @@ from tests.support.nvme_tcp_host import NvmeTcpHost
 from tests.support.small_drive import write_small_drive
 from writecliff.api import advise_streams, compare, replay_trace
 from writecliff.capture.trace import read_trace
+from writecliff.cli.serve_view import streams_text
 from writecliff.errors import StoreError
 from writecliff.replay.model import Sizing
 from writecliff.report import summarise, write_report
 from writecliff.serve import DriveServer, ServeOptions
 from writecliff.serve.record import SessionRecorder
-from writecliff.serve.trace import TRACE_NAME
+from writecliff.serve.trace import TRACE_NAME, TraceWriter
 from writecliff.store.checksums import check_parquet_file
 from writecliff.store.rundir import RunDirectory
 
@@ -132,6 +134,37 @@ def test_the_trace_is_replayed_and_advised_on(run: tuple[str, Path]) -> None:
     assert {cell.scheme for cell in advice.cells} >= {"none", "rules", "oracle"}
     assert advice.setup.io.rules == "the identifiers that the host gave"
     assert dict(advice.setup.io.streams) == {0: "everything else", 1: "stream 1"}
+
+
+def test_a_request_across_regions_is_replayed_once(tmp_path: Path) -> None:
+    """Replays keep the regions of a drive apart."""
+    region, size = 64 << 20, 1 << 20
+    rows = [(region - size // 2, size, 1), (0, 3 * region, 2), (2 * region - 4096, 8192, 1)]
+    offset, length, operation = np.array(rows, np.uint64).T
+    zeros = np.zeros(len(rows), np.uint64)
+    writer = TraceWriter(tmp_path / TRACE_NAME)
+    columns = {"time_ns": zeros, "session": zeros, "stream": zeros, "lost": 0}
+    writer.add({**columns, "offset_bytes": offset, "length_bytes": length, "operation": operation})
+    writer.finish({})
+    drive, sizing = f"sim:{write_small_drive(tmp_path)}", Sizing(fill_pct=None, repeats=2)
+    replayed = replay_trace(tmp_path / TRACE_NAME, drive, sizing=sizing, timed=False)
+    trace = replayed.mapping()["trace"]
+    assert (trace["rows"], trace["written_bytes"]) == (3, size + 8192)
+    assert replayed.done.mapped_bytes == 8192, "the rest is trimmed"
+
+
+def test_the_live_view_names_the_streams_in_use(tmp_path: Path) -> None:
+    server = DriveServer(_fdp_drive(tmp_path), ServeOptions(slow_down=None))
+    try:
+        (uri,) = server.listen_nvme(["127.0.0.1:0"])
+        with NvmeTcpHost(uri) as host:
+            assert streams_text(server.snapshot()) == ("handles", "0 used, drive has 4")
+            for placement in (0, 2, 2, 2):
+                host.write(0, BLOCK, placement=placement)
+            said = streams_text(server.snapshot())
+        assert said == ("handles", "2 used, drive has 4; 2: 75 %, 0: 25 %")
+    finally:
+        server.end()
 
 
 def test_the_report_says_what_was_done(run: tuple[str, Path]) -> None:

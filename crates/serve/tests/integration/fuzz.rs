@@ -26,6 +26,10 @@ use crate::support::{CAPACITY, REAL, drive_with, eventually, scratch, serve};
 
 /// By each clock, without a time that is asked for.
 const CASES: u64 = 250;
+/// Pieces of a conversation, roughly at most.
+const PIECES: usize = 32;
+/// With one server, where a time is asked for.
+const ROUND: u64 = 5_000;
 /// How often it is checked that others are served.
 const CHECK_EVERY: u64 = 50;
 /// How long a case listens to what the server says.
@@ -247,14 +251,15 @@ impl Fuzz {
     /// Sends a conversation in pieces, and listens a little.
     fn send(random: &mut Prng, mut line: Line, talk: &[Message]) {
         line.patience(LISTEN, Duration::from_millis(20));
-        let (piece, all) = (1 + random.below(3000) as usize, talk.concat());
+        let all = talk.concat();
+        let piece = (1 + random.below(3000) as usize).max(all.len() / PIECES);
         let listens = random.below(4) > 0;
         let mut into = [0; 8192];
         for piece in all.chunks(piece) {
             if line.write(piece).is_err() {
                 return; // the server has left, or waits for its replies to be read
             }
-            if listens && random.below(4) == 0 {
+            if listens && random.below(8) == 0 {
                 let _ = line.read(&mut into);
             }
         }
@@ -291,7 +296,11 @@ impl Fuzz {
                 Self::send(random, Line::Tcp(io.stream), &talk[talk.len().min(3)..]);
                 return;
             }
-            (true, _) => Line::Tcp(TcpStream::connect(("127.0.0.1", self.server.port)).unwrap()),
+            (true, _) => {
+                let stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
+                stream.set_nodelay(true).unwrap();
+                Line::Tcp(stream)
+            }
             (false, 0) => {
                 let ready = Client::ready(&self.path, true).stream;
                 Self::send(random, Line::Unix(ready), &talk[talk.len().min(2)..]);
@@ -370,8 +379,8 @@ fn nearly_right_conversations_do_no_harm() {
             let is_over = || start.elapsed() >= Duration::from_secs(seconds);
             while !is_over() {
                 // A new server from time to time, in turn with and without the drive's time.
-                let timing = if (seed / 20_000).is_multiple_of(2) { Timing::Fast } else { REAL };
-                seed += fuzz(timing, seed, |count| count == 20_000 || is_over());
+                let timing = if (seed / ROUND).is_multiple_of(2) { Timing::Fast } else { REAL };
+                seed += fuzz(timing, seed, |count| count == ROUND || is_over());
                 eprintln!("{} cases in {} s", seed - first, start.elapsed().as_secs());
             }
         }

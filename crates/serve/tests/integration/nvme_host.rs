@@ -25,6 +25,7 @@ impl Host {
     /// Connects and initializes; a host that waits for ten seconds has failed.
     pub(crate) fn begin(port: u16, digests: bool) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
         let writer = HostWriter { header_digest: digests, data_digest: digests };
