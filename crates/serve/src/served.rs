@@ -306,7 +306,8 @@ impl Served {
         Recent { operations, lateness }
     }
 
-    /// Begins to keep the requests of clients one by one; [`Self::take_trace`] must be called often.
+    /// Begins to keep the requests of clients one by one; [`Self::take_trace`] must be called
+    /// often.
     pub fn keep_trace(&self) {
         self.core().trace.get_or_insert_default();
     }

@@ -28,8 +28,8 @@ from writecliff.report.model import (
     table,
 )
 from writecliff.report.percentiles import PERCENTILE, RESPONSE, percentile_figure, percentile_line
-from writecliff.serve.figures import LATENESS_SHARE_MAX
-from writecliff.serve.session import answer_text, histogram_of
+from writecliff.serve.figures import LATENESS_SHARE_MAX, histogram_of
+from writecliff.serve.session import answer_text
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from writecliff._native import Histogram
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
@@ -130,6 +132,27 @@ def latencies(histogram: Histogram) -> dict[str, float | None]:
         **{name: histogram.quantile(q).value_ns for name, q in points.items()},
         "max_ns": histogram.max_ns,
     }
+
+
+def histogram_mapping(histogram: Histogram) -> dict[str, Any]:
+    """A histogram as plain data, for `Histogram.from_buckets`."""
+    lower, upper, count = histogram.buckets()
+    middle = lower + (upper - lower) // lower.dtype.type(2)
+    moments = ("min_ns", "max_ns", "mean_ns", "sd_ns")
+    return {
+        "middle_ns": middle.tolist(),
+        "count": count.tolist(),
+        **{name: getattr(histogram, name) for name in moments},
+    }
+
+
+def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
+    """The histogram of a `histogram_mapping`; None if it is empty."""
+    if not stored["count"]:
+        return None
+    middle, count = (np.array(stored[name], np.uint64) for name in ("middle_ns", "count"))
+    moments = (stored[name] for name in ("min_ns", "max_ns", "mean_ns", "sd_ns"))
+    return Histogram.from_buckets(middle, count, *moments)
 
 
 def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figures:

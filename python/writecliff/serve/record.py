@@ -17,8 +17,8 @@ from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, Step
 from writecliff.procedures.measure import record_of
 from writecliff.procedures.model import StepPosition
 from writecliff.procedures.served import PHASE, STEP, Served
-from writecliff.serve.figures import Snapshot, difference
-from writecliff.serve.session import histogram_mapping, session_mapping
+from writecliff.serve.figures import Snapshot, difference, histogram_mapping
+from writecliff.serve.session import session_mapping
 from writecliff.serve.trace import TRACE_NAME, TraceWriter
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory

@@ -10,7 +10,6 @@ from writecliff import units
 from writecliff.serve.figures import LATENESS_SHARE_MAX, difference
 
 if TYPE_CHECKING:
-    from writecliff._native import Histogram
     from writecliff.devices import DeviceDescription
     from writecliff.serve.figures import Snapshot, StreamWrites
     from writecliff.serve.server import DriveServer
@@ -113,31 +112,6 @@ def stream_rows(
             }
         )
     return rows
-
-
-def histogram_mapping(histogram: Histogram) -> dict[str, Any]:
-    """A histogram as plain data, for `Histogram.from_buckets`."""
-    lower, upper, count = histogram.buckets()
-    middle = lower + (upper - lower) // lower.dtype.type(2)
-    moments = ("min_ns", "max_ns", "mean_ns", "sd_ns")
-    return {
-        "middle_ns": middle.tolist(),
-        "count": count.tolist(),
-        **{name: getattr(histogram, name) for name in moments},
-    }
-
-
-def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
-    """The histogram of a `histogram_mapping`; None if it is empty."""
-    import numpy as np
-
-    from writecliff._native import Histogram
-
-    if not stored["count"]:
-        return None
-    middle, count = (np.array(stored[name], np.uint64) for name in ("middle_ns", "count"))
-    moments = (stored[name] for name in ("min_ns", "max_ns", "mean_ns", "sd_ns"))
-    return Histogram.from_buckets(middle, count, *moments)
 
 
 def answer_text(session: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@
 //! numbers, lengths and order, and sends it in pieces. The server must neither crash nor hang,
 //! must forget the connection, hold no memory, and serve those who behave.
 //!
-//! `WRITECLIFF_FUZZ_SECONDS=3600 cargo test -p writecliff-serve --test integration fuzz` runs for an
-//! hour, from `WRITECLIFF_FUZZ_SEED` on (by default 1). A failure names its case.
+//! `WRITECLIFF_FUZZ_SECONDS=3600 cargo test -p writecliff-serve --test integration fuzz` runs for
+//! an hour, from `WRITECLIFF_FUZZ_SEED` on (by default 1). A failure names its case.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
