@@ -50,6 +50,15 @@ struct Shared {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+impl Shared {
+    /// With the power cuts, each of which is followed by a power-up.
+    fn power_history(&self) -> PowerHistory {
+        let cuts = locked(&self.cuts).len() as u64;
+        let PowerHistory { cycles, unsafe_shutdowns } = self.power;
+        PowerHistory { cycles: cycles + cuts, unsafe_shutdowns: unsafe_shutdowns + cuts }
+    }
+}
+
 /// From when clients should have learnt of completions until these were sent.
 #[derive(Default)]
 struct Lateness {
@@ -290,7 +299,7 @@ impl Served {
             data_placement,
             streams,
             moved,
-            power: self.shared.power,
+            power: self.shared.power_history(),
             free_units,
             celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),
@@ -336,10 +345,11 @@ impl Served {
     /// somebody still has them.
     pub fn into_parts(self) -> Result<ServedParts, Self> {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
+        let power = shared.power_history();
         let core = shared.core.into_inner().expect("the simulated drive has not failed");
         let contents = shared.contents.into_inner().unwrap_or_else(PoisonError::into_inner);
         let logical_block = Bytes(shared.logical_block.into_inner());
-        Ok(ServedParts { drive: core.drive, contents, logical_block, power: shared.power })
+        Ok(ServedParts { drive: core.drive, contents, logical_block, power })
     }
 
     /// Tells clients what has completed, and measures how late.

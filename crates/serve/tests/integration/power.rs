@@ -121,6 +121,8 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     assert_eq!(old.batch().submit(request, None), Err(Refusal::Stopped));
     let cuts = served.power_cuts();
     assert_eq!((cuts.len(), cuts[0].writes, cuts[0].seed), (1, 5, 7));
+    let power = served.snapshot().power;
+    assert_eq!((power.cycles, power.unsafe_shutdowns), (2, 1));
     assert_eq!(kept.count(), 4);
     let (new, answers) = session(&served);
     write(&new, &answers, 4..6, false); // one cut was asked for
