@@ -444,6 +444,13 @@ def validate_handles(
     written, and between the two volumes of `settled`, also in capacities (NaN without them).
     `persistent`: relocated data stay with their handle. Raises NativeConfigError."""
 
+def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
+    """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
+    Returns its kind ("gc", "data_placement", "write_cache", "power_loss_protection"), counts
+    ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units", "interrupted_erases",
+    "saved_slots"), "rebuild_ns_max" and "violation" (None if nothing was lost that must not be).
+    Raises NativeConfigError for no cuts."""
+
 def validate_reduction(
     policy: str,
     overprovision: float,

@@ -13,6 +13,8 @@
 //! channels`, so that consecutive program units use all channels before they use a second die of a
 //! channel.
 
+use std::ops::Range;
+
 use thiserror::Error;
 use writecliff_base::{Bytes, Ppa, ReclaimUnitId};
 
@@ -223,7 +225,20 @@ impl Geometry {
         unit.0 * self.ppas_per_reclaim_unit
     }
 
+    /// The addresses of a reclaim unit.
     #[inline]
+    pub fn ppas(&self, unit: ReclaimUnitId) -> Range<u32> {
+        let first = self.first_ppa(unit);
+        first..first + self.ppas_per_reclaim_unit
+    }
+
+    /// The addresses of program unit `unit` of a reclaim unit.
+    #[inline]
+    pub fn unit_ppas(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> Range<u32> {
+        let first = self.first_ppa(reclaim_unit) + unit * self.ppas_per_program_unit;
+        first..first + self.ppas_per_program_unit
+    }
+
     pub fn channel_of(&self, die: u32) -> u32 {
         die % self.shape.channels
     }

@@ -30,6 +30,9 @@ pub struct FtlConfig {
     /// When the host is idle, GC runs until this many units are free.
     pub gc_idle_watermark: u32,
     pub rated_cycles: u32,
+    /// Whether data that are not programmed yet are lost with the power. The data that they replace
+    /// are then kept until they are.
+    pub volatile_buffer: bool,
     pub seed: u64,
     /// Data reduction; `None` if every slot of data takes a slot of flash.
     pub reduction: Option<ReductionConfig>,

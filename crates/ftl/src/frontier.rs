@@ -25,11 +25,14 @@ pub struct Frontier {
     pub end: u32,
     /// Slots of the program unit being filled that hold relocated data, if the host fills it.
     pub moved: u32,
+    /// Number of the first reclaim unit that was freed while the program unit being filled held
+    /// data; `u64::MAX` if there was none. See `UnitTable::freed_at`.
+    pub since: u64,
 }
 
 impl Frontier {
     pub const CLOSED: Self =
-        Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0 };
+        Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0, since: u64::MAX };
 
     #[inline]
     pub fn needs_unit(&self) -> bool {

@@ -228,6 +228,7 @@ impl Ftl {
             self.invalidate(old);
         }
         self.forward[lpn.index()] = ppa;
+        sink.placed(lpn, ppa, old);
         self.counters.host_slots += 1;
         self.counters.host_bytes += u64::from(bytes);
         self.pace(sink);
@@ -385,6 +386,8 @@ impl Ftl {
         let unit = (f.fill_end - first) / ppas - 1;
         let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
         let moved_slots = std::mem::take(&mut f.moved);
+        let since = f.since.min(self.counters.collections);
+        f.since = u64::MAX;
         if at_end {
             self.table.close(reclaim_unit, self.counters.host_slots);
         } else {
@@ -392,7 +395,17 @@ impl Ftl {
         }
         self.counters.programs += 1;
         self.counters.programmed_slots += u64::from(self.geometry.slots_per_program_unit);
-        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
+        let data_slots = data;
+        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
+        sink.program(frontier, full);
+    }
+
+    /// Opens a unit for a host frontier that needs one, as the next write to it would: garbage
+    /// collection may fill the frontier's program unit before that.
+    pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+        if self.frontiers[frontier.index()].needs_unit() {
+            self.open_for_host(frontier, sink);
+        }
     }
 
     /// Opens the next unit of a host frontier, after reserving space for GC.
@@ -417,8 +430,13 @@ impl Ftl {
         assert_eq!(self.table.state[index], UnitState::Free);
         assert_eq!(self.table.valid[index], 0, "a unit with valid data must not be erased");
         if !self.table.erased[index] {
+            let mut freed_at = self.table.freed_at[index];
+            if self.config.volatile_buffer {
+                freed_at = freed_at.max(if host { self.reserve_freed_at() } else { 0 });
+                self.pad_filled_since(freed_at, sink);
+            }
             self.wear.record_erase(unit);
-            sink.erase(unit);
+            sink.erase(frontier, unit, freed_at);
         }
         self.table.erased[index] = false;
         self.table.state[index] = UnitState::Open;
@@ -434,6 +452,7 @@ impl Ftl {
             fill_end: first + self.geometry.ppas_per_program_unit,
             end: first + self.geometry.ppas_per_reclaim_unit,
             moved: 0,
+            since: u64::MAX,
         };
         self.update_idle_target();
     }

@@ -205,11 +205,7 @@ impl Ftl {
         let (gc, table, random) = (self.config.gc, &self.table, &mut self.random);
         let chosen = cold.or_else(|| self.spare.choose(gc, table, now, random));
         let Some(victim) = chosen else { return false };
-        self.table.state[victim.index()] = UnitState::Victim;
-        self.collection.victim = victim;
-        self.collection.next_position = 0;
-        self.collection.moved = 0;
-        self.collection.valid_at_start = self.table.valid[victim.index()];
+        self.begin_victim(victim);
         self.collection.for_wear = cold.is_some();
         if cold.is_some() {
             self.collection.last_wear_move = self.wear.total();
@@ -217,7 +213,16 @@ impl Ftl {
         true
     }
 
-    fn give_back_victim(&mut self) {
+    pub(crate) fn begin_victim(&mut self, victim: ReclaimUnitId) {
+        self.table.state[victim.index()] = UnitState::Victim;
+        self.collection.victim = victim;
+        self.collection.next_position = 0;
+        self.collection.moved = 0;
+        self.collection.valid_at_start = self.table.valid[victim.index()];
+        self.collection.for_wear = false;
+    }
+
+    pub(crate) fn give_back_victim(&mut self) {
         self.table.state[self.collection.victim.index()] = UnitState::Closed;
         self.collection.victim = ReclaimUnitId::NONE;
     }
@@ -225,6 +230,18 @@ impl Ftl {
     /// Relocates the valid slots of the victim's next read group that has any; frees the victim at
     /// its end. Returns the number of relocated slots.
     fn relocate_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
+        let owner = self.table.owner[self.collection.victim.index()];
+        let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
+        self.relocate_group_to(frontier, sink)
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn relocate_group_to<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) -> u32 {
         let victim = self.collection.victim;
         let size = self.geometry.ppas_per_reclaim_unit;
         let group = self.geometry.ppas_per_read_group;
@@ -248,8 +265,6 @@ impl Ftl {
         }
         assert!(count > 0, "the reverse map does not contain the valid slots");
         let first = Ppa(base + self.collection.next_position - group);
-        let owner = self.table.owner[victim.index()];
-        let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
         // SAFETY: `live_slots` and `live_pieces` have written the first `count` elements.
         let live = unsafe { std::slice::from_raw_parts(live.as_ptr().cast::<Lpn>(), count) };
         let moved = if is_packed {
@@ -291,7 +306,8 @@ impl Ftl {
             let reverse = &mut self.reverse[first as usize..(first + count) as usize];
             for ((slot, &lpn), back) in (first..).zip(run).zip(reverse) {
                 *back = lpn;
-                self.forward[lpn.index()] = Ppa(slot);
+                let before = std::mem::replace(&mut self.forward[lpn.index()], Ppa(slot));
+                sink.moved(lpn, Ppa(slot), before);
             }
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
@@ -353,6 +369,17 @@ impl Ftl {
         self.free.push_back(victim);
         self.collection.victim = ReclaimUnitId::NONE;
         self.idle += i64::from(self.table.alloc_units_per_reclaim_unit);
+        self.note_freed(victim);
         self.counters.collections += 1;
+    }
+
+    /// Notes which program units are being filled while a reclaim unit becomes free.
+    fn note_freed(&mut self, unit: ReclaimUnitId) {
+        let number = self.counters.collections;
+        self.table.freed_at[unit.index()] = number;
+        let ppas = self.geometry.ppas_per_program_unit;
+        for f in self.frontiers.iter_mut().filter(|f| f.filled(ppas) > 0) {
+            f.since = f.since.min(number);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Interface to the flash below the FTL: receives the operations that the FTL has decided on, in
 //! order.
 
-use writecliff_base::{Ppa, ReclaimUnitId};
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
 
@@ -14,6 +14,9 @@ pub struct ProgramUnit {
     pub data_slots: u32,
     /// Of these, slots with relocated data in a unit that the host fills.
     pub moved_slots: u32,
+    /// Reclaim units freed before the first one that was freed after data were put here: the unit
+    /// replaces nothing in reclaim units freed before that. See `UnitTable::freed_at`.
+    pub since: u64,
 }
 
 /// Receives flash operations in the order in which the FTL requires them.
@@ -26,8 +29,15 @@ pub trait FlashSink {
     /// is filling.
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32);
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit);
-    /// Erases the blocks of a reclaim unit on all dies.
-    fn erase(&mut self, unit: ReclaimUnitId);
+    /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
+    /// volatile buffer, program units whose `since` is not above `freed_at` come before.
+    fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64);
+    /// The host has written a logical page, to `at`; until then it was at `before`.
+    #[inline]
+    fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
+    /// A logical page was relocated from `before` to `at`.
+    #[inline]
+    fn moved(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
 }
 
 /// The sink of the fast-forward clock: operations take no time and change only the FTL's own state.
@@ -40,5 +50,5 @@ impl FlashSink for FastForward {
     #[inline]
     fn program(&mut self, _: FrontierId, _: ProgramUnit) {}
     #[inline]
-    fn erase(&mut self, _: ReclaimUnitId) {}
+    fn erase(&mut self, _: FrontierId, _: ReclaimUnitId, _: u64) {}
 }

@@ -74,6 +74,10 @@ impl Ftl {
         if self.config.gc_destination == GcDestination::HostUnit {
             out.u32s("ftl.moved", &self.frontiers.iter().map(|f| f.moved).collect::<Vec<u32>>())?;
         }
+        if self.config.volatile_buffer {
+            out.u64s("ftl.freed_at", &t.freed_at)?;
+            out.u64s("ftl.since", &self.frontiers.iter().map(|f| f.since).collect::<Vec<u64>>())?;
+        }
         let c = &self.collection;
         let collection = [
             u64::from(c.victim.0),
@@ -125,11 +129,17 @@ impl Ftl {
         let frontiers = input.u32s("ftl.frontiers", 4 * self.frontiers.len())?;
         for (f, raw) in self.frontiers.iter_mut().zip(frontiers.chunks_exact(4)) {
             let unit = ReclaimUnitId(raw[0]);
-            *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3], moved: 0 };
+            let (next, fill_end, end) = (raw[1], raw[2], raw[3]);
+            *f = Frontier { unit, next, fill_end, end, moved: 0, since: u64::MAX };
         }
         if self.config.gc_destination == GcDestination::HostUnit {
             let moved = input.u32s("ftl.moved", self.frontiers.len())?;
             self.frontiers.iter_mut().zip(moved).for_each(|(f, moved)| f.moved = moved);
+        }
+        if self.config.volatile_buffer {
+            self.table.freed_at = input.u64s("ftl.freed_at", units)?;
+            let since = input.u64s("ftl.since", self.frontiers.len())?;
+            self.frontiers.iter_mut().zip(since).for_each(|(f, since)| f.since = since);
         }
         let c = input.u64s("ftl.collection", 7)?;
         self.idle_target = c[6] as i64;

@@ -64,6 +64,9 @@ pub struct UnitTable {
     pub closed_at: Vec<u64>,
     /// Whether nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
+    /// Number of reclaim units freed before this one when it was last freed: data that were
+    /// allocated earlier may replace what it holds.
+    pub freed_at: Vec<u64>,
 }
 
 impl UnitTable {
@@ -76,6 +79,7 @@ impl UnitTable {
             owner: vec![Owner::default(); n],
             closed_at: vec![0; n],
             erased: vec![true; n],
+            freed_at: vec![0; n],
         }
     }
 

@@ -106,6 +106,13 @@ impl Frontend {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }
 
+    /// Forgets all commands and transfers; the drive takes commands again at `now`.
+    pub fn power_up(&mut self, now: Nanos) {
+        self.queues.fill(SubmissionQueue::default());
+        self.firmware_free = now;
+        self.link_free.fill(now);
+    }
+
     /// Decodes a command, which takes the firmware `longer_by` more than usual; returns when it is
     /// ready.
     #[inline]

@@ -8,6 +8,7 @@ mod device;
 mod drive;
 mod errors;
 mod histogram;
+mod power_cuts;
 mod serve;
 mod step;
 mod trace;
@@ -48,6 +49,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_data_placement, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_reduction, module)?)?;
+    module.add_function(wrap_pyfunction!(power_cuts::validate_power_cuts, module)?)?;
     // The stub defines what is public.
     module.delattr("__all__")
 }

@@ -1,8 +1,9 @@
 //! Validation against theory: write amplification of the FTL under loads for which a closed form
-//! exists.
+//! exists. [`power_cuts`] checks what drives hold after they lose their power.
 
 pub mod data_placement;
 pub mod handles;
+pub mod power_cuts;
 pub mod reduction;
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -128,6 +129,7 @@ fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError
         gc_low_watermark: 2,
         gc_idle_watermark: 8,
         rated_cycles: 1,
+        volatile_buffer: false,
         seed: case.seed,
         reduction: how.reduction,
     };

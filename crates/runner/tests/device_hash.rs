@@ -13,7 +13,7 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 
 /// Every word that a key may have as its value.
-const WORDS: [&str; 29] = [
+const WORDS: [&str; 31] = [
     "SLC",
     "MLC",
     "TLC",
@@ -43,6 +43,8 @@ const WORDS: [&str; 29] = [
     "scsi-streams",
     "default",
     "release",
+    "journal",
+    "scan",
 ];
 
 /// SSDs with what the first one cannot have besides.
@@ -63,7 +65,8 @@ fn ssds() -> [String; 6] {
             + "[reduction]\ncompression = true\nduplicates = true\n"
             + "min_stored_size = \"1 KiB\"\n",
         plain.replace("\"d-choices\"\nd = 5", "\"windowed-greedy\"\ngc_window = 5")
-            + "[reduction]\ncompression = false\nduplicates = true\n",
+            + "[reduction]\ncompression = false\nduplicates = true\n"
+            + "[recovery]\nmethod = \"scan\"\n",
     ]
 }
 

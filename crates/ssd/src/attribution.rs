@@ -11,8 +11,10 @@
 mod timeline;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use writecliff_base::Nanos;
+use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
+use writecliff_ftl::power_up::Unwritten;
 use writecliff_host_interface::{Arrival, Cause, TimeByCause};
 
 use self::timeline::Timeline;
@@ -32,6 +34,8 @@ pub struct FlashRead {
 pub trait Recorder: Default {
     /// Whether anything is recorded; guards code that computes only what is passed here.
     const RECORDS: bool = false;
+    /// Whether what is not on flash is recorded.
+    const KEEPS_UNWRITTEN: bool = false;
 
     /// The drive begins with a command that came before.
     fn begun(&mut self, _command: u16, _arrival: Arrival, _now: Nanos) {}
@@ -58,6 +62,42 @@ pub trait Recorder: Default {
     /// A channel takes no new transfers.
     fn channel_stopped(&mut self, _channel: u16, _from: Nanos, _until: Nanos) {}
     fn completed(&mut self, _command: u16, _now: Nanos) {}
+
+    // What the flash holds; see `power_loss.rs`.
+
+    /// A write of the host with this tag is being placed.
+    fn writing(&mut self, _tag: u32) {}
+    /// The host has written a logical page, to `at`, which is not on flash yet; until then it was
+    /// at `before`.
+    fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
+    /// The same of data that the drive relocates.
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.placed(lpn, at, before);
+    }
+    /// A logical page that was at `before` is deallocated.
+    fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
+    /// All deallocations so far survive a loss of power.
+    fn journaled(&mut self) {}
+    /// The erase of a reclaim unit that is opened has to wait. What is placed there from now on is
+    /// not programmed before [`Self::released`].
+    fn held(&mut self, _ppas: Range<u32>) {}
+    /// The same erase need not wait any more.
+    fn released(&mut self, _ppas: Range<u32>) {}
+    /// A program unit is on flash.
+    fn landed(&mut self, _ppas: Range<u32>) {}
+    /// The blocks of a reclaim unit on a die are erased.
+    fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
+    /// What is not on flash, newest first; `None` if that is not recorded.
+    fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
+        None
+    }
+    /// The drive is idle, and all full program units are on flash.
+    fn settled(&mut self)
+    where
+        Self: Sized,
+    {
+        *self = Self::default();
+    }
 
     /// The times of the command that completed last.
     fn last(&self) -> Option<&TimeByCause> {

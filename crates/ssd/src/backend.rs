@@ -11,15 +11,17 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
+mod power_off;
 mod recording;
+mod sink;
 mod slc;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
+use writecliff_base::{Nanos, ReclaimUnitId};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_flash::{FlashTiming, Geometry};
+use writecliff_ftl::ProgramUnit;
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::{FlashSink, ProgramUnit};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
@@ -32,6 +34,8 @@ use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills};
 use crate::power::BusyTimes;
 use crate::slc_cache;
+pub(crate) use power_off::Unfinished;
+use sink::HeldErase;
 use writecliff_base::words::{WordReader, WordWriter};
 
 /// `slots` slots of a host read leave the die at time `at`.
@@ -59,6 +63,8 @@ pub struct Backend<R> {
     pub now: Nanos,
     pub queue: EventQueue,
     pub fills: Fills,
+    /// Whether data that are not on flash are lost with the power.
+    is_volatile: bool,
     geometry: Geometry,
     timing: FlashTiming,
     /// tR and tPROG by page type, in tables of fixed size.
@@ -72,6 +78,8 @@ pub struct Backend<R> {
     slc_unit: ReclaimUnitId,
     reads_in_a_row: u32,
     suspends_per_operation: u32,
+    /// Erases that wait for programs.
+    held_erases: Vec<HeldErase>,
     dies: Vec<Die>,
     channel_of: Vec<u16>,
     /// Time until which each channel is busy.
@@ -100,6 +108,7 @@ impl<R: Recorder> Backend<R> {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
             fills: Fills::new(frontiers + own, units as usize + own),
+            is_volatile: config.ftl.volatile_buffer,
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
             read_times: std::array::from_fn(|t| timing.read_time(t as u32)),
@@ -108,6 +117,7 @@ impl<R: Recorder> Backend<R> {
             slc_read: slc.map_or(Nanos::ZERO, |slc| slc.read),
             slc_frontier: slc_cache::frontier(config),
             slc_unit: ReclaimUnitId(units),
+            held_erases: Vec::new(),
             dies: vec![Die::default(); geometry.dies as usize],
             channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
             channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
@@ -360,14 +370,18 @@ impl<R: Recorder> Backend<R> {
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) => {
                 let (unit, frontier) = self.fills.programmed(fill);
+                self.recorder.landed(self.geometry.unit_ppas(unit.reclaim_unit, unit.unit));
+                if !self.held_erases.is_empty() {
+                    self.erase_held();
+                }
                 Outcome::Programmed { unit, frontier, fill }
             }
             DieState::Busy(FlashOperation::Read { purpose: ReadFor::Fill { fill }, .. }) => {
-                self.fills.read_done(fill);
-                let frontier = self.fills.get(fill).frontier;
-                while let Some(ready) = self.fills.release(frontier) {
-                    self.program(ready);
-                }
+                self.waited(fill);
+                Outcome::Nothing
+            }
+            DieState::Busy(FlashOperation::Erase { unit }) => {
+                self.recorder.erased(unit, index as u32);
                 Outcome::Nothing
             }
             _ => Outcome::Nothing,
@@ -377,6 +391,16 @@ impl<R: Recorder> Backend<R> {
             self.start_next(index);
         }
         outcome
+    }
+
+    /// Called when something that a fill waits for has ended: programs what may be programmed now.
+    #[inline]
+    fn waited(&mut self, fill: FillId) {
+        self.fills.read_done(fill);
+        let frontier = self.fills.get(fill).frontier;
+        while let Some(ready) = self.fills.release(frontier) {
+            self.program(ready);
+        }
     }
 
     fn program(&mut self, fill: u16) {
@@ -397,7 +421,7 @@ impl<R: Recorder> Backend<R> {
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
-        self.recorder = R::default();
+        self.recorder.settled();
     }
 }
 
@@ -407,6 +431,13 @@ impl<R: Recorder> Backend<R> {
         out.put(self.now.0);
         self.queue.save(out);
         self.fills.save(out);
+        if self.is_volatile {
+            self.fills.save_since(out);
+            out.list(self.held_erases.iter(), |out, held| {
+                out.put(u64::from(held.unit.0) << 32 | u64::from(held.fill));
+                out.put(held.freed_at);
+            });
+        }
         self.dies.iter().for_each(|die| die.save(out));
         self.channels.iter().for_each(|taken| out.put(taken.0));
         if let Some(ecc) = &self.ecc {
@@ -419,6 +450,14 @@ impl<R: Recorder> Backend<R> {
         self.now = Nanos(input.get()?);
         self.queue.restore(input)?;
         self.fills.restore(input)?;
+        if self.is_volatile {
+            self.fills.restore_since(input)?;
+            self.held_erases = input.list(|input| {
+                let word = input.get()?;
+                let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
+                Ok(HeldErase { unit, fill, freed_at: input.get()? })
+            })?;
+        }
         for die in &mut self.dies {
             *die = Die::restore(input)?;
         }
@@ -431,37 +470,5 @@ impl<R: Recorder> Backend<R> {
         self.busy = BusyTimes::restore(input)?;
         self.record_restored();
         Ok(())
-    }
-}
-
-impl<R: Recorder> FlashSink for Backend<R> {
-    fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
-        let fill = self.fills.current(frontier);
-        self.fills.get(fill).reads_pending += 1;
-        let location = self.geometry.locate(from);
-        let (sense, purpose) = (self.sense(&location, slots), ReadFor::Fill { fill });
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-        self.work(location.die as usize, operation);
-    }
-
-    #[inline]
-    fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
-        if unit.unit == 0
-            && let Some(ecc) = &mut self.ecc
-        {
-            ecc.first_written(unit.reclaim_unit, self.now);
-        }
-        if let Some(fill) = self.fills.filled(frontier, unit) {
-            Self::program(self, fill);
-        }
-    }
-
-    fn erase(&mut self, unit: ReclaimUnitId) {
-        if let Some(ecc) = &mut self.ecc {
-            ecc.erased(unit);
-        }
-        for die in 0..self.dies.len() {
-            self.work(die, FlashOperation::Erase { unit });
-        }
     }
 }

@@ -11,6 +11,7 @@ use crate::ecc::EccConfig;
 use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
 use crate::power::PowerConfig;
+use crate::recovery::RecoveryConfig;
 use crate::slc_cache::SlcCacheConfig;
 use crate::thermal::ThermalConfig;
 
@@ -86,6 +87,7 @@ pub struct DeviceConfig {
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
+    pub recovery: RecoveryConfig,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.
     pub canonical: String,

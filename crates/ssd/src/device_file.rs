@@ -19,6 +19,7 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
+use crate::recovery::{self, RecoveryConfig};
 use crate::{data_placement, ecc, endurance, housekeeping, power, reduction, slc_cache, thermal};
 
 pub use resized::{ResizeError, resized};
@@ -49,6 +50,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let geometry = reduced(&root, geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
+    ftl.volatile_buffer = !controller.power_loss_protection && ftl.reduction.is_none();
     let link_table = root.required_table("link")?;
     let link = LinkConfig::read(&link_table)?;
     let housekeeping = root
@@ -70,6 +72,11 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| slc_cache::read(t, &geometry, user_capacity))
         .transpose()?;
 
+    let recovery = match root.optional_table("recovery")? {
+        Some(table) => recovery::read(table, &geometry, user_capacity)?,
+        None => RecoveryConfig::standard(user_capacity),
+    };
+
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
@@ -87,6 +94,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
+        recovery,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
@@ -186,6 +194,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         gc_low_watermark: count("gc_low_watermark", 1 << 20)?,
         gc_idle_watermark: count("gc_idle_watermark", 1 << 20)?,
         rated_cycles: 1,
+        volatile_buffer: false,
         seed,
         reduction: None,
     })

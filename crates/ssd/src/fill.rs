@@ -16,8 +16,13 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 /// Number of a fill; numbers are reused.
 pub type FillId = u16;
 pub const NO_FILL: FillId = u16::MAX;
-const NO_UNIT: ProgramUnit =
-    ProgramUnit { reclaim_unit: ReclaimUnitId::NONE, unit: 0, data_slots: 0, moved_slots: 0 };
+const NO_UNIT: ProgramUnit = ProgramUnit {
+    reclaim_unit: ReclaimUnitId::NONE,
+    unit: 0,
+    data_slots: 0,
+    moved_slots: 0,
+    since: 0,
+};
 
 #[derive(Clone, Debug)]
 pub struct Fill {
@@ -50,6 +55,10 @@ impl Fills {
             held: vec![VecDeque::new(); frontiers],
             in_flight: vec![0; reclaim_units],
         }
+    }
+
+    pub fn frontiers(&self) -> usize {
+        self.current.len()
     }
 
     #[inline]
@@ -118,6 +127,12 @@ impl Fills {
         unit.is_some_and(|unit| unit.moved_slots > 0 && unit.moved_slots == unit.data_slots)
     }
 
+    /// Whether a full unit with data that may replace those of a reclaim unit freed after
+    /// `freed_at` others is not on flash yet.
+    pub fn awaited(&self, freed_at: u64) -> bool {
+        self.all.iter().any(|fill| fill.unit.is_some_and(|unit| unit.since <= freed_at))
+    }
+
     /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
     /// fill begins; see [`Self::take_waiting`].
     #[inline]
@@ -167,6 +182,19 @@ impl Fills {
         self.held.iter().for_each(|held| out.list(held.iter(), |out, &id| out.put(id)));
     }
 
+    /// Saves which data full units may replace, for a drive with a volatile buffer.
+    pub(crate) fn save_since(&self, out: &mut WordWriter) {
+        self.all.iter().for_each(|fill| out.put(fill.unit.map_or(0, |unit| unit.since)));
+    }
+
+    pub(crate) fn restore_since(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        for fill in &mut self.all {
+            let since = input.get()?;
+            fill.unit.iter_mut().for_each(|unit| unit.since = since);
+        }
+        Ok(())
+    }
+
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.all = input.list(|input| {
             let (frontier, reads_pending) = (FrontierId(input.narrow()?), input.narrow()?);
@@ -174,7 +202,8 @@ impl Fills {
             let (reclaim_unit, unit) = (ReclaimUnitId(input.narrow()?), input.narrow()?);
             let slots = input.get()?;
             let (data_slots, moved_slots) = (slots as u32, (slots >> 32) as u32);
-            let unit = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots };
+            let since = 0;
+            let unit = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
             Ok(Fill { frontier, unit: full.then_some(unit), reads_pending, waiting: Vec::new() })
         })?;
         self.free = input.list(WordReader::narrow)?;

@@ -20,6 +20,9 @@
 //! | `ssd.rs` | the drive: clocks, counters, event handling |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the busy times of dies, channels, link and controller |
+//! | `power_loss.rs` | what is not on flash yet, what a cut of the power leaves |
+//! | `ssd/power_cut.rs` | cutting the power, powering up |
+//! | `recovery.rs` | the time in which a drive finds its mapping |
 //! | `slc_cache.rs` | SLC cache: flash with one bit per cell that takes host writes first |
 //! | `ssd/slc.rs` | commands on a drive with an SLC cache |
 //! | `ssd/pending.rs` | saving and restoring work in progress |
@@ -43,6 +46,8 @@ pub mod event;
 pub mod fill;
 pub mod housekeeping;
 pub mod power;
+pub mod power_loss;
+pub mod recovery;
 pub mod reduction;
 pub mod slc_cache;
 pub mod snapshot;
@@ -51,6 +56,7 @@ pub mod thermal;
 
 pub use attribution::Attribution;
 pub use config::DeviceConfig;
+pub use power_loss::{OnTheWay, PowerCut, Volatile};
 pub use ssd::Ssd;
 pub use ssd::counters::DriveCounters;
 pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation};

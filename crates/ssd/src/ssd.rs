@@ -6,6 +6,7 @@ mod energy;
 mod io;
 mod mapping_core;
 mod pending;
+mod power_cut;
 mod reduced;
 mod slc;
 mod upkeep;
@@ -68,7 +69,7 @@ pub struct Ssd<R = Unrecorded> {
     /// Whether mechanisms are active that affect the start of commands.
     mechanisms: u8,
     writes: WritePath,
-    /// Whether the mapping core or endurance throttling may delay writes.
+    /// Whether the mapping core, endurance throttling or an erase may delay writes.
     writes_may_wait: bool,
     /// Whether reads involve neither the mapping core nor the SLC cache.
     reads_are_plain: bool,
@@ -143,7 +144,9 @@ impl<R: Recorder> Ssd<R> {
             slc: SlcCache::of(&config),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
             writes: WritePath::of(&config, mapping_core.is_some()),
-            writes_may_wait: mapping_core.is_some() || config.endurance.is_some(),
+            writes_may_wait: mapping_core.is_some()
+                || config.endurance.is_some()
+                || config.ftl.volatile_buffer,
             reads_are_plain: mapping_core.is_none() && config.slc_cache.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
@@ -166,16 +169,6 @@ impl<R: Recorder> Ssd<R> {
 
     pub fn now(&self) -> Nanos {
         self.backend.now
-    }
-
-    /// Enables or disables the volatile write cache. When it is disabled and there is no power-loss
-    /// protection, a write completes once it is on flash.
-    pub fn set_write_cache(&mut self, enabled: bool) {
-        self.write_cache = enabled;
-    }
-
-    pub fn write_cache(&self) -> bool {
-        self.write_cache
     }
 
     /// Bytes allocated on flash so far, for any reason.

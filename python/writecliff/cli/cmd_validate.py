@@ -13,6 +13,7 @@ from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
     from writecliff.suite.children import ChildEvent
+    from writecliff.validate.power_cuts import PowerCutsReport
     from writecliff.validate.quick import QuickRow
     from writecliff.validate.stream_rows import Crossover, StreamsReport
     from writecliff.validate.theory import TheoryCase
@@ -258,3 +259,79 @@ def _quick_table(rows: list[QuickRow]) -> str:
         ],
         "llrrrlrl",
     )
+
+
+@app.command(name="power-cuts")
+def power_cuts(
+    *,
+    cuts: int = 10_000,
+    seed: int = 1,
+    drive: int | None = None,
+    jobs: int | None = None,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Cut the power of small drives at random moments; exit code 1 if a promise is broken.
+
+    The drives are all combinations of garbage collection, streams and FDP, write cache and
+    power-loss protection, with other properties at random. After each cut the mapping is compared
+    with what the flash holds, and the data with what the host was promised: nothing that was
+    flushed, or written without a volatile cache, may be missing. The FTL's invariants must hold.
+    10,000 cuts take about 4 s of processor time, a million 7 minutes.
+
+    Parameters
+    ----------
+    cuts
+        Cuts in all, 20 for each drive.
+    seed
+        Seed of the drives and their loads.
+    drive
+        Only the drive with this number, to repeat a failure.
+    jobs
+        Drives at a time (default: one per core).
+    quiet
+        Show no progress on stderr.
+    json
+        Print {"schema", "ok", "seed", "rows": [{"write_cache", "power_loss_protection",
+        "data_placement", "cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
+        "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "failure"}.
+    """
+    from writecliff.cli.screen import Screen
+    from writecliff.validate import power_cuts as check
+
+    screen = Screen(quiet=quiet)
+    report = check.run(cuts, seed, drive=drive, jobs=jobs, log=screen.log)
+    if json:
+        rows = [asdict(row) for row in report.rows]
+        document = {"ok": report.failure is None, "seed": seed, "rows": rows}
+        emit_json(document | {"failure": report.failure}, "validate-power-cuts")
+    else:
+        print(_power_cuts_table(report))
+    if (failure := report.failure) is None:
+        return 0
+    again = f"writecliff validate power-cuts --seed {seed} --drive {failure['drive']}"
+    log(f"drive {failure['drive']}: {failure['violation']}\nrepeat it: {again}")
+    return 1
+
+
+def _power_cuts_table(report: PowerCutsReport) -> str:
+    header = (
+        "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
+        "kept, not confirmed", "torn units", "saved by capacitors", "longest rebuild",
+    )  # fmt: skip
+    rows = [
+        (
+            "on" if row.write_cache else "off",
+            "yes" if row.power_loss_protection else "no",
+            row.data_placement,
+            f"{row.cuts:,}",
+            f"{row.commands:,}",
+            f"{row.lost_slots:,}",
+            f"{row.unconfirmed_slots:,}",
+            f"{row.torn_units:,}",
+            f"{row.saved_slots:,}",
+            f"{row.rebuild_ns_max / 1e6:.1f} ms",
+        )
+        for row in report.rows
+    ]
+    return table(header, rows, "lllrrrrrrr")

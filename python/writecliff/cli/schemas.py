@@ -347,6 +347,19 @@ SCHEMAS: Mapping[str, Schema] = {
         "validate streams",
         {"ok": "no row is off", "rows": "a load each", "crossovers": "who wins where"},
     ),
+    "validate-power-cuts": Schema(
+        "validate power-cuts",
+        {
+            "ok": "nothing was violated",
+            "seed": "",
+            "rows": "`write_cache`, `power_loss_protection`, `data_placement`, `cuts`, `commands`, "
+            "`lost_slots` (confirmed and not flushed), `unconfirmed_slots` (there all the same), "
+            "`torn_units`, `interrupted_erases`, `saved_slots` (by capacitors) and "
+            "`rebuild_ns_max` of each kind of drive",
+            "failure": "`drive`, its kind and the `violation` of the first drive that fails, or "
+            "`null`",
+        },
+    ),
     "campaign-list": Schema(
         "reproduce --list", {"campaigns": "`name`, `figures`, `about` of each"}
     ),

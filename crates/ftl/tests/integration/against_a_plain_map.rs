@@ -46,6 +46,7 @@ fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlC
         gc_low_watermark: 3,
         gc_idle_watermark: 8,
         rated_cycles: 100,
+        volatile_buffer: false,
         seed: 5,
         reduction: None,
     }
@@ -74,7 +75,7 @@ impl FlashSink for Flash {
         self.data_slots += u64::from(unit.data_slots);
     }
 
-    fn erase(&mut self, unit: ReclaimUnitId) {
+    fn erase(&mut self, _: FrontierId, unit: ReclaimUnitId, _: u64) {
         self.erases += 1;
         assert!(
             self.programmed.remove(&unit.0).is_some(),

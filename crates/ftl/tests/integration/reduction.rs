@@ -46,6 +46,7 @@ fn config(user_slots: u32, reduction: Option<ReductionConfig>) -> FtlConfig {
         gc_low_watermark: 3,
         gc_idle_watermark: 8,
         rated_cycles: 100,
+        volatile_buffer: false,
         seed: 5,
         reduction,
     }

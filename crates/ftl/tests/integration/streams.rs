@@ -42,6 +42,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
         gc_low_watermark: 2,
         gc_idle_watermark: 8,
         rated_cycles: 1000,
+        volatile_buffer: false,
         seed: 1,
         reduction: None,
     };

@@ -41,6 +41,7 @@ fn ftl(gc: GcPolicy, gc_pacing: GcPacing, streams: u16) -> Ftl {
         gc_low_watermark: 2,
         gc_idle_watermark: 8,
         rated_cycles: 1000,
+        volatile_buffer: false,
         seed: 1,
         reduction: None,
     };

@@ -95,6 +95,7 @@ impl EmulatorDrive {
             gc_low_watermark,
             gc_idle_watermark: 0,
             rated_cycles: 1,
+            volatile_buffer: false,
             seed: case.seed,
             reduction: None,
         };

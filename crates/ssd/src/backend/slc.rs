@@ -36,7 +36,8 @@ impl<R: Recorder> SlcSink for Backend<R> {
 
     fn program_slc(&mut self, unit: u32, data_slots: u32) {
         let (frontier, reclaim_unit) = (self.slc_frontier, self.slc_unit);
-        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots: 0 };
+        let since = u64::MAX;
+        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots: 0, since };
         if let Some(fill) = self.fills.filled(frontier, full) {
             Self::program(self, fill);
         }

@@ -6,7 +6,7 @@
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
 //! * the time of an erase shrinks with the block;
-//! * the idle delay, the interval and time of checkpoints, the interval and length of patrols, the
+//! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life and the SLC cache shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
@@ -22,6 +22,7 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
+use crate::recovery::RecoveryConfig;
 use crate::slc_cache::SlcCacheConfig;
 
 const SOURCE: &str = "scaled";
@@ -79,6 +80,12 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
             let key = format!("housekeeping.{key}");
             changes.push(Change::new(&key, format!("{} ns", time.0), SOURCE));
         }
+    }
+    let (recovery, standard) = (config.recovery, RecoveryConfig::standard(config.user_capacity));
+    if recovery.checkpoint_interval != standard.checkpoint_interval {
+        let interval = (recovery.checkpoint_interval.0 as f64 / scale).round_ties_even() as u64;
+        let interval = Bytes(interval.max(config.word_line_bytes()));
+        changes.push(size("recovery.checkpoint_interval", interval));
     }
     if let Some(thermal) = &config.thermal {
         let joules = format!("{:?} J/C", thermal.capacity / scale);

@@ -1,4 +1,5 @@
-//! Administrative commands of the data placement interfaces. They take no time on the drive.
+//! Administrative commands: the write cache, and the data placement interfaces. They take no time
+//! on the drive.
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -41,6 +42,16 @@ impl<R: Recorder> Ssd<R> {
 
     pub fn interface_name(&self) -> &'static str {
         self.config.data_placement.as_ref().map_or("none", |p| p.interface.name())
+    }
+
+    /// Enables or disables the volatile write cache. When it is disabled and there is no power-loss
+    /// protection, a write completes once it is on flash.
+    pub fn set_write_cache(&mut self, enabled: bool) {
+        self.write_cache = enabled;
+    }
+
+    pub fn write_cache(&self) -> bool {
+        self.write_cache
     }
 
     // -- NVMe directives (Base 2.1, 8.1.8) ------------------------------------------------------

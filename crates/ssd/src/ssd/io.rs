@@ -20,7 +20,9 @@ impl<R: Recorder> Ssd<R> {
                 let c = self.commands.get(number);
                 (i64::from(c.slots), c.command.length)
             };
-            if self.writes_may_wait && (self.core_is_behind() || self.is_ahead_of_plan()) {
+            if self.writes_may_wait
+                && (self.core_is_behind() || self.is_ahead_of_plan() || self.erase_is_held())
+            {
                 return;
             }
             // Space that partly filled units cannot occupy; a larger command need not wait for
@@ -42,6 +44,16 @@ impl<R: Recorder> Ssd<R> {
             self.backend.recorder.spent(number, Cause::Housekeeping, at);
             self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
         }
+    }
+
+    /// Whether an erase waits for programs. Until it begins, writes wait: the mapping must not run
+    /// so far ahead of the flash that a loss of power leaves no unit free.
+    fn erase_is_held(&mut self) -> bool {
+        let is_held = self.backend.holds_erase();
+        if is_held {
+            self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
+        }
+        is_held
     }
 
     /// Buffer slots that are free whenever no data are on their way to flash.
@@ -123,6 +135,7 @@ impl<R: Recorder> Ssd<R> {
     /// may complete.
     #[inline]
     fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+        self.backend.recorder.writing(command.tag);
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
@@ -130,7 +143,9 @@ impl<R: Recorder> Ssd<R> {
             let lpn = Lpn(first.0 + n);
             let bytes = slot_overlap(lpn, command.offset, end);
             if !durable {
-                self.wait_for_current_unit(number, self.ftl.host_frontier(stream));
+                let frontier = self.ftl.host_frontier(stream);
+                self.ftl.prepare(frontier, &mut self.backend);
+                self.wait_for_current_unit(number, frontier);
             }
             self.ftl.write(lpn, stream, bytes, &mut self.backend);
         }
@@ -177,6 +192,8 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn flush(&mut self, number: u16) -> Option<Completion> {
+        // The mapping is journaled too, so that deallocations survive.
+        self.backend.recorder.journaled();
         if self.config.controller.power_loss_protection || !self.write_cache {
             return Some(self.complete(number));
         }
@@ -202,7 +219,13 @@ impl<R: Recorder> Ssd<R> {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
-        (first..end).for_each(|lpn| self.ftl.trim(Lpn(lpn as u32)));
+        for lpn in first..end {
+            let lpn = Lpn(lpn as u32);
+            if R::KEEPS_UNWRITTEN {
+                self.backend.recorder.trimmed(lpn, self.ftl.lookup(lpn));
+            }
+            self.ftl.trim(lpn);
+        }
         if let Some(slc) = &mut self.slc {
             (first..end).for_each(|lpn| slc.trim(Lpn(lpn as u32)));
         }
@@ -325,6 +348,8 @@ impl<R: Recorder> Ssd<R> {
                 if from_host {
                     self.buffer_free += i64::from(unit.data_slots - unit.moved_slots);
                     self.backend.recorder.buffer_freed(die, self.backend.now);
+                }
+                if from_host || self.config.ftl.volatile_buffer {
                     self.admit_writes();
                 }
             }

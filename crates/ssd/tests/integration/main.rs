@@ -11,6 +11,7 @@ mod fdp_interface;
 mod housekeeping;
 mod patrol;
 mod power;
+mod power_cut;
 mod reduction;
 mod service_order;
 mod slc_cache;

@@ -1,0 +1,257 @@
+//! Random power cuts: no data that a drive has declared durable may be lost.
+//!
+//! Small drives get random commands and lose their power at random moments. What they find again
+//! is compared with two models that share nothing with the simulator: what the flash holds, page
+//! by page ([`image`]), and what the host was promised ([`promises`]).
+
+mod drives;
+mod image;
+mod promises;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use writecliff_base::{Lpn, Nanos, Prng, StreamId};
+use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_ssd::{PowerCut, Ssd};
+
+pub use drives::{KINDS, Kind};
+use image::FlashImage;
+use promises::Promises;
+
+/// Cuts of one drive, one after the other.
+pub const CUTS_PER_DRIVE: u32 = 20;
+/// Label of the random generator of a drive's load.
+const SEED_LABEL: u64 = 0x0070_6f77_6572;
+const SLOT: u64 = 4096;
+/// Commands between two cuts, on average.
+const COMMANDS: u64 = 60;
+
+/// A defect to inject, so that the check itself can be tested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    #[default]
+    None,
+    /// The drive confirms flushes without doing anything.
+    IgnoredFlushes,
+    /// Reclaim units are erased before the data that replace theirs are programmed.
+    EarlyErases,
+    /// The mapping is rebuilt with the oldest copy of a page on flash.
+    OldestCopy,
+    /// Deallocations are forgotten although they were flushed.
+    ForgottenTrims,
+}
+
+/// What happened to one or more drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub cuts: u64,
+    pub commands: u64,
+    /// Writes and deallocations of a slot that the drive had confirmed and lost, as it may.
+    pub lost: u64,
+    /// Those that it had not confirmed, and kept.
+    pub kept: u64,
+    pub torn_units: u64,
+    pub interrupted_erases: u64,
+    pub saved_slots: u64,
+    /// The longest time until a drive was ready.
+    pub slowest: Nanos,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: &Self) {
+        self.cuts += other.cuts;
+        self.commands += other.commands;
+        self.lost += other.lost;
+        self.kept += other.kept;
+        self.torn_units += other.torn_units;
+        self.interrupted_erases += other.interrupted_erases;
+        self.saved_slots += other.saved_slots;
+        self.slowest = self.slowest.max(other.slowest);
+    }
+
+    fn cut(&mut self, cut: &PowerCut) {
+        self.cuts += 1;
+        self.torn_units += cut.torn.len() as u64;
+        self.interrupted_erases += u64::from(cut.interrupted_erases);
+        self.saved_slots += cut.saved_slots;
+        self.slowest = self.slowest.max(cut.rebuild.total());
+    }
+}
+
+/// Cuts the power of drive `number` of `seed` `cuts` times; `Err` says what was violated.
+pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<Tally, String> {
+    let mut cut = 0;
+    let cut_all = || {
+        let mut bench = Bench::new(seed, number, fault)?;
+        while cut < cuts {
+            cut += 1;
+            bench.load()?;
+            bench.cut()?;
+        }
+        Ok(bench.tally)
+    };
+    let ended = catch_unwind(AssertUnwindSafe(cut_all));
+    let violation = |what: String| format!("cut {cut}: {what}");
+    ended.unwrap_or_else(|panic| Err(message(&*panic))).map_err(violation)
+}
+
+/// What a panic of the simulator says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("the simulator has failed").to_owned()
+}
+
+struct Bench {
+    ssd: Ssd<FlashImage>,
+    promises: Promises,
+    random: Prng,
+    /// Commands in the drive, by tag.
+    outstanding: Vec<Command>,
+    /// Flushes still to be sent behind writes of which the host wants to be sure.
+    owed_flushes: u32,
+    next_tag: u32,
+    streams: u16,
+    slots: u64,
+    fault: Fault,
+    tally: Tally,
+}
+
+impl Bench {
+    fn new(seed: u64, number: u64, fault: Fault) -> Result<Self, String> {
+        let mut random =
+            Prng::derive(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), SEED_LABEL);
+        let kind = KINDS[(number % KINDS.len() as u64) as usize];
+        let mut config = drives::config(&kind, &mut random)?;
+        config.ftl.volatile_buffer &= fault != Fault::EarlyErases;
+        let slots = u64::from(config.ftl.user_slots);
+        let streams = config.ftl.streams;
+        let is_durable = config.controller.power_loss_protection || !config.controller.write_cache;
+        let mut ssd = Ssd::<FlashImage>::recording(config).map_err(|e| e.to_string())?;
+        drives::age(&mut ssd, &mut random);
+        FlashImage::begin(&mut ssd);
+        let promises =
+            Promises::new(slots as u32, is_durable, |lpn| !ssd.ftl().lookup(Lpn(lpn)).is_none());
+        let (outstanding, tally) = (Vec::new(), Tally::default());
+        let (owed_flushes, next_tag) = (0, promises::FIRST_TAG);
+        Ok(Self {
+            ssd,
+            promises,
+            random,
+            outstanding,
+            owed_flushes,
+            next_tag,
+            streams,
+            slots,
+            fault,
+            tally,
+        })
+    }
+
+    /// Sends commands, and stops at a random moment.
+    fn load(&mut self) -> Result<(), String> {
+        let depth = 1 + self.random.below(24) as usize;
+        let commands = if self.random.below(16) == 0 { 0 } else { self.random.below(2 * COMMANDS) };
+        for _ in 0..commands {
+            while self.outstanding.len() >= depth {
+                self.complete_one()?;
+            }
+            if self.outstanding.is_empty() && self.random.below(40) == 0 {
+                let rest = Nanos(self.random.below(40_000_000));
+                let until = self.ssd.now() + rest;
+                self.ssd.idle_until(until);
+            }
+            let command = self.next_command();
+            self.submit(command)?;
+        }
+        // Up to a program, to an erase, or far longer.
+        let longest = [10_000, 1_000_000, 10_000_000][self.random.below(3) as usize];
+        let until = self.ssd.now() + Nanos(self.random.below(longest));
+        while let Some(done) = self.ssd.step(until) {
+            self.completed(done.tag)?;
+        }
+        self.ssd.recorder().fault()
+    }
+
+    fn next_command(&mut self) -> Command {
+        if self.owed_flushes > 0 {
+            self.owed_flushes -= 1;
+            return self.command(Operation::Flush, 0, 0);
+        }
+        let hot = self.random.below(4) > 0;
+        let slot = self.random.below(if hot { self.slots / 8 } else { self.slots });
+        let count = 1 + self.random.below(8).min(self.slots - slot - 1);
+        match self.random.below(100) {
+            0..4 => self.command(Operation::Flush, 0, 0),
+            4..8 => self.command(Operation::Trim, slot * SLOT, count * SLOT),
+            8..20 => self.command(Operation::Read, slot * SLOT, count * SLOT),
+            20..24 => self.command(Operation::Write, slot * SLOT + 512, 1024),
+            24..27 => {
+                self.owed_flushes += 1;
+                self.command(Operation::Write, slot * SLOT, SLOT)
+            }
+            _ => self.command(Operation::Write, slot * SLOT, count * SLOT),
+        }
+    }
+
+    fn command(&mut self, operation: Operation, offset: u64, length: u64) -> Command {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        let stream = StreamId(self.random.below(u64::from(self.streams)) as u16);
+        let (length, content) = (length as u32, Content::INCOMPRESSIBLE);
+        Command { operation, offset, length, content, stream, queue: 0, tag }
+    }
+
+    fn submit(&mut self, command: Command) -> Result<(), String> {
+        self.tally.commands += 1;
+        self.promises.submitted(&command);
+        self.outstanding.push(command);
+        if command.operation == Operation::Flush && self.fault == Fault::IgnoredFlushes {
+            return self.completed(command.tag);
+        }
+        let now = self.ssd.now();
+        self.ssd.submit(now, command);
+        Ok(())
+    }
+
+    fn complete_one(&mut self) -> Result<(), String> {
+        match self.ssd.step(Nanos::MAX) {
+            Some(done) => self.completed(done.tag),
+            None => Err(format!("{} commands never complete", self.outstanding.len())),
+        }
+    }
+
+    fn completed(&mut self, tag: u32) -> Result<(), String> {
+        let Some(index) = self.outstanding.iter().position(|c| c.tag == tag) else {
+            return Err(format!("command {tag} completes but is not outstanding"));
+        };
+        let command = self.outstanding.swap_remove(index);
+        self.promises.completed(&command);
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<(), String> {
+        if self.fault == Fault::ForgottenTrims {
+            self.ssd.recorder_mut().forget_journal();
+        }
+        let cut = self.ssd.power_off();
+        self.tally.cut(&cut);
+        self.outstanding.clear();
+        self.owed_flushes = 0;
+        self.ssd.recorder_mut().power_failed(&cut);
+        self.ssd.recorder().fault()?;
+        self.ssd.ftl().check_invariants()?;
+        let is_oldest = self.fault == Fault::OldestCopy;
+        let found = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;
+        let (lost, kept) = self.promises.check(&found)?;
+        self.ssd.power_up(&cut);
+        self.ssd.ftl().check_invariants()?;
+        self.tally.lost += lost;
+        self.tally.kept += kept;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

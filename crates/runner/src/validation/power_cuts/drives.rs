@@ -1,0 +1,255 @@
+//! The small drives whose power is cut: every combination of what decides what survives, and at
+//! random what does not.
+
+use writecliff_base::{Prng, StreamId};
+use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_ssd::{DeviceConfig, Ssd, device_file};
+
+use super::image::FlashImage;
+
+const POLICIES: [&str; 6] =
+    ["greedy", "fifo", "d-choices", "random", "cost-benefit", "windowed-greedy"];
+const PLACEMENTS: [Placement; 4] =
+    [Placement::OneStream, Placement::Streams, Placement::Fdp, Placement::FdpIsolated];
+
+/// How data are kept apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    OneStream,
+    Streams,
+    /// Reclaim unit handles that are initially isolated.
+    Fdp,
+    /// Handles of which some are persistently isolated.
+    FdpIsolated,
+}
+
+impl Placement {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneStream => "one stream",
+            Self::Streams => "streams",
+            Self::Fdp => "FDP",
+            Self::FdpIsolated => "FDP, isolated",
+        }
+    }
+}
+
+/// A kind of drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind {
+    pub gc: &'static str,
+    pub placement: Placement,
+    pub write_cache: bool,
+    pub power_loss_protection: bool,
+}
+
+/// All kinds; drives take them in turn.
+pub const KINDS: [Kind; 96] = kinds();
+
+const fn kinds() -> [Kind; 96] {
+    let first = Kind {
+        gc: POLICIES[0],
+        placement: PLACEMENTS[0],
+        write_cache: true,
+        power_loss_protection: false,
+    };
+    let mut all = [first; 96];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = Kind {
+            gc: POLICIES[n / 16],
+            placement: PLACEMENTS[n / 4 % 4],
+            write_cache: n % 2 == 0,
+            power_loss_protection: n / 2 % 2 == 1,
+        };
+        n += 1;
+    }
+    all
+}
+
+fn one_of(random: &mut Prng, all: &[&'static str]) -> &'static str {
+    all[random.below(all.len() as u64) as usize]
+}
+
+/// What of a drive is drawn at random, as words and numbers of its device file.
+struct Drawn {
+    streams: u64,
+    channels: u64,
+    dies: u64,
+    destination: &'static str,
+    cell: &'static str,
+    pages: u64,
+    times: &'static str,
+    one_shot: bool,
+    programs: &'static str,
+    page: &'static str,
+    pacing: &'static str,
+    wear: &'static str,
+    suspend: &'static str,
+    low: u64,
+    high: u64,
+    units: u64,
+    user: u64,
+    buffer: u64,
+}
+
+fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
+    let is_one = kind.placement == Placement::OneStream;
+    let streams = if is_one { 1 } else { 2 + random.below(3) };
+    let (channels, dies) = (1 + random.below(2), 1 + random.below(4));
+    let destination = match kind.placement {
+        Placement::OneStream | Placement::Streams => {
+            one_of(random, &["per-stream", "shared", "host-unit"])
+        }
+        Placement::Fdp => "shared",
+        Placement::FdpIsolated => one_of(random, &["per-stream", "host-unit", "per-handle"]),
+    };
+    let (cell, pages, times) = [
+        ("SLC", 16, r#"["50 us"]"#),
+        ("MLC", 16, r#"["50 us", "70 us"]"#),
+        ("TLC", 12, r#"["50 us", "60 us", "70 us"]"#),
+    ][random.below(3) as usize];
+    let one_shot = random.below(2) == 1;
+    let programs = match (one_shot, cell) {
+        (true, _) | (_, "SLC") => r#"["800 us"]"#,
+        (_, "MLC") => r#"["400 us", "1200 us"]"#,
+        _ => r#"["400 us", "900 us", "2 ms"]"#,
+    };
+    let page = one_of(random, &["4 KiB", "8 KiB"]);
+    let pacing = one_of(random, &["incremental", "quanta", "per-victim", "on-demand"]);
+    let wear = one_of(random, &["none", "dynamic", "static"]);
+    let suspend = if random.below(2) == 1 {
+        "program_suspend = \"20 us\"\nerase_suspend = \"30 us\"\n"
+    } else {
+        ""
+    };
+    let low = 2 + random.below(2);
+    let high = low + 1 + random.below(2);
+    let units = 24 + 2 * streams + random.below(8);
+    let slots_per_page = if page == "8 KiB" { 2 } else { 1 };
+    let per_unit = channels * dies * pages * slots_per_page;
+    let user = (units - 2 * streams - high - 3) * per_unit * (75 + random.below(20)) / 100;
+    let buffer = 256 + 256 * random.below(4);
+    Drawn {
+        streams,
+        channels,
+        dies,
+        destination,
+        cell,
+        pages,
+        times,
+        one_shot,
+        programs,
+        page,
+        pacing,
+        wear,
+        suspend,
+        low,
+        high,
+        units,
+        user,
+        buffer,
+    }
+}
+
+/// A drive of a kind, with 1 to 8 dies and some hundred program units.
+pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
+    let text = text(kind, &draw(kind, random));
+    device_file::read(&text, "power-cuts.toml", random.next_u64()).map_err(|e| e.to_string())
+}
+
+fn flash(drawn: &Drawn) -> String {
+    let Drawn {
+        channels, dies, cell, pages, times, one_shot, programs, page, suspend, units, ..
+    } = drawn;
+    format!(
+        r#"[flash]
+channels = {channels}
+dies_per_channel = {dies}
+planes_per_die = 1
+blocks_per_plane = {units}
+pages_per_block = {pages}
+page = "{page}"
+cell = "{cell}"
+multi_plane = true
+one_shot = {one_shot}
+read = {times}
+program = {programs}
+erase = "3 ms"
+bus = "400 MB/s"
+command = "1 us"
+{suspend}rated_cycles = 1000
+"#
+    )
+}
+
+fn text(kind: &Kind, drawn: &Drawn) -> String {
+    let Drawn { streams, destination, pacing, wear, low, high, user, buffer, .. } = drawn;
+    let flash = flash(drawn);
+    let isolated = if *destination == "per-handle" { "isolated_streams = [1]\n" } else { "" };
+    let window = if kind.gc == "windowed-greedy" { "gc_window = 6\n" } else { "" };
+    let quantum = if *pacing == "quanta" { "gc_quantum = \"32 KiB\"\n" } else { "" };
+    let interface = match kind.placement {
+        Placement::Fdp | Placement::FdpIsolated => "[data_placement]\ninterface = \"nvme-fdp\"\n",
+        _ => "",
+    };
+    format!(
+        r#"
+name = "power-cuts"
+description = "a small drive"
+model = "test"
+user_capacity = "{capacity} KiB"
+{flash}[ftl]
+streams = {streams}
+gc = "{gc}"
+{window}gc_destination = "{destination}"
+{isolated}gc_pacing = "{pacing}"
+{quantum}wear_leveling = "{wear}"
+wear_threshold = 5
+gc_high_watermark = {high}
+gc_low_watermark = {low}
+gc_idle_watermark = {idle}
+[controller]
+write_buffer = "{buffer} KiB"
+power_loss_protection = {plp}
+write_cache = {cache}
+command_time = "2 us"
+latency = "5 us"
+reads_in_a_row = 8
+suspends_per_operation = 4
+idle_delay = "2 ms"
+[link]
+interface = "test"
+bandwidth = "500 MB/s"
+duplex = "half"
+command = "3 us"
+queues = 1
+queue_depth = 32
+{interface}"#,
+        capacity = 4 * user,
+        gc = kind.gc,
+        idle = high + 2,
+        plp = kind.power_loss_protection,
+        cache = kind.write_cache,
+    )
+}
+
+/// Fills the drive and overwrites some of it, so that garbage collection runs.
+pub(super) fn age(ssd: &mut Ssd<FlashImage>, random: &mut Prng) {
+    let (user, streams) = (u64::from(ssd.ftl().config().user_slots), ssd.ftl().config().streams);
+    let full = user - random.below(user / 4);
+    let overwrites = random.below(2 * user);
+    for n in 0..full + overwrites {
+        let slot = if n < full { n } else { random.below(full) };
+        ssd.fast_forward(&Command {
+            operation: Operation::Write,
+            offset: slot * super::SLOT,
+            length: super::SLOT as u32,
+            content: Content::INCOMPRESSIBLE,
+            stream: StreamId(random.below(u64::from(streams)) as u16),
+            queue: 0,
+            tag: 0,
+        });
+    }
+    ssd.end_fast_forward();
+}

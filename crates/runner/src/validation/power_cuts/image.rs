@@ -1,0 +1,274 @@
+//! What the flash of a drive holds, page by page, kept from the operations that end on its dies.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
+use writecliff_flash::Geometry;
+use writecliff_ftl::power_up::Unwritten;
+use writecliff_ssd::attribution::Recorder;
+use writecliff_ssd::{OnTheWay, PowerCut, Ssd, Volatile};
+
+use super::promises::{AGED, NOTHING};
+
+/// What is programmed beside the data, and which write the data are of.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    lpn: Lpn,
+    /// Counts all placements.
+    sequence: u64,
+    version: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Erased,
+    Holds(Page),
+    /// Programmed without data, or data that nobody needs.
+    Programmed,
+    Torn,
+}
+
+/// The latest deallocation of a logical page.
+#[derive(Clone, Copy, Debug)]
+struct Trim {
+    sequence: u64,
+    is_durable: bool,
+}
+
+/// The flash, the buffer, and the drive's own record of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlashImage {
+    drive: Volatile,
+    geometry: Option<Geometry>,
+    is_protected: bool,
+    slots: Vec<Slot>,
+    /// Data that are not programmed.
+    buffer: OnTheWay<Page>,
+    /// The newest version of each page, which the drive moves.
+    versions: Vec<u32>,
+    trims: BTreeMap<u32, Trim>,
+    sequence: u64,
+    writing: u32,
+    fault: Option<String>,
+}
+
+impl Recorder for FlashImage {
+    const KEEPS_UNWRITTEN: bool = true;
+
+    fn writing(&mut self, tag: u32) {
+        self.writing = tag;
+    }
+
+    fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.drive.placed(lpn, at, before);
+        if self.geometry.is_some() {
+            self.versions[lpn.index()] = self.writing;
+            self.buffered(lpn, at);
+        }
+    }
+
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.drive.moved(lpn, at, before);
+        if self.geometry.is_some() {
+            self.buffered(lpn, at);
+        }
+    }
+
+    fn trimmed(&mut self, lpn: Lpn, before: Ppa) {
+        self.drive.trimmed(lpn, before);
+        self.sequence += 1;
+        self.trims.insert(lpn.0, Trim { sequence: self.sequence, is_durable: false });
+    }
+
+    fn journaled(&mut self) {
+        self.drive.journaled();
+        self.trims.values_mut().for_each(|trim| trim.is_durable = true);
+    }
+
+    fn held(&mut self, ppas: Range<u32>) {
+        self.drive.held(ppas.clone());
+        self.buffer.held(ppas, self.sequence + 1);
+    }
+
+    fn released(&mut self, ppas: Range<u32>) {
+        self.drive.released(ppas.clone());
+        self.buffer.released(&ppas);
+    }
+
+    fn landed(&mut self, ppas: Range<u32>) {
+        self.drive.landed(ppas.clone());
+        if self.geometry.is_none() {
+            return;
+        }
+        for ppa in ppas {
+            let page = self.buffer.take(ppa);
+            let slot = &mut self.slots[ppa as usize];
+            // Capacitors make the order of operations on different dies immaterial.
+            if !self.is_protected && !matches!(slot, Slot::Erased) {
+                let was = format!("address {ppa} is programmed but not erased: {slot:?}");
+                self.fault.get_or_insert(was);
+            }
+            *slot = page.map_or(Slot::Programmed, Slot::Holds);
+        }
+    }
+
+    fn erased(&mut self, unit: ReclaimUnitId, die: u32) {
+        let Some(geometry) = &self.geometry else { return };
+        for index in
+            (0..units_per_reclaim_unit(geometry)).filter(|&i| geometry.die_of_unit(i) == die)
+        {
+            for ppa in geometry.unit_ppas(unit, index) {
+                self.slots[ppa as usize] = Slot::Erased;
+            }
+        }
+    }
+
+    fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
+        self.drive.take_unwritten()
+    }
+
+    fn settled(&mut self) {}
+}
+
+fn units_per_reclaim_unit(geometry: &Geometry) -> u32 {
+    geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit
+}
+
+impl FlashImage {
+    /// Begins to watch a drive that has been fast-forwarded: powers it up, so that its buffer is
+    /// empty, and takes what it holds as given.
+    pub(super) fn begin(ssd: &mut Ssd<Self>) {
+        let cut = ssd.power_off();
+        let is_protected = ssd.config().controller.power_loss_protection;
+        let geometry = ssd.ftl().geometry().clone();
+        let (ftl, table) = (ssd.ftl(), ssd.ftl().table());
+        let mut slots = vec![Slot::Programmed; geometry.raw_ppas() as usize];
+        for unit in (0..table.len()).map(ReclaimUnitId) {
+            let full = ftl.open_units().any(|open| open == unit).then(|| ftl.full_units(unit));
+            let first = if table.erased[unit.index()] { 0 } else { full.unwrap_or(u32::MAX) };
+            for index in first..units_per_reclaim_unit(&geometry) {
+                geometry.unit_ppas(unit, index).for_each(|p| slots[p as usize] = Slot::Erased);
+            }
+        }
+        let user = ftl.config().user_slots;
+        for lpn in (0..user).map(Lpn) {
+            let ppa = ftl.lookup(lpn);
+            if !ppa.is_none() {
+                slots[ppa.index()] = Slot::Holds(Page { lpn, sequence: 0, version: AGED });
+            }
+        }
+        let versions = vec![AGED; user as usize];
+        *ssd.recorder_mut() =
+            Self { geometry: Some(geometry), is_protected, slots, versions, ..Self::default() };
+        ssd.power_up(&cut);
+    }
+
+    /// What was wrong with the operations on flash, if anything.
+    pub(super) fn fault(&self) -> Result<(), String> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
+    fn buffered(&mut self, lpn: Lpn, at: Ppa) {
+        self.sequence += 1;
+        let (sequence, version) = (self.sequence, self.versions[lpn.index()]);
+        self.buffer.add(at, sequence, Page { lpn, sequence, version });
+    }
+
+    /// Makes the drive take all deallocations for lost.
+    pub(super) fn forget_journal(&mut self) {
+        for (&lpn, trim) in &mut self.trims {
+            let newest = self.slots.iter().enumerate().filter_map(|(ppa, slot)| match slot {
+                Slot::Holds(page) if page.lpn.0 == lpn => Some((page.sequence, ppa)),
+                _ => None,
+            });
+            if let Some((sequence, ppa)) = newest.max()
+                && sequence < trim.sequence
+            {
+                self.drive.trimmed(Lpn(lpn), Ppa(ppa as u32));
+            }
+        }
+    }
+
+    /// The buffer is gone, unless capacitors have let the drive program it.
+    pub(super) fn power_failed(&mut self, cut: &PowerCut) {
+        cut.repeated_erases.iter().for_each(|&(unit, die)| self.erased(unit, die));
+        if self.is_protected {
+            for (ppa, _, page) in self.buffer.take_all() {
+                self.slots[ppa as usize] = Slot::Holds(page);
+            }
+        }
+        self.buffer = OnTheWay::default();
+        let Some(geometry) = &self.geometry else { return };
+        for &(unit, index) in &cut.torn {
+            geometry.unit_ppas(unit, index).for_each(|p| self.slots[p as usize] = Slot::Torn);
+        }
+    }
+
+    /// Compares the mapping with the newest copies on flash; returns the version of each page.
+    /// With `is_oldest` the mapping is taken to have the oldest copies instead of its own.
+    pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
+        let user = ssd.ftl().config().user_slots as usize;
+        let mapping: Vec<Ppa> = (0..user).map(|lpn| ssd.ftl().lookup(Lpn(lpn as u32))).collect();
+        let image = ssd.recorder_mut();
+        let mut newest: Vec<Option<(u64, u32)>> = vec![None; user];
+        let mut oldest = newest.clone();
+        for (ppa, slot) in image.slots.iter().enumerate() {
+            if let Slot::Holds(page) = slot {
+                let copy = Some((page.sequence, ppa as u32));
+                let (new, old) = (&mut newest[page.lpn.index()], &mut oldest[page.lpn.index()]);
+                *new = copy.max(*new);
+                *old = if old.is_none() { copy } else { copy.min(*old) };
+            }
+        }
+        let mut versions = Vec::with_capacity(user);
+        for (lpn, &ppa) in mapping.iter().enumerate() {
+            let ppa = if is_oldest { oldest[lpn].map_or(ppa, |(_, ppa)| Ppa(ppa)) } else { ppa };
+            let version = image.version(lpn, ppa)?;
+            if !is_oldest {
+                image.check_page(lpn, ppa, newest[lpn])?;
+            }
+            versions.push(version);
+        }
+        image.versions.clone_from(&versions);
+        Ok(versions)
+    }
+
+    fn version(&self, lpn: usize, ppa: Ppa) -> Result<u32, String> {
+        if ppa.is_none() {
+            return Ok(NOTHING);
+        }
+        match self.slots[ppa.index()] {
+            Slot::Holds(page) if page.lpn.index() == lpn => Ok(page.version),
+            other => Err(format!("page {lpn} is mapped to {ppa:?}, where the flash is {other:?}")),
+        }
+    }
+
+    /// The mapping has the newest copy, or nothing if a newer deallocation survives.
+    fn check_page(
+        &mut self,
+        lpn: usize,
+        ppa: Ppa,
+        newest: Option<(u64, u32)>,
+    ) -> Result<(), String> {
+        let trim = self.trims.get(&(lpn as u32)).copied();
+        let trim = trim.filter(|trim| newest.is_none_or(|(sequence, _)| sequence < trim.sequence));
+        let Some(trim) = trim else {
+            return match newest {
+                None if ppa.is_none() => Ok(()),
+                Some((_, at)) if ppa == Ppa(at) => Ok(()),
+                _ => Err(format!("page {lpn} is mapped to {ppa:?}; its newest copy: {newest:?}")),
+            };
+        };
+        if ppa.is_none() {
+            self.trims.insert(lpn as u32, Trim { is_durable: true, ..trim });
+            return Ok(());
+        }
+        let is_newest = newest.is_some_and(|(_, at)| ppa == Ppa(at));
+        if trim.is_durable || !is_newest {
+            return Err(format!("page {lpn} was deallocated and is mapped to {ppa:?} again"));
+        }
+        self.trims.remove(&(lpn as u32));
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! What the host may find after a power cut, by what it was told before.
+//!
+//! A write is durable once it has completed on a drive that says so, or once a flush has completed
+//! that was submitted after it completed. A write may be lost unless it is durable; it may
+//! be there although it never completed. Nothing may be found that a durable write had replaced:
+//! one that was submitted after it completed. Deallocations count as writes of nothing.
+
+use writecliff_host_interface::{Command, Operation};
+
+/// A page that holds nothing.
+pub(super) const NOTHING: u32 = 0;
+/// The version of data that a drive had at the start.
+pub(super) const AGED: u32 = 1;
+/// The first tag of a command, which is the version of what it writes.
+pub(super) const FIRST_TAG: u32 = 2;
+
+const SLOT: u64 = 4096;
+
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    version: u32,
+    /// In the host's order of submissions and completions.
+    submitted: u64,
+    completed: Option<u64>,
+    is_durable: bool,
+    tag: u32,
+}
+
+pub(super) struct Promises {
+    /// Writes of each page since the last cut, after what it held then.
+    pages: Vec<Vec<Write>>,
+    /// Pages written since the last cut.
+    touched: Vec<u32>,
+    /// When outstanding flushes were submitted.
+    flushes: Vec<(u32, u64)>,
+    /// Whether every write is durable when it completes.
+    is_durable: bool,
+    order: u64,
+}
+
+fn held(version: u32) -> Write {
+    Write { version, submitted: 0, completed: Some(0), is_durable: true, tag: version }
+}
+
+/// The pages of a command: all that a write touches, all that a deallocation covers.
+fn pages(command: &Command) -> std::ops::Range<u32> {
+    let (first, end) = (command.offset, command.offset + u64::from(command.length));
+    match command.operation {
+        Operation::Write => (first / SLOT) as u32..end.div_ceil(SLOT) as u32,
+        Operation::Trim => first.div_ceil(SLOT) as u32..(end / SLOT) as u32,
+        Operation::Read | Operation::Flush => 0..0,
+    }
+}
+
+impl Promises {
+    pub(super) fn new(pages: u32, is_durable: bool, holds: impl Fn(u32) -> bool) -> Self {
+        let version = |lpn| if holds(lpn) { AGED } else { NOTHING };
+        Self {
+            pages: (0..pages).map(|lpn| vec![held(version(lpn))]).collect(),
+            touched: Vec::new(),
+            flushes: Vec::new(),
+            is_durable,
+            order: 0,
+        }
+    }
+
+    pub(super) fn submitted(&mut self, command: &Command) {
+        self.order += 1;
+        let (tag, submitted) = (command.tag, self.order);
+        if command.operation == Operation::Flush {
+            self.flushes.push((tag, submitted));
+        }
+        let version = if command.operation == Operation::Trim { NOTHING } else { tag };
+        for lpn in pages(command) {
+            let history = &mut self.pages[lpn as usize];
+            if history.len() == 1 {
+                self.touched.push(lpn);
+            }
+            history.push(Write { version, submitted, completed: None, is_durable: false, tag });
+        }
+    }
+
+    pub(super) fn completed(&mut self, command: &Command) {
+        self.order += 1;
+        // The standard promises nothing of when a deallocation survives but by a flush.
+        let is_durable = self.is_durable && command.operation == Operation::Write;
+        for lpn in pages(command) {
+            let of_it = self.pages[lpn as usize].iter_mut().find(|w| w.tag == command.tag);
+            if let Some(write) = of_it {
+                write.completed = Some(self.order);
+                write.is_durable = is_durable;
+            }
+        }
+        if command.operation == Operation::Flush
+            && let Some(index) = self.flushes.iter().position(|&(tag, _)| tag == command.tag)
+        {
+            let (_, submitted) = self.flushes.swap_remove(index);
+            self.flushed(submitted);
+        }
+    }
+
+    fn flushed(&mut self, submitted: u64) {
+        for &lpn in &self.touched {
+            for write in &mut self.pages[lpn as usize] {
+                write.is_durable |= write.completed.is_some_and(|at| at < submitted);
+            }
+        }
+    }
+
+    /// Judges the version of each page after a cut, and takes it as what the page now holds.
+    /// Returns how many confirmed writes were lost and unconfirmed ones kept.
+    pub(super) fn check(&mut self, found: &[u32]) -> Result<(u64, u64), String> {
+        let (mut lost, mut kept) = (0, 0);
+        for (lpn, (history, &version)) in self.pages.iter().zip(found).enumerate() {
+            let may_be = |w: &&Write| w.version == version && is_allowed(w, history);
+            let Some(write) = history.iter().rev().find(may_be) else {
+                return Err(format!("page {lpn} holds version {version}, after {history:?}"));
+            };
+            let gone = |w: &&Write| {
+                w.completed.is_some() && write.completed.is_some_and(|at| at < w.submitted)
+            };
+            lost += history.iter().filter(gone).count() as u64;
+            kept += u64::from(write.completed.is_none());
+        }
+        for lpn in std::mem::take(&mut self.touched) {
+            let history = &mut self.pages[lpn as usize];
+            history.clear();
+            history.push(held(found[lpn as usize]));
+        }
+        self.flushes.clear();
+        Ok((lost, kept))
+    }
+}
+
+/// Whether a page may hold what `write` wrote: no durable write has replaced it.
+fn is_allowed(write: &Write, history: &[Write]) -> bool {
+    let completed = write.completed.unwrap_or(u64::MAX);
+    !history.iter().any(|other| other.is_durable && other.submitted > completed)
+}

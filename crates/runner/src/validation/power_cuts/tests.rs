@@ -1,0 +1,42 @@
+//! The check of power cuts finds nothing in the drives, and every defect that is put into them.
+
+use super::*;
+
+#[test]
+fn drives_of_every_kind_keep_what_they_promise() {
+    let mut all = Tally::default();
+    for number in 0..KINDS.len() as u64 {
+        let tally = run(1, number, 4, Fault::None);
+        all.add(
+            &tally.unwrap_or_else(|e| panic!("drive {number}, {:?}: {e}", KINDS[number as usize])),
+        );
+    }
+    assert_eq!(all.cuts, 4 * KINDS.len() as u64);
+    assert!(all.lost > 0 && all.kept > 0 && all.torn_units > 0 && all.saved_slots > 0, "{all:?}");
+    assert!(all.interrupted_erases > 0, "{all:?}");
+}
+
+fn finds(fault: Fault) {
+    let found = (0..KINDS.len() as u64).filter(|&number| run(2, number, 6, fault).is_err()).count();
+    assert!(found > 0, "{fault:?} is not found");
+}
+
+#[test]
+fn a_flush_that_does_nothing_is_found() {
+    finds(Fault::IgnoredFlushes);
+}
+
+#[test]
+fn an_erase_before_the_new_data_are_on_flash_is_found() {
+    finds(Fault::EarlyErases);
+}
+
+#[test]
+fn a_mapping_with_the_oldest_copies_is_found() {
+    finds(Fault::OldestCopy);
+}
+
+#[test]
+fn a_deallocation_that_comes_back_after_a_flush_is_found() {
+    finds(Fault::ForgottenTrims);
+}

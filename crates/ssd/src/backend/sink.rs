@@ -1,0 +1,92 @@
+//! What the FTL asks of the flash, and erases that wait for programs.
+
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FlashSink, ProgramUnit};
+
+use super::Backend;
+use crate::attribution::Recorder;
+use crate::die::{FlashOperation, ReadFor};
+use crate::fill::FillId;
+
+/// An erase that waits until the data that replace those of the reclaim unit are on flash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldErase {
+    pub unit: ReclaimUnitId,
+    pub freed_at: u64,
+    /// The first program unit of the reclaim unit, which waits for the erase.
+    pub fill: FillId,
+}
+
+impl<R: Recorder> Backend<R> {
+    #[inline]
+    pub fn holds_erase(&self) -> bool {
+        !self.held_erases.is_empty()
+    }
+
+    /// Begins the erases that wait for nothing any more.
+    #[cold]
+    pub(super) fn erase_held(&mut self) {
+        let fills = &self.fills;
+        let ready = self.held_erases.extract_if(.., |held| !fills.awaited(held.freed_at));
+        for HeldErase { unit, fill, .. } in ready.collect::<Vec<_>>() {
+            self.recorder.released(self.geometry.ppas(unit));
+            self.erase_now(unit);
+            self.waited(fill);
+        }
+    }
+
+    fn erase_now(&mut self, unit: ReclaimUnitId) {
+        for die in 0..self.dies.len() {
+            self.work(die, FlashOperation::Erase { unit });
+        }
+    }
+}
+
+impl<R: Recorder> FlashSink for Backend<R> {
+    fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
+        let fill = self.fills.current(frontier);
+        self.fills.get(fill).reads_pending += 1;
+        let location = self.geometry.locate(from);
+        let (sense, purpose) = (self.sense(&location, slots), ReadFor::Fill { fill });
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        self.work(location.die as usize, operation);
+    }
+
+    #[inline]
+    fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
+        if unit.unit == 0
+            && let Some(ecc) = &mut self.ecc
+        {
+            ecc.first_written(unit.reclaim_unit, self.now);
+        }
+        if let Some(fill) = self.fills.filled(frontier, unit) {
+            Self::program(self, fill);
+        }
+    }
+
+    fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        if let Some(ecc) = &mut self.ecc {
+            ecc.erased(unit);
+        }
+        self.recorder.journaled();
+        if self.is_volatile && self.fills.awaited(freed_at) {
+            let fill = self.fills.current(frontier);
+            self.fills.get(fill).reads_pending += 1;
+            self.held_erases.push(HeldErase { unit, freed_at, fill });
+            self.recorder.held(self.geometry.ppas(unit));
+        } else {
+            self.erase_now(unit);
+        }
+    }
+
+    #[inline]
+    fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.recorder.placed(lpn, at, before);
+    }
+
+    #[inline]
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.recorder.moved(lpn, at, before);
+    }
+}

@@ -1,0 +1,170 @@
+//! Power cuts: what survives, what the capacitors save, how long the mapping takes to find.
+
+use crate::common::{REDUCTION, SLC, alone, assert_section_refused, command, config, drive, write};
+use writecliff_base::{Lpn, Nanos};
+use writecliff_ssd::{Command, Operation, Ssd, Volatile};
+
+const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
+
+fn volatile(changes: &[(&str, &str)]) -> Ssd<Volatile> {
+    Ssd::recording(config(changes)).unwrap()
+}
+
+fn done(ssd: &mut Ssd<Volatile>, command: Command) {
+    let now = ssd.now();
+    ssd.submit(now, command);
+    ssd.step(Nanos::MAX).expect("the command completes");
+}
+
+/// Fills the drive in order, then overwrites it in part, without time.
+fn fill(ssd: &mut Ssd<Volatile>, times: u64) {
+    let user = u64::from(ssd.ftl().config().user_slots);
+    (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    (0..times * user).for_each(|n| ssd.fast_forward(&write(n * 7919 % user, 1)));
+    ssd.end_fast_forward();
+}
+
+fn flush() -> Command {
+    command(Operation::Flush, 0, 0, 0)
+}
+
+#[test]
+fn a_write_that_was_not_flushed_gives_way_to_the_flushed_one_before_it() {
+    let mut ssd = volatile(&[]);
+    done(&mut ssd, write(5, 1));
+    done(&mut ssd, flush());
+    let flushed = ssd.ftl().lookup(Lpn(5));
+    done(&mut ssd, write(5, 2));
+    assert_ne!(ssd.ftl().lookup(Lpn(5)), flushed);
+    let cut = ssd.cut_power();
+    assert_eq!((cut.lost_slots, cut.undone_trims, cut.saved_slots), (2, 0, 0));
+    assert_eq!(ssd.ftl().lookup(Lpn(5)), flushed);
+    assert!(ssd.ftl().lookup(Lpn(6)).is_none());
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn a_deallocation_survives_from_the_next_flush_on() {
+    for is_flushed in [false, true] {
+        let mut ssd = volatile(&[]);
+        done(&mut ssd, write(5, 1));
+        done(&mut ssd, flush());
+        done(&mut ssd, command(Operation::Trim, 5, 1, 0));
+        if is_flushed {
+            done(&mut ssd, flush());
+        }
+        assert_eq!(ssd.cut_power().undone_trims, u64::from(!is_flushed));
+        assert_eq!(ssd.ftl().lookup(Lpn(5)).is_none(), is_flushed);
+    }
+}
+
+#[test]
+fn capacitors_save_the_buffer() {
+    let mut ssd = drive(&[PROTECTED]);
+    alone(&mut ssd, write(5, 3));
+    let (before, placed) = (ssd.now(), ssd.ftl().lookup(Lpn(7)));
+    let cut = ssd.cut_power();
+    assert_eq!((cut.lost_slots, cut.saved_slots), (0, 3));
+    // One program unit of a page of each plane, at the mean tPROG.
+    assert_eq!(cut.hold_up, Nanos::from_micros(800));
+    assert_eq!(ssd.now(), before + cut.hold_up + cut.rebuild.total());
+    assert_eq!(ssd.ftl().lookup(Lpn(7)), placed);
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn outstanding_commands_do_not_complete_and_the_drive_takes_new_ones() {
+    for changes in [&[][..], &[PROTECTED]] {
+        let mut ssd = volatile(changes);
+        for n in 0..40 {
+            let now = ssd.now();
+            ssd.submit(now, command(Operation::Write, 16 * n, 16, n as u32));
+        }
+        let first = ssd.step(Nanos::MAX).expect("a write completes");
+        let cut = ssd.cut_power();
+        assert!(ssd.now() >= first.at + cut.rebuild.total());
+        assert_eq!(ssd.step(Nanos::MAX).map(|done| done.tag), None);
+        let now = ssd.now();
+        ssd.submit(now, command(Operation::Read, 0, 1, 99));
+        assert_eq!(ssd.step(Nanos::MAX).map(|done| done.tag), Some(99));
+    }
+}
+
+#[test]
+fn drives_of_which_cuts_are_not_modelled_say_why() {
+    let why = |ssd: &Ssd<Volatile>| ssd.refuses_power_cut();
+    assert_eq!(why(&volatile(&[])), None);
+    assert!(why(&volatile(&SLC)).unwrap().contains("SLC cache"));
+    assert!(why(&volatile(&REDUCTION)).unwrap().contains("reduce data"));
+    assert_eq!(why(&volatile(&[SLC[0], PROTECTED])), None);
+    assert!(drive(&[]).refuses_power_cut().unwrap().contains("does not record"));
+}
+
+/// The round drive: 2 channels of 2 dies, pages of 16 KiB (50 and 70 us), 40.96 us a page on the
+/// bus, 1 us a flash command.
+#[test]
+fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
+    let fields = "start_time = \"3 ms\"\ncheckpoint_interval = \"1 MiB\"\njournal_entry = \"64 B\"";
+    let journal = format!("[recovery]\n{fields}\n[link]");
+    let scan = "[recovery]\nmethod = \"scan\"\ncheckpoint_interval = \"1 MiB\"\n[link]";
+    let times = |section: &str, more: &[(&str, &str)]| {
+        let changes: Vec<_> =
+            [("[link]", section)].into_iter().chain(more.iter().copied()).collect();
+        let mut ssd = volatile(&changes);
+        fill(&mut ssd, 0);
+        // 0.5 MiB beyond a checkpoint: 40 MiB are ten of them, less what is in the buffer.
+        for n in 0..8 {
+            done(&mut ssd, write(16 * n, 16));
+        }
+        done(&mut ssd, flush());
+        ssd.cut_power().rebuild
+    };
+    let page = 16_384.0 / 400.0 + 1.0;
+    let us = |nanos: Nanos| nanos.0 as f64 / 1000.0;
+    let found = times(&journal, &[]);
+    assert_eq!(found.start, Nanos::from_micros(3000));
+    // 10,240 entries of 4 bytes: 3 pages on 4 dies, two of them on one channel.
+    assert!((us(found.checkpoint) - (60.0 + 2.0 * page)).abs() < 0.1, "{found:?}");
+    // 128 entries of 64 bytes: half a page.
+    assert!((us(found.journal) - (60.0 + page)).abs() < 0.1, "{found:?}");
+    assert!(found.scan > Nanos::ZERO && found.erase == Nanos::ZERO, "{found:?}");
+    let scanned = times(scan, &[]);
+    assert_eq!((scanned.start, scanned.journal), (Nanos::ZERO, Nanos::ZERO));
+    // 32 pages on 4 dies, without their data.
+    assert!((us(scanned.scan) - 8.0 * 61.0).abs() < 0.1, "{scanned:?}");
+    let protected = times(&journal, &[PROTECTED]);
+    assert_eq!((protected.journal, protected.scan), (Nanos::ZERO, Nanos::ZERO));
+    assert_eq!(protected.checkpoint, found.checkpoint);
+}
+
+#[test]
+fn the_section_is_checked() {
+    let refused =
+        |keys: &str, what: &str| assert_section_refused("recovery", keys, "drive.toml", what);
+    refused("method = \"guess\"", "guess");
+    refused("journal_entry = \"8 KiB\"", "1 B to 4 KiB");
+    refused("method = \"scan\"\njournal_entry = \"8 B\"", "keeps no journal");
+    refused("checkpoint_interval = \"4 KiB\"", "less than a program unit");
+    refused("checkpoints = 3", "checkpoints");
+}
+
+#[test]
+fn an_erase_that_was_cut_is_repeated() {
+    let mut ssd = volatile(&[]);
+    fill(&mut ssd, 2);
+    let mut cuts = 0;
+    let erases = |ssd: &Ssd<Volatile>| ssd.ftl().wear().total();
+    let before = erases(&ssd);
+    while cuts == 0 {
+        let user = u64::from(ssd.ftl().config().user_slots);
+        let count = erases(&ssd);
+        let mut next = 0;
+        while erases(&ssd) == count {
+            next = (next + 7919) % (user - 16);
+            done(&mut ssd, write(next, 16));
+        }
+        cuts += ssd.cut_power().interrupted_erases;
+        ssd.ftl().check_invariants().unwrap();
+        assert!(erases(&ssd) < before + 2000, "no erase was cut");
+    }
+}
