@@ -276,7 +276,7 @@ impl Ftl {
         };
         self.table.valid[victim.index()] -= moved;
         self.collection.moved += moved;
-        let streams = self.config.streams;
+        let (streams, owner) = (self.config.streams, self.table.owner[victim.index()]);
         let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
         let of = if is_mixed { streams } else { owner.stream.0 };
         self.moved_by_stream[usize::from(of)] += u64::from(moved);

@@ -179,6 +179,7 @@ impl Server {
             row.set_item("seed", cut.seed)?;
             row.set_item("writes", cut.writes)?;
             row.set_item("outstanding", cut.outstanding)?;
+            row.set_item("rebuild_ns", cut.rebuild.map(|time| time.0))?;
             row.set_item("pages_open", cut.lost.pages_open)?;
             row.set_item("pages_lost", cut.lost.pages_lost)?;
             Ok(row)

@@ -17,7 +17,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
-use writecliff_ssd::{Attribution, DeviceConfig, DriveCounters, Ssd};
+use writecliff_ssd::{Attribution, DeviceConfig, DriveCounters, PowerCut, Ssd};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::outcome::{Observer, StepOutcome};
@@ -375,6 +375,17 @@ impl AnyDrive {
             Self::Disk(_) => false,
         };
         self.write_cache() && !protected
+    }
+
+    /// Cuts the power and gives it back: commands that are outstanding do not complete, and the
+    /// drive is busy until its mapping is found again. `None` if cuts of this drive are not
+    /// modelled; then nothing has happened.
+    pub fn cut_power(&mut self) -> Option<PowerCut> {
+        match self {
+            Self::Ssd(ssd) => ssd.refuses_power_cut().is_none().then(|| ssd.cut_power()),
+            Self::AttributedSsd(ssd) => ssd.refuses_power_cut().is_none().then(|| ssd.cut_power()),
+            Self::Disk(_) => None,
+        }
     }
 
     /// Reclaim units that hold nothing; `None` for disks.

@@ -343,21 +343,25 @@ impl Core {
         }
     }
 
-    /// Forgets all that is outstanding, without replies; returns how much that was.
-    pub(crate) fn power_cut(&mut self) -> usize {
+    /// Forgets all that is outstanding, without replies. Returns how much that was, and the time
+    /// that the drive takes to find its mapping again. A drive of which that is not modelled ends
+    /// its commands by itself and is ready at once.
+    pub(crate) fn power_cut(&mut self) -> (usize, Option<Nanos>) {
         let outstanding = self.outstanding();
-        while self.in_drive > 0 {
+        self.settle();
+        let cut = self.drive.cut_power();
+        while cut.is_none() && self.in_drive > 0 {
             self.drive.model().step(Nanos::MAX).expect("commands complete");
             self.in_drive -= 1;
         }
-        self.settle();
+        self.in_drive = 0;
         self.requests.clear();
         self.free.clear();
         self.waiting.clear();
         self.done.clear();
         self.cut_at = None;
         self.catch_up();
-        outstanding
+        (outstanding, cut.map(|cut| cut.hold_up + cut.rebuild.total()))
     }
 
     fn finish(&mut self, number: u32, at: Nanos) {

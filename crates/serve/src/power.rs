@@ -20,6 +20,8 @@ pub struct PowerCut {
     pub writes: u64,
     /// Requests without a reply: each has happened, in part, or not at all.
     pub outstanding: usize,
+    /// How long the drive takes to be ready again; `None` if that is not modelled.
+    pub rebuild: Option<Nanos>,
     pub lost: Lost,
 }
 

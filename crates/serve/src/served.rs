@@ -229,7 +229,7 @@ impl Served {
     /// after the last: their epoch is over.
     fn cut(&self, core: &mut Core, seed: u64) -> Result<PowerCut, ContentsError> {
         locked(&self.shared.open_sessions).sever();
-        let outstanding = core.power_cut();
+        let (outstanding, rebuild) = core.power_cut();
         let mut contents = self.contents();
         core.durable.drain(..).for_each(|one| one.note(&mut contents));
         let lost = contents.power_cut(seed)?;
@@ -238,6 +238,7 @@ impl Served {
             seed,
             writes: core.writes,
             outstanding,
+            rebuild,
             lost,
         };
         locked(&self.shared.cuts).push(cut);

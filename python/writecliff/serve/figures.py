@@ -94,6 +94,8 @@ class PowerCut:
     """Writes that the drive had been sent, the one at which power was cut included."""
     outstanding: int
     """Requests without a reply: each has happened, in part, or not at all."""
+    rebuild_ns: int | None
+    """The drive's time until it is ready again; None if that is not modelled."""
     pages_open: int
     """Pages with changes that were not durable."""
     pages_lost: int

@@ -129,3 +129,21 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     assert_eq!(served.power_cuts().len(), 1);
     served.stop();
 }
+
+#[test]
+fn a_protected_drive_is_busy_until_it_has_found_its_mapping() {
+    let served = serve(drive_with(PROTECTED.0, PROTECTED.1), REAL);
+    let (old, kept) = session(&served);
+    write(&old, &kept, 0..64, false);
+    let before = served.with_drive(|drive| drive.now());
+    let rebuild = served.power_cut(1).unwrap().rebuild.unwrap();
+    assert!(rebuild.0 > 100_000, "at least a page is read: {rebuild:?}");
+    assert!(served.with_drive(|drive| drive.now()).0 >= before.0 + rebuild.0);
+    let (new, answers) = session(&served);
+    submit(&new, Operation::Read, 3, false);
+    eventually("the read completes", || answers.count() == 1);
+    assert_eq!(pages_there(&served, 0..64), 64);
+    served.stop();
+    drop((old, new));
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+}
