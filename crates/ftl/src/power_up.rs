@@ -98,15 +98,17 @@ impl Ftl {
 
     /// Empties reclaim units, those with the least data first, until as many are free as GC needs:
     /// units whose relocated data were lost are not free any more.
-    pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) {
+    /// Returns whether it did anything; all of it is then in full program units.
+    pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
+        let collections = self.counters.collections;
         while self.free.len() as u32 <= self.config.gc_low_watermark {
             if self.collection.is_running() {
                 self.give_back_victim();
             }
             let closed = self.table.closed().min_by_key(|unit| self.table.valid[unit.index()]);
-            let Some(victim) = closed else { return };
+            let Some(victim) = closed else { break };
             if self.table.valid[victim.index()] == self.table.alloc_units_per_reclaim_unit {
-                return;
+                break;
             }
             self.begin_victim(victim);
             while self.collection.is_running() {
@@ -114,6 +116,13 @@ impl Ftl {
                 self.relocate_group_to(frontier, sink);
             }
         }
+        let has_relocated = self.counters.collections > collections;
+        if has_relocated {
+            (0..self.frontiers.len() as u16).for_each(|id| {
+                self.pad(FrontierId(id), sink);
+            });
+        }
+        has_relocated
     }
 
     /// Where the next data of a victim go: where they belong, unless that needs a free unit and

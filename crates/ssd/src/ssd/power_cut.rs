@@ -155,7 +155,9 @@ impl<R: Recorder> Ssd<R> {
             self.note_units();
         }
         self.resynchronise_buffer();
-        self.ftl.restore_reserve(&mut self.backend);
+        if self.ftl.restore_reserve(&mut self.backend) {
+            self.quiesce();
+        }
     }
 }
 
