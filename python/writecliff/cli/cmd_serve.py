@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
+from writecliff.cli.options import Whole
 from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -37,6 +39,8 @@ def serve(
     output: Path | None = None,
     trace: Literal["full", "none"] = "full",
     metrics: str | None = None,
+    cut_at_write: Whole = None,
+    cut_seed: int = 1,
     json: bool = False,
     quiet: bool = False,
 ) -> int:
@@ -81,6 +85,10 @@ def serve(
         Of a run directory: "none" keeps no trace.
     metrics
         Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
+    cut_at_write
+        Cut the power when the drive is sent its nth write. SIGUSR1 cuts it at any time.
+    cut_seed
+        Of what a power cut loses; each further cut takes the next one.
     json
         At the end, print {"schema", "target", "addresses", "operations", "waf", "streams", ...}.
     quiet
@@ -114,11 +122,19 @@ def serve(
         from writecliff.store.files import check_unused
 
         check_unused(output)
+    if cut_at_write is not None and cut_at_write < 1:
+        raise ConfigError("--cut-at-write counts writes from 1")
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
     server = DriveServer(device, options)  # may take long, and has nothing to lose
-    with handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()):
+    seeds = count(cut_seed)
+    if cut_at_write is not None:
+        server.cut_at_write(cut_at_write, seed=next(seeds))
+    with (
+        handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()),
+        handling((signal.SIGUSR1,), lambda *_: server.power_cut(seed=next(seeds))),
+    ):
         try:
             if listen:
                 server.listen_nvme(listen, hosts=allow_host)
@@ -183,7 +199,7 @@ def _serve(
 ) -> Snapshot:
     """Serve until `ended`, and stop the drive; returns it as it was then. `looks` get a snapshot
     each second, and the last one."""
-    from writecliff.cli.serve_view import ServeView
+    from writecliff.cli.serve_view import ServeView, cut_text
     from writecliff.serve.session import lateness_warning
 
     for address in server.addresses:
@@ -191,7 +207,7 @@ def _serve(
     for warning in server.warnings:
         log(f"warning: {warning}")
     view = ServeView(server)
-    warned = False
+    warned, cuts = False, 0
     with screen.showing(view.render):
         while True:
             is_over = ended.wait(_LOOK_S)
@@ -200,6 +216,9 @@ def _serve(
             last = view.look()
             for look in looks:
                 look(last)
+            for cut in server.power_cuts[cuts:]:
+                cuts += 1
+                log(f"power cut {cuts}: {cut_text(cut)}")
             if last.is_late and not warned:
                 log(f"warning: {lateness_warning(last)}")
                 warned = True

@@ -108,6 +108,9 @@ SCHEMAS: Mapping[str, Schema] = {
             "counters": "of the drive, since it was new",
             "contents_bytes": "what the data take, of memory or of their file",
             "power_cycles": "power-ups of the drive, as SMART counts them",
+            "power_cuts": "each with `wall_ns`, `seed`, `writes` (that the drive had been sent), "
+            "`outstanding` (requests without a reply), `rebuild_ns` (until it was ready again, or "
+            "`null`), `pages_open` (of 4 KiB, with changes that were not durable) and `pages_lost`",
             "state": "the file that was written, or `null`",
             "run": "the directory of `--output`, or `null`",
             "report": "its page, or `null`",
@@ -346,6 +349,19 @@ SCHEMAS: Mapping[str, Schema] = {
     "validate-streams": Schema(
         "validate streams",
         {"ok": "no row is off", "rows": "a load each", "crossovers": "who wins where"},
+    ),
+    "torture": Schema(
+        "torture",
+        {
+            "target": "the drive",
+            "program": "",
+            "file_system": "",
+            "cuts": "how many there were; the first failure is the last",
+            "intact": "those after which nothing was missing",
+            "first_failure": "`seed`, `at_write` (of the drive, from the begin of the program), "
+            "`acknowledged` (lines that it had printed), `pages_lost` (of the drive, by changes "
+            "that were not durable) and `finding`; or `null`",
+        },
     ),
     "validate-power-cuts": Schema(
         "validate power-cuts",

@@ -13,7 +13,7 @@ _STREAMS_SHOWN = 4
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from writecliff.serve import DriveServer, Figures, Snapshot
+    from writecliff.serve import DriveServer, Figures, PowerCut, Snapshot
 
 
 def streams_text(now: Snapshot) -> tuple[str, str] | None:
@@ -33,6 +33,15 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
     else:
         name, count = "streams", f"{len(placement.open_streams)} of {placement.limit} open"
     return name, "; ".join([count, *([", ".join(shares)] if shares else [])])
+
+
+def cut_text(cut: PowerCut) -> str:
+    """What a power cut did, on one line."""
+    text = f"after {cut.writes:,} writes, {cut.outstanding:,} requests without a reply, "
+    text += f"{cut.pages_lost:,} of {cut.pages_open:,} pages lost that were not durable"
+    if cut.rebuild_ns is not None:
+        text += f"; ready again after {units.duration(cut.rebuild_ns)}"
+    return text
 
 
 class ServeView:

@@ -10,13 +10,14 @@
 | `figures.py` | what the drive has done: of the last moment, and in all |
 """
 
-from writecliff.serve.figures import Figures, OperationFigures, Snapshot, difference
+from writecliff.serve.figures import Figures, OperationFigures, PowerCut, Snapshot, difference
 from writecliff.serve.server import DriveServer, ServeOptions
 
 __all__ = [
     "DriveServer",
     "Figures",
     "OperationFigures",
+    "PowerCut",
     "ServeOptions",
     "Snapshot",
     "difference",

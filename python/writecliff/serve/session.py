@@ -51,6 +51,7 @@ def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, Any]:
         "counters": dict(last.counters),
         "contents_bytes": last.contents_bytes,
         "power_cycles": last.power_cycles,
+        "power_cuts": [asdict(cut) for cut in server.power_cuts],
         "warnings": [*server.warnings, *([lateness_warning(last)] if last.is_late else [])],
     }
 

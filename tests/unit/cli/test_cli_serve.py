@@ -128,3 +128,32 @@ def test_a_warning_is_one_line_on_stderr(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_only_loopback_and_sockets_are_closed_to_others(address: str, is_open: bool) -> None:
     assert is_open_to_others(address) is is_open
+
+
+def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
+    """Clients lose their connection; the drive is there again, with what was flushed."""
+    words = ("--fast", "--json", "--cut-at-write", "3", "--cut-seed", "5")
+    process = _start(write_small_drive(tmp_path), "--nbd", "127.0.0.1:0", *words)
+    address, data = _address(process), b"x" * 4096
+    with NbdClient(address) as client:
+        client.write(0, data)
+        client.flush()
+        client.write(4096, data)
+        with pytest.raises(OSError):
+            client.write(8192, data)
+    with NbdClient(address) as client:
+        assert client.read(0, 4096) == data
+        process.send_signal(signal.SIGUSR1)
+        while True:  # the signal takes its time
+            try:
+                client.read(0, 4096)
+            except OSError:
+                break
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    first, second = json.loads(out)["power_cuts"]
+    assert (first["writes"], first["seed"], second["seed"]) == (3, 5, 6)
+    assert second["pages_open"] == 0
+    assert re.search(r"power cut 2: after 3 writes, 0 requests without a reply", err)
+    assert json.loads(out)["power_cycles"] == 3
