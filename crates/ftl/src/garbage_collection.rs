@@ -276,10 +276,6 @@ impl Ftl {
         };
         self.table.valid[victim.index()] -= moved;
         self.collection.moved += moved;
-        let (streams, owner) = (self.config.streams, self.table.owner[victim.index()]);
-        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
-        let of = if is_mixed { streams } else { owner.stream.0 };
-        self.moved_by_stream[usize::from(of)] += u64::from(moved);
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {
@@ -361,6 +357,9 @@ impl Ftl {
         let victim = self.collection.victim;
         debug_assert_eq!(self.table.valid[victim.index()], 0);
         let owner = self.table.owner[victim.index()];
+        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
+        let of = if is_mixed { self.config.streams } else { owner.stream.0 };
+        self.moved_by_stream[usize::from(of)] += u64::from(self.collection.moved);
         if self.gc_log.is_listening() && !owner.relocated && self.collection.moved > 0 {
             let (stream, slots) = (owner.stream, self.collection.moved);
             self.gc_log.record(GcEvent::Moved { stream, slots });
