@@ -24,7 +24,7 @@ use crate::frontier::FrontierId;
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
 use crate::gc_log::GcEvent;
 use crate::sink::FlashSink;
-use crate::table::UnitState;
+use crate::table::{Owner, UnitState};
 
 /// Distance in slots at which the map entries of a victim are prefetched.
 const AHEAD: usize = 32;
@@ -357,9 +357,7 @@ impl Ftl {
         let victim = self.collection.victim;
         debug_assert_eq!(self.table.valid[victim.index()], 0);
         let owner = self.table.owner[victim.index()];
-        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
-        let of = if is_mixed { self.config.streams } else { owner.stream.0 };
-        self.moved_by_stream[usize::from(of)] += u64::from(self.collection.moved);
+        self.note_moved(owner);
         if self.gc_log.is_listening() && !owner.relocated && self.collection.moved > 0 {
             let (stream, slots) = (owner.stream, self.collection.moved);
             self.gc_log.record(GcEvent::Moved { stream, slots });
@@ -372,7 +370,16 @@ impl Ftl {
         self.counters.collections += 1;
     }
 
+    // Out of line, as the next one: once a victim is seldom.
+    #[inline(never)]
+    fn note_moved(&mut self, owner: Owner) {
+        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
+        let of = if is_mixed { self.config.streams } else { owner.stream.0 };
+        self.moved_by_stream[usize::from(of)] += u64::from(self.collection.moved);
+    }
+
     /// Notes which program units are being filled while a reclaim unit becomes free.
+    #[inline(never)]
     fn note_freed(&mut self, unit: ReclaimUnitId) {
         let number = self.counters.collections;
         self.table.freed_at[unit.index()] = number;

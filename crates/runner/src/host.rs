@@ -36,31 +36,35 @@ impl Requests {
             stream: StreamId(0),
         };
         let drawn = std::array::from_fn(|_| if on_demand { none } else { generator.next() });
-        Self { generator, drawn, next: 0, on_demand }
+        // Without batches, each request is the last one of its batch.
+        let next = if on_demand { BATCH - 1 } else { 0 };
+        Self { generator, drawn, next, on_demand }
     }
 
     #[inline]
     pub(crate) fn next<D: DriveModel>(&mut self, drive: &D) -> IoRequest {
-        if self.on_demand {
-            return self.generator.next();
-        }
         let request = self.drawn[self.next % (2 * BATCH)];
         self.next += 1;
         if self.next.is_multiple_of(BATCH) {
-            self.draw(drive);
+            return self.draw(drive).unwrap_or(request);
         }
         request
     }
 
-    /// Redraws the batch before `next`.
+    /// Redraws the batch before `next`; a request without a batch is drawn and returned.
     #[cold]
-    fn draw<D: DriveModel>(&mut self, drive: &D) {
+    fn draw<D: DriveModel>(&mut self, drive: &D) -> Option<IoRequest> {
+        if self.on_demand {
+            self.next = BATCH - 1;
+            return Some(self.generator.next());
+        }
         let used = &mut self.drawn[self.next - BATCH..self.next];
         used.fill_with(|| self.generator.next());
         for request in used {
             drive.announce(request.offset);
         }
         self.next %= 2 * BATCH;
+        None
     }
 }
 
