@@ -36,6 +36,7 @@ USERS = {
     "store/tables.py",  # rebuilds histograms
     "units.py",  # reads sizes as device files do
     "validate/handles.py",
+    "validate/power_cuts.py",
     "validate/theory.py",
     "validate/streams.py",
     "workload/load.py",  # reads workload files as the simulator does
