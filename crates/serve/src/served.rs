@@ -225,8 +225,8 @@ impl Served {
         locked(&self.shared.cuts).clone()
     }
 
-    /// No reply leaves after the first line, and no data are stored for the sessions of before
-    /// after the last: their epoch is over.
+    /// First ends all connections, so that no reply is sent any more. Sessions from before the cut
+    /// can store no data after it.
     fn cut(&self, core: &mut Core, seed: u64) -> Result<PowerCut, ContentsError> {
         locked(&self.shared.open_sessions).sever();
         let (outstanding, rebuild) = core.power_cut();

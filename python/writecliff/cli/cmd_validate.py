@@ -277,7 +277,7 @@ def power_cuts(
     power-loss protection, with other properties at random. After each cut the mapping is compared
     with what the flash holds, and the data with what the host was promised: nothing that was
     flushed, or written without a volatile cache, may be missing. The FTL's invariants must hold.
-    10,000 cuts take about 4 s of processor time, a million 7 minutes.
+    10,000 cuts take some seconds of processor time, a million some minutes.
 
     Parameters
     ----------

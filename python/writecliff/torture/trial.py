@@ -41,7 +41,6 @@ class Plan:
     program: Program
     file_system: str = "ext4"
     writes_max: int = 500
-    slow_down: float | None = None  # as of `ServeOptions`
 
     def check(self) -> None:
         """Raises ConfigError, or TargetError for what is missing on this machine."""
@@ -97,7 +96,7 @@ class Trials:
 
     @contextmanager
     def _served(self, state: Path) -> Iterator[DriveServer]:
-        options = ServeOptions(slow_down=self._plan.slow_down, state=state)
+        options = ServeOptions(slow_down=None, state=state)
         server = DriveServer(self._plan.target, options)
         try:
             server.listen_nbd(f"unix:{self._folder / 'drive.sock'}")
