@@ -220,8 +220,10 @@ impl Served {
         core.cut_at = Some(CutAt { write: core.writes + write, seed });
     }
 
-    /// The power cuts so far.
+    /// The power cuts so far. Waits for one that is under way: whoever has lost a connection by it
+    /// finds it here.
     pub fn power_cuts(&self) -> Vec<PowerCut> {
+        let _core = self.core();
         locked(&self.shared.cuts).clone()
     }
 
