@@ -85,3 +85,14 @@ def test_the_benchmark_has_its_rows(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert row["iops"] > 0
         assert row["added_p50_us"] == row["latency_p50_us"] > 0
         assert row["server_cpu_us"] >= 0
+
+
+def test_the_kernels_target_needs_modules(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert main(["bench", "serve", "--kernel-target"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "needs the module null_blk: there is no modprobe" in said.err

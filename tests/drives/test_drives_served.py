@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_drive import write_small_drive
+from writecliff.bench.serve import DEPTHS
+from writecliff.bench.serve import run as run_bench
 from writecliff.serve import DriveServer, ServeOptions
 
 HOST_ID = "12345678-1234-1234-1234-123456789abc"
@@ -138,6 +140,19 @@ def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:
     finally:
         server.end()
     assert not kernel_warnings(before)
+
+
+def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
+    """By the same client. It leaves nothing behind, so that it can be measured again."""
+    for _ in range(2):
+        rows = run_bench("sim:sata-tlc-120", seconds=0.1, kernel=True)
+        found = [row for row, _ in zip(rows, DEPTHS, strict=False)]
+        rows.close()
+        assert [row["transport"] for row in found] == ["nvmet-tcp"] * 2
+        assert [row["case"] for row in found] == ["randread-4k-qd32", "randread-4k-qd1"]
+        assert all(0 < row["latency_p50_us"] <= row["latency_p99_9_us"] for row in found)
+        assert not any(Path("/sys/kernel/config/nvmet/ports").iterdir())
+        assert not any(Path("/sys/kernel/config/nvmet/subsystems").iterdir())
 
 
 def test_attach_and_detach(generation: str, tmp_path: Path) -> None:

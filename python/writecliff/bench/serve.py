@@ -3,8 +3,10 @@
 The server is a process of its own on one core; the clients are on another. Without timing
 (`--fast`) the drive takes no time, so all that a client sees is added by server, socket and client.
 Two clients are measured: a lean one of this package, for NBD and NVMe/TCP, and fio's `nbd` engine
-where fio has it, which costs about as much per request as the server does. Compare rows of one run;
-where other programs run, the CPU time of the server per request says more than its rate.
+where fio has it, which costs about as much per request as the server does. The kernel's own target
+on a device that does nothing shows what NVMe/TCP costs without us (`kernel_target.py`). Compare
+rows of one run; where other programs run, the CPU time of the server per request says more than
+its rate.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import _native
+from writecliff.bench.kernel_target import kernel_target
 from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
 
@@ -46,8 +49,8 @@ class Row:
     latency_p99_9_us: float | None
     added_p50_us: float | None
     """What the median exceeds that of the drive by, which is 0 without timing."""
-    server_cpu_us: float
-    """CPU time of the server per request."""
+    server_cpu_us: float | None
+    """CPU time of the server per request; None for the kernel, which tells nobody."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,16 @@ class Measured:
     p999_us: float | None
 
 
-def run(device: str, *, seconds: float) -> Iterator[dict[str, Any]]:
-    """All rows, one after another. Raises ConfigError, EngineError."""
+def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
+    """All rows, one after another; with `kernel` those of the kernel's own NVMe/TCP target first.
+    Raises ConfigError, EngineError."""
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
+    if kernel:
+        with kernel_target() as socket:
+            at = Address("nvme-tcp", socket, "")
+            for depth in DEPTHS:
+                yield asdict(_row(depth, "nvmet-tcp", "lean", _lean(at, depth, seconds), None))
     with tempfile.TemporaryDirectory() as folder:
         for transport, option, address in (
             ("nbd-unix", "--nbd", f"unix:{folder}/nbd.sock"),
@@ -97,7 +106,7 @@ def _clients(at: Address) -> Iterator[tuple[str, Callable[[Address, int, float],
         yield "fio", _fio
 
 
-def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float) -> Row:
+def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float | None) -> Row:
     return Row(
         case=f"randread-4k-qd{depth}",
         transport=transport,
@@ -106,7 +115,7 @@ def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float) 
         latency_p50_us=seen.p50_us,
         latency_p99_9_us=seen.p999_us,
         added_p50_us=seen.p50_us,
-        server_cpu_us=1e6 * cpu_s / seen.requests,
+        server_cpu_us=None if cpu_s is None else 1e6 * cpu_s / seen.requests,
     )
 
 

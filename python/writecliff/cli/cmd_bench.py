@@ -139,6 +139,7 @@ def serve(
     *,
     device: str = "sim:nvme-tlc-960",
     seconds: float = 3.0,
+    kernel_target: bool = False,
     json: bool = False,
 ) -> int:
     """Measure what serving a drive adds to a request: 4 KiB random reads without timing.
@@ -149,6 +150,9 @@ def serve(
         The drive.
     seconds
         Length of each load.
+    kernel_target
+        Measure the kernel's NVMe/TCP target on a null block device too (needs root, and the
+        modules nvmet-tcp and null_blk).
     json
         Print {"schema", "device", "seconds", "rows": [{"case", "transport", "client", "iops",
         "latency_p50_us", "latency_p99_9_us", "added_p50_us", "server_cpu_us"}]}.
@@ -156,7 +160,7 @@ def serve(
     from writecliff.bench.serve import run
 
     rows = []
-    for row in run(device, seconds=seconds):
+    for row in run(device, seconds=seconds, kernel=kernel_target):
         rows.append(row)
         log(f"{row['case']} {row['transport']} {row['client']}: {row['iops']:,.0f} IOPS")
     if json:
@@ -171,7 +175,7 @@ def serve(
             str(row["client"]),
             f"{row['iops']:,.0f}",
             *(f"{_number(row[name])} µs" for name in ("latency_p50_us", "latency_p99_9_us")),
-            f"{row['server_cpu_us']:.2f} µs",
+            f"{_number(row['server_cpu_us'])} µs",
         )
         for row in rows
     ]

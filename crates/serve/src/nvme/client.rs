@@ -107,12 +107,16 @@ fn begin(
 /// The name of the first subsystem of a discovery service.
 fn discover(address: &Address) -> io::Result<String> {
     const LOG: u32 = 0x70;
-    const LOG_BYTES: u32 = 2048; // a header and an entry of 1,024 bytes each
+    const ENTRY_BYTES: usize = 1024; // of the header too
+    const LOG_BYTES: u32 = 8 * ENTRY_BYTES as u32;
+    const NVM_SUBSYSTEM: u8 = 2; // Linux lists its discovery services too
     let (mut service, _) = begin(address, DISCOVERY_NQN, ANY_CONTROLLER, 0)?;
     run(&mut service, HostEntry::configure(ENABLED), Data::None)?;
     let log = HostEntry::new(GET_LOG_PAGE).dword(10, LOG | (LOG_BYTES / 4 - 1) << 16);
     let (_, page) = run(&mut service, log, Data::Read(LOG_BYTES))?;
-    let name = page.get(1280..1536).ok_or_else(|| malformed("offers no subsystem"))?;
+    let mut entries = page.chunks_exact(ENTRY_BYTES).skip(1);
+    let entry = entries.find(|entry| entry[2] == NVM_SUBSYSTEM);
+    let name = &entry.ok_or_else(|| malformed("offers no subsystem"))?[256..512];
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     String::from_utf8(name[..end].to_vec()).map_err(|_| malformed("has no name"))
 }
