@@ -443,10 +443,10 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "device": "",
             "seconds": "of a load",
-            "rows": "of each load `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`), "
-            "`client` (`lean`, or `fio` over NBD), `iops`, "
+            "rows": "of each load `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; "
+            "`nvmet-tcp`: the kernel's), `client` (`lean`, or `fio` over NBD), `iops`, "
             "`latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), "
-            "`server_cpu_us` (CPU time of the server per request)",
+            "`server_cpu_us` (CPU time of the server per request, null for the kernel's)",
         },
     ),
     "bench-fio": Schema(
