@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use writecliff_base::StreamId;
 use writecliff_runner::AnyConfig;
 
 use super::protocol::{
@@ -22,10 +23,15 @@ const OPTION_BYTES_MAX: u32 = 8 << 10;
 const PREFERRED_BYTES: u32 = 4096;
 const OPTION_HEADER_BYTES: usize = 16;
 
+/// The export `stream-3` is the drive, and what is written through it belongs to stream 3.
+const STREAM_PREFIX: &str = "stream-";
+
 /// What the client and the server agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub structured_replies: bool,
+    /// Of everything that is written.
+    pub stream: StreamId,
 }
 
 struct Handshake<'a> {
@@ -191,9 +197,8 @@ impl Handshake<'_> {
 
     /// `EXPORT_NAME` of old clients: there is no way to refuse but to leave.
     fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
-        if !self.is_name(name) {
-            return Ok(Next::End);
-        }
+        let Some(stream) = self.stream_of(name) else { return Ok(Next::End) };
+        self.agreed.stream = stream;
         let zeroes = if self.no_zeroes { 0 } else { ZEROES };
         let (size, flags) = (self.served.capacity().0, self.flags());
         self.outbox.push(|reply| {
@@ -212,10 +217,13 @@ impl Handshake<'_> {
             self.answer(number, reply::INVALID, &[]);
             return false;
         };
-        if !self.is_name(name) {
-            self.answer(number, reply::UNKNOWN, b"the only export is the drive, named ''");
+        let Some(stream) = self.stream_of(name) else {
+            let known =
+                b"the exports are the drive, named '', and 'stream-N' for each of its streams";
+            self.answer(number, reply::UNKNOWN, known);
             return false;
-        }
+        };
+        self.agreed.stream = stream;
         let mut export = info::EXPORT.to_be_bytes().to_vec();
         export.extend(self.served.capacity().0.to_be_bytes());
         export.extend(self.flags().to_be_bytes());
@@ -225,8 +233,10 @@ impl Handshake<'_> {
             sizes.extend(size.to_be_bytes());
         }
         self.answer(number, reply::INFO, &sizes);
-        let texts =
-            [(info::NAME, self.name()), (info::DESCRIPTION, self.description())].map(own_text);
+        let is_drive = stream == StreamId::DEFAULT;
+        let name = if is_drive { self.name().as_bytes() } else { name };
+        let description = self.description().as_bytes();
+        let texts = [(info::NAME, name), (info::DESCRIPTION, description)].map(own_text);
         for (item, text) in texts {
             if asked.contains(&item) {
                 self.answer(number, reply::INFO, &[&item.to_be_bytes()[..], &text].concat());
@@ -246,8 +256,15 @@ impl Handshake<'_> {
         });
     }
 
-    fn is_name(&self, name: &[u8]) -> bool {
-        name.is_empty() || name == self.name().as_bytes()
+    /// The stream of the export with this name, if there is one.
+    fn stream_of(&self, name: &[u8]) -> Option<StreamId> {
+        if name.is_empty() || name == self.name().as_bytes() {
+            return Some(StreamId::DEFAULT);
+        }
+        let number = str::from_utf8(name).ok()?.strip_prefix(STREAM_PREFIX)?;
+        let number = number.parse().ok().filter(|parsed: &u16| parsed.to_string() == number)?;
+        let streams = self.served.with_drive(|drive| drive.model().streams());
+        (number < streams).then_some(StreamId(number))
     }
 
     fn name(&self) -> &str {
@@ -274,6 +291,6 @@ impl Handshake<'_> {
     }
 }
 
-fn own_text((item, text): (u16, &str)) -> (u16, Vec<u8>) {
-    (item, text.as_bytes().to_vec())
+fn own_text((item, text): (u16, &[u8])) -> (u16, Vec<u8>) {
+    (item, text.to_vec())
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
 
 use super::handshake::Agreed;
@@ -182,7 +181,7 @@ impl Transmission<'_> {
                 operation: Operation::Write,
                 offset,
                 length,
-                stream: StreamId::DEFAULT,
+                stream: self.replier.agreed.stream,
                 durable: false,
             };
             let at = request.map(|request| request.offset);
@@ -234,7 +233,7 @@ impl Transmission<'_> {
             operation,
             offset,
             length,
-            stream: StreamId::DEFAULT,
+            stream: self.replier.agreed.stream,
             durable: flags & command::FUA != 0 && operation != Operation::Read,
         })
     }

@@ -38,6 +38,33 @@ fn the_export_is_described() {
     server.end();
 }
 
+/// The option that asks for an export.
+fn export(name: &str) -> Vec<u8> {
+    [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &[0, 1, 0, 1]].concat()
+}
+
+#[test]
+fn the_export_names_the_stream() {
+    let server = Server::new(Timing::Fast);
+    for (name, offset) in [("stream-0", 0), ("stream-2", 8192), ("", 0), ("stream-3", 4096)] {
+        let mut client = Client::connect(&server.path);
+        let replies = client.ask(GO, &export(name));
+        let (is_drive, shown) = (!matches!(name, "stream-2" | "stream-3"), name.as_bytes());
+        let canonical = if is_drive { b"served" } else { shown };
+        assert!(replies.contains(&(3, [b"\0\x01", canonical].concat())), "{name}: {replies:?}");
+        assert_eq!(client.write(0, offset, &pattern(offset, 4096)), 0);
+        assert_eq!(client.read(offset, 4096), pattern(offset, 4096), "one drive for all exports");
+    }
+    let mut client = Client::connect(&server.path);
+    for unknown in ["stream-4", "stream-02", "stream-", "stream-65536", "stream--1", "stream-+1"] {
+        assert_eq!(client.ask(GO, &export(unknown))[0].0, (1 << 31) + 6, "{unknown}");
+    }
+    let streams = server.served.snapshot().streams;
+    let written: Vec<_> = streams.iter().map(|one| (one.number, one.bytes)).collect();
+    assert_eq!(written, [(0, 8192), (2, 4096), (3, 4096)]);
+    server.end();
+}
+
 #[test]
 fn old_clients_name_the_export() {
     let server = Server::new(Timing::Fast);
