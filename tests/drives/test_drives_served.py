@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -185,3 +188,64 @@ def test_attach_and_detach(generation: str, tmp_path: Path) -> None:
         command("attach", uri, *host), capture_output=True, text=True, check=False, timeout=60
     )
     assert (refused.returncode, "is it served there?" in refused.stderr) == (2, True), refused
+
+
+def _set_hint(path: Path, hint: int) -> int:
+    """Sets the write hint of a file or node (F_SET_RW_HINT); returns the open descriptor."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.fcntl(descriptor, 1036, struct.pack("Q", hint))
+    return descriptor
+
+
+def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None:
+    """Hints of files go no further than their file system. The hint of a device node becomes the
+    write stream of direct I/O on it, so of a loop device over the node, and so of all of a file
+    system on that. The kernel keeps the first stream of a loop device, so each stream
+    has a loop device of its own."""
+    if not os.uname().release.startswith("7."):
+        pytest.skip("the kernel has no write streams")
+    run("modprobe", "nvme-tcp")
+    run("modprobe", "loop")
+    path = write_small_drive(tmp_path)
+    placement = '[data_placement]\ninterface = "nvme-fdp"\n\n[ftl]'
+    path.write_text(path.read_text().replace("[ftl]", placement))
+    server = DriveServer(f"sim:{path}", ServeOptions(slow_down=None))
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    try:
+        with connected(server) as device:
+            loops: list[str] = []
+            try:
+                written = {n: _written_by_loop(server, device, folder, n, loops) for n in (2, 3, 4)}
+            finally:
+                for loop in loops:
+                    run("losetup", "--detach", loop)
+    finally:
+        server.end()
+    # Write stream n is placement identifier n - 1.
+    assert all(list(numbers) == [n - 1] for n, numbers in written.items()), written
+
+
+def _written_by_loop(
+    server: DriveServer, device: Path, folder: Path, hint: int, loops: list[str]
+) -> dict[int, int]:
+    """Bytes by placement identifier that a file system on a loop device over a node with this
+    write hint writes, for a file with another hint. The loop device is added to `loops`."""
+    node = Path(f"/dev/stream-{hint}")
+    os.mknod(node, 0o60600, device.stat().st_rdev)
+    os.close(_set_hint(node, hint))
+    part = ("--offset", str((hint - 2) * 300 << 20), "--sizelimit", str(300 << 20))
+    loop = run("losetup", "--find", "--show", "--direct-io=on", *part, str(node)).strip()
+    loops.append(loop)
+    run("mkfs.ext4", "-q", "-F", loop)
+    os.sync()
+    before = {one.number: one.bytes for one in server.snapshot().streams}
+    run("mount", loop, str(folder))
+    file = _set_hint(folder / "file", 5)
+    os.write(file, bytes(4 << 20))
+    os.fsync(file)
+    os.close(file)
+    run("umount", str(folder))
+    now = {one.number: one.bytes for one in server.snapshot().streams}
+    grown = {number: size - before.get(number, 0) for number, size in now.items()}
+    return {number: size for number, size in grown.items() if size}

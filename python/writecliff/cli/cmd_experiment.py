@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag
 from writecliff.cli.output import emit_json, log, show_list, table
@@ -14,6 +16,9 @@ GROUP = "validation and research", 3
 def experiment(
     name: str | None = None,
     *,
+    live: bool = False,
+    repeats: int = 2,
+    trim: Literal["both", "on", "off"] = "both",
     scale: float = 32.0,
     output: Path | None = None,
     list_: ListFlag = False,
@@ -25,29 +30,41 @@ def experiment(
     ----------
     name
         A name from --list.
+    live
+        Run the program itself on a served drive, with its own client; needs root.
+    repeats
+        Pairs of trials of a live experiment, without and with streams, under each condition.
+    trim
+        Whether the file systems of a live experiment discard what is deleted.
     scale
         Factor by which timed drives are smaller than the drives they represent.
     output
-        The HTML file to write (default: NAME.html); an existing file is replaced.
+        The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
+        The run directories of a live experiment are in a folder beside it.
     list_
         List the experiments.
     json
         Print all figures with their precondition, and "report", the page.
     """
-    from writecliff.experiments import EXPERIMENTS, experiment
+    from writecliff.experiments import ABOUT_LIVE, EXPERIMENTS, experiment
     from writecliff.report.pages import write_page
 
     if list_:
         known = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
+        known += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
         return show_list("experiments", known, as_json=json)
     if name is None:
         raise ConfigError("no experiment given", hint="see `writecliff experiment --list`")
     if not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
-    runner, renderer = experiment(name)
-    path = output or Path(f"{name}.html")
-    log(f"{name}: takes some minutes on two cores")
-    result = runner.run(scale=scale, log=log)
+    if live:
+        path = output or Path(f"{name}-live.html")
+        result, renderer = _live(name, repeats, trim, path)
+    else:
+        runner, renderer = experiment(name)
+        path = output or Path(f"{name}.html")
+        log(f"{name}: takes some minutes on two cores")
+        result = runner.run(scale=scale, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)
     if json:
@@ -58,3 +75,20 @@ def experiment(
             print(f"\n{shown.title}\n{table(shown.header, shown.rows)}")
         print(path)
     return 0
+
+
+def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleType]:
+    """The result of a live experiment, and the module that renders it."""
+    from writecliff.experiments import live
+    from writecliff.experiments.live import page as renderer
+    from writecliff.experiments.live.trials import run_trials
+
+    trims = {"both": (False, True), "on": (True,), "off": (False,)}[trim]
+    if not 1 <= repeats <= 100:
+        raise ConfigError(f"--repeats must be 1 to 100, not {repeats}")
+    application = live(name)
+    trials = 2 * repeats * len(trims)
+    log(f"{name}: {trials} trials of some minutes each on two cores")
+    runs = page.with_suffix("")
+    result = run_trials(application, repeats=repeats, trims=trims, folder=runs, log=log)
+    return result, renderer

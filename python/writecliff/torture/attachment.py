@@ -38,8 +38,11 @@ def check_machine() -> None:
 class Attachment:
     """The drive at an NBD socket as `device`, until the end of the block or until `cut`."""
 
-    def __init__(self, uri: str, folder: Path) -> None:
-        """`folder`: an existing empty folder. Raises WritecliffError if it cannot be attached."""
+    def __init__(
+        self, uri: str, folder: Path, offset_bytes: int = 0, size_bytes: int | None = None
+    ) -> None:
+        """The drive, or the range of it at `offset_bytes`. `folder`: an existing empty folder.
+        Raises WritecliffError if it cannot be attached."""
         self._folder = folder
         self._fuse = subprocess.Popen(
             ["nbdfuse", str(folder), uri],
@@ -53,7 +56,10 @@ class Attachment:
         self.device = ""
         try:
             self._wait(folder / "nbd")
-            self.device = run("losetup", "--find", "--show", "--direct-io=on", str(folder / "nbd"))
+            part = ["--offset", str(offset_bytes)] if offset_bytes else []
+            part += ["--sizelimit", str(size_bytes)] if size_bytes is not None else []
+            nbd = str(folder / "nbd")
+            self.device = run("losetup", "--find", "--show", "--direct-io=on", *part, nbd)
         except BaseException:
             self.close()
             raise

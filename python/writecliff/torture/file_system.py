@@ -40,9 +40,9 @@ def make(kind: str, device: str) -> None:
 
 
 @contextmanager
-def mounted(device: str, folder: Path) -> Iterator[Path]:
+def mounted(device: str, folder: Path, options: str = "defaults") -> Iterator[Path]:
     """The file system of a device at `folder`. Raises WritecliffError if it cannot be mounted."""
-    run("mount", device, str(folder))
+    run("mount", "-o", options, device, str(folder))
     try:
         yield folder
     finally:

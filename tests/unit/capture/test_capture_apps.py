@@ -113,10 +113,13 @@ def test_errors_of_maven_are_passed_on(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_commit_log_goes_through_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for direct, line in ((True, "disk_access_mode: direct"), (False, "LZ4Compressor")):
         monkeypatch.setattr(cassandra, "_has_direct_io", lambda folder, answer=direct: answer)
-        cassandra._configure(tmp_path, tmp_path / "data", 1, 2)
+        node = cassandra.Node(tmp_path, tmp_path, tmp_path / "log", 48, tmp_path, "java", 1)
+        node._configure(2)
         text = (tmp_path / "cassandra.yaml").read_text()
         assert line in text
         assert "native_transport_port: 1" in text
+        assert f"commitlog_directory: {tmp_path / 'log'}" in text
+        assert "commitlog_total_space: 48MiB" in text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")

@@ -15,8 +15,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -50,38 +51,16 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if Java 17 or Maven is missing."""
     from writecliff.capture.run import session
 
-    java, javac = _java()
-    library = jars(log)
-    classes, logs, root = (folder / name for name in ("classes", "log", "cassandra"))
-    for made in (classes, logs, root):
-        made.mkdir()
-    compiling = [javac, "-cp", f"{library}/*", "-d", str(classes), str(_CLIENT)]
-    run_client(compiling, logs / "javac.log")
-    native, storage = free_ports(2)
-    _configure(folder, root, native, storage)
+    node = Node.in_folder(folder, log)
     records, operations = size.records or RECORDS, size.operations or OPERATIONS
-    path = f"{classes}:{library}/*"
-    load = ["Load", *map(str, (native, records, size.updates, operations, VALUE_BYTES))]
-    options = replace(options, root=options.root or root)
+    load = (records, size.updates, operations)
+    options = replace(options, root=options.root or node.root)
     with session(options) as capture:
         log(f"Cassandra {VERSION}: starting")
-        with server(
-            [java, *_server_options(folder, root, library), "-cp", path,
-             "org.apache.cassandra.service.CassandraDaemon"],
-            logs / "cassandra.log",
-            ready=lambda: _answers(native),
-            timeout_s=_START_TIMEOUT_S,
-            stop=signal.SIGTERM,  # its shutdown hook drains what is in memory
-            env=_plain(capture.environment()),
-        ):  # fmt: skip
+        with node.running(capture.environment()):
             updates = f" {size.updates:,} writes," if size.updates else ""
             log(f"load: {records:,} records, then{updates} {operations:,} reads and writes")
-            run_client(
-                [java, "-Xmx256m", _LOGGING, "-cp", path, *load],
-                logs / "load.log",
-                env=_plain(os.environ),
-            )  # fmt: skip
-            for line in (logs / "load.log").read_text().splitlines():
+            for line in node.load(*load):
                 if line.startswith(("insert:", "update:", "mixed:")):
                     log(line)
         size_of_load = {
@@ -90,10 +69,110 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             "operations": operations,
             "value_bytes": VALUE_BYTES,
         }
-        return capture.finish(load, f"cassandra {VERSION}", 0, load=size_of_load)
+        command = node.load_command(*load)
+        return capture.finish(command, f"cassandra {VERSION}", 0, load=size_of_load)
 
 
-def _java() -> tuple[str, str]:
+@dataclass(frozen=True)
+class Node:
+    """A node of Cassandra and its client. `folder` has what is not of the database."""
+
+    folder: Path
+    root: Path  # of the database
+    commit_log: Path
+    commit_log_mib: int
+    library: Path
+    java: str
+    port: int
+
+    @classmethod
+    def in_folder(
+        cls,
+        folder: Path,
+        log: Log,
+        *,
+        root: Path | None = None,
+        commit_log: Path | None = None,
+        commit_log_mib: int = 256,
+    ) -> Node:
+        """Compile the client and write the configuration. The folders of the database are in
+        `folder` unless they are given. Raises TargetError if Java 17 or Maven is missing."""
+        java, javac = find_java()
+        library = jars(log)
+        root = root or folder / "cassandra"
+        for made in (folder / "classes", folder / "log", root):
+            made.mkdir(exist_ok=True)
+        compiling = [javac, "-cp", f"{library}/*", "-d", str(folder / "classes"), str(_CLIENT)]
+        run_client(compiling, folder / "log" / "javac.log")
+        native, storage = free_ports(2)
+        commit_log = commit_log or root / "commitlog"
+        made_node = cls(folder, root, commit_log, commit_log_mib, library, java, native)
+        made_node._configure(storage)
+        return made_node
+
+    @property
+    def _path(self) -> str:
+        return f"{self.folder / 'classes'}:{self.library}/*"
+
+    @contextmanager
+    def running(self, environment: Mapping[str, str]) -> Iterator[None]:
+        """The node, ready inside the block and shut down afterwards."""
+        with server(
+            [self.java, *self._options(), "-cp", self._path,
+             "org.apache.cassandra.service.CassandraDaemon"],
+            self.folder / "log" / "cassandra.log",
+            ready=lambda: _answers(self.port),
+            timeout_s=_START_TIMEOUT_S,
+            stop=signal.SIGTERM,  # its shutdown hook drains what is in memory
+            env=_plain(environment),
+        ):  # fmt: skip
+            yield
+
+    def load(
+        self, records: int, updates: int, operations: int, *, seed: int = 1, again: bool = False
+    ) -> list[str]:
+        """Run the client to its end; returns what it prints. `again`: the records are there."""
+        log = self.folder / "log" / "load.log"
+        log.unlink(missing_ok=True)
+        more = [str(seed), *(["again"] if again else [])]
+        words = [*self.load_command(records, updates, operations), *more]
+        command = [self.java, "-Xmx256m", _LOGGING, "-cp", self._path, *words]
+        run_client(command, log, env=_plain(os.environ))
+        return log.read_text().splitlines()
+
+    def load_command(self, records: int, updates: int, operations: int) -> list[str]:
+        """The client's class and arguments."""
+        return ["Load", *map(str, (self.port, records, updates, operations, VALUE_BYTES))]
+
+    def _options(self) -> list[str]:
+        """Options of the JVM."""
+        return [
+            f"@{_JVM_OPTIONS}",
+            f"-javaagent:{next(self.library.glob('jamm-*.jar'))}",
+            f"-Djava.io.tmpdir={self.folder}",
+            f"-Dcassandra.config=file://{self.folder / 'cassandra.yaml'}",
+            f"-Dcassandra.storagedir={self.root}",
+            _LOGGING,
+        ]
+
+    def _configure(self, storage: int) -> None:
+        """Write the configuration for these ports and folders."""
+        direct, packed = (
+            "disk_access_mode: direct",
+            "compression: [{class_name: LZ4Compressor}]",
+        )
+        text = Template(_CONFIGURATION.read_text("utf-8")).substitute(
+            root=self.root,
+            commit_log_folder=self.commit_log,
+            commit_log_mib=self.commit_log_mib,
+            native=self.port,
+            storage=storage,
+            commit_log_access=direct if _has_direct_io(self.root) else packed,
+        )
+        (self.folder / "cassandra.yaml").write_text(text)
+
+
+def find_java() -> tuple[str, str]:
     """The paths of java and javac of Java 17. Raises TargetError if they are missing."""
     home = os.environ.get("JAVA_HOME")
     homes = [Path(home)] if home else []
@@ -111,30 +190,6 @@ def _plain(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without the variables that add options to a JVM."""
     others = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
     return {name: value for name, value in environment.items() if name not in others}
-
-
-def _server_options(folder: Path, root: Path, library: Path) -> list[str]:
-    """Options of the JVM."""
-    return [
-        f"@{_JVM_OPTIONS}",
-        f"-javaagent:{next(library.glob('jamm-*.jar'))}",
-        f"-Djava.io.tmpdir={folder}",
-        f"-Dcassandra.config=file://{folder / 'cassandra.yaml'}",
-        f"-Dcassandra.storagedir={root}",
-        _LOGGING,
-    ]
-
-
-def _configure(folder: Path, root: Path, native: int, storage: int) -> None:
-    """Write the server's configuration for these ports and folders."""
-    direct, packed = "disk_access_mode: direct", "compression: [{class_name: LZ4Compressor}]"
-    text = Template(_CONFIGURATION.read_text("utf-8")).substitute(
-        root=root,
-        native=native,
-        storage=storage,
-        commit_log=direct if _has_direct_io(root) else packed,
-    )
-    (folder / "cassandra.yaml").write_text(text)
 
 
 def _has_direct_io(folder: Path) -> bool:

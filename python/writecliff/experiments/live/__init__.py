@@ -1,0 +1,16 @@
+"""Experiments with real programs on a served drive, streams off and on.
+
+A program's files are on several file systems of one simulated drive, each on its own range of
+addresses. With streams, each file system writes through the export of its own stream; without, all
+write through the same one. Everything else is the same: layout, drive, load, and how the drive is
+attached.
+
+| file | content |
+|---|---|
+| `model.py` | layouts, applications, measurements, and what follows from repeated trials |
+| `machine.py` | the drive, its file systems, and the session in its run directory |
+| `trials.py` | the trials of an experiment, in alternating order |
+| `rocksdb.py`, `rocksdb_client.py` | RocksDB, and its client |
+| `cassandra.py` | Cassandra, and its client |
+| `page.py` | JSON, tables and page |
+"""
