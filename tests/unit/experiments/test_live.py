@@ -96,7 +96,10 @@ def trial(streams: bool, repeat: int, waf: float, seconds: float) -> Trial:
         "slow_down": 10.0,
         "lateness_share": 0.02,
         "lifetime": {"endurance_bytes": 3e12 / waf},
-        "operations": {"write": {"bytes": 900 * MIB}},
+        "wall_s": seconds,
+        "operations": {
+            "write": {"bytes": 900 * MIB, "requests": 1000, "latency": {"mean_ns": 2e6}}
+        },
         "streams": written,
     }
     position = 1 + 2 * repeat + (streams != (repeat % 2 == 1))
@@ -139,6 +142,9 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
         "waf",
         "operations",
     ]
+    # 1,000 requests of 2 ms in 1.6 s of the drive's time.
+    assert result.trials[0].outstanding == pytest.approx(1.25)
+    assert not [t for t in said if "idle" in t]
     (late,) = [t for t in page.findings(_late(result)) if "late" in t]
     assert "40 %" in late
 

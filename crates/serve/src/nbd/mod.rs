@@ -1,8 +1,9 @@
 //! The NBD protocol, server side first: fixed newstyle handshake, structured replies.
 //!
-//! Source: the protocol description of the NBD project (`doc/proto.md`). One drive, exported
-//! once for each of its streams, because NBD has no field for streams. TLS is not offered. A client cannot make the server hold more than a buffer of input, a buffer
-//! of output and a few words for each of [`REQUESTS_MAX`] requests.
+//! Source: the protocol description of the NBD project (`doc/proto.md`). One drive, exported once
+//! for each of its streams, because NBD has no field for streams. TLS is not offered. A client
+//! cannot make the server hold more than a buffer of input, a buffer of output and a few words for
+//! each of [`REQUESTS_MAX`] requests.
 //!
 //! | file | content |
 //! |---|---|

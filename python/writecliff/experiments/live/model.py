@@ -93,6 +93,14 @@ class Trial:
         """Lateness of replies, as a share of the drive's own latency."""
         return float(self.session["lateness_share"] or 0.0)
 
+    @property
+    def outstanding(self) -> float:
+        """Mean number of the drive's writes outstanding, over the session. Below 1 the drive was
+        often idle, and the machine limited the load."""
+        write = self.session["operations"]["write"]
+        drive_ns = self.session["wall_s"] * 1e9 / self.session["slow_down"]
+        return float(write["requests"] * (write["latency"]["mean_ns"] or 0.0) / drive_ns)
+
     def latency_ns(self, point: str) -> float:
         """Of the client's writes, in the drive's time."""
         return self.client.latency_ns[point] / float(self.session["slow_down"])

@@ -22,6 +22,7 @@ SCHEMA = "writecliff/experiment-live/1"
 TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
 _POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
 _LATE_MAX = 0.1  # as a served drive warns of
+_OUTSTANDING_MIN = 1.0  # else the drive does not limit the load
 
 
 def mapping(result: Result) -> dict[str, Any]:
@@ -60,6 +61,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "operations_per_s": trial.throughput,
         "latency_ns": {point: trial.latency_ns(point) for point in trial.client.latency_ns},
         "waf": trial.waf,
+        "outstanding_writes": trial.outstanding,
         "client": asdict(trial.client),
         "session": dict(trial.session),
         "run": trial.run,
@@ -81,6 +83,13 @@ def findings(result: Result) -> Iterator[str]:
         yield f"{said}{claimed}."
         p99 = ratio_text(one.latency["p99"])
         yield f"{where}: the 99th percentile of its writes is {p99} times the one without streams."
+    idle = min(trial.outstanding for trial in result.trials)
+    if idle < _OUTSTANDING_MIN:
+        yield (
+            f"The drive had as few as {idle:.1f} writes outstanding on average, so it was often "
+            "idle: this machine and the program limited the operations, too. Write amplification "
+            "is not touched by that."
+        )
     late = max(trial.late for trial in result.trials)
     if late > _LATE_MAX:
         yield (
@@ -142,12 +151,13 @@ def _trials(result: Result) -> Table:
         ("lifetime", "right", _lifetime),
         ("written", "right", lambda trial: size(_written(trial))),
         ("drive writes", "right", lambda trial: f"{_written(trial) / result.capacity_bytes:.1f}"),
+        ("outstanding", "right", lambda trial: f"{trial.outstanding:.1f}"),
         ("late", "right", lambda trial: f"{100 * trial.late:.0f} %"),
         ("run", "left", lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
         f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
-        "rated cycles, at the rate and write amplification of the session. Late: lateness of "
-        "replies against the drive's own latency",
+        "rated cycles, at the write amplification of the session. Outstanding: the drive's writes, "
+        "on average. Late: lateness of replies against the drive's own latency",
         data=TRIALS_CSV,
     )
 
