@@ -52,6 +52,8 @@ class FakeEngine:
     target: str = "sim:fake"
     wall_s_per_run: float = 0.0
     serial: str | None = "FAKE0001"
+    model: str = "Formula 480"
+    speed: float = 1.0  # times the IOPS of the formula
     backing: str | None = None
     clock_ns: int = 0
     written_bytes: int = 0
@@ -68,7 +70,7 @@ class FakeEngine:
         return DeviceIdentity(
             target=self.target,
             vendor="Fake",
-            model="Formula 480",
+            model=self.model,
             serial=self.serial,
             firmware="F1",
             capacity_bytes=self.capacity_bytes,
@@ -141,7 +143,7 @@ class FakeEngine:
         before, started_ns = self.counters(), self.clock_ns
         rng = random.Random(workload.seed)
         fills = self.since_purge_bytes / self.capacity_bytes
-        iops = self.expected_iops(fills) * (1 + self.noise * (2 * rng.random() - 1))
+        iops = self.speed * self.expected_iops(fills) * (1 + self.noise * (2 * rng.random() - 1))
         block = job.block_sizes[0].bytes
         if job.duration_ns is not None:
             elapsed_ns, ios = job.duration_ns, round(iops * job.duration_ns / SECOND_NS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.output import emit_json
+from writecliff.cli.report_files import paper_of
 from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 4
@@ -13,13 +14,16 @@ GROUP = "tests and suites", 4
 def compare(
     *paths: Path,
     output: Path | None = None,
+    pdf: bool = False,
+    csv: Path | None = None,
     json: bool = False,
 ) -> int:
     """Compare runs: what differs in their set-up, and who is better at what by how much.
 
     Takes any runs that measured something in common: of different drives, or of one drive with
-    another firmware, option or seed. A suite counts as one, each run of a sweep as one. The last
-    line says whether a difference is more than noise: where the 95 % intervals do not overlap.
+    another firmware, option or seed. A suite counts as one, each run of a sweep as one. Figures by
+    block size, mix or queue depth stand side by side, with differences and the best marked. The
+    last line says whether a difference is more than noise: where the 95 % intervals do not overlap.
 
     Parameters
     ----------
@@ -28,8 +32,13 @@ def compare(
         `replay --json`.
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
+    pdf
+        Also write it as PDF, next to the HTML file: comparison.pdf.
+    csv
+        A folder for the data of every figure and table as CSV; created if needed.
     json
-        Print {"schema", "report", "contenders", "differences", "figures", "rule", "verdict"}.
+        Print {"schema", "report", "pdf", "csv", "contenders", "differences", "figures", "grids",
+        "rule", "verdict"}.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
@@ -38,10 +47,12 @@ def compare(
     from writecliff.report.comparison.page import comparison_mapping, comparison_page
     from writecliff.report.pages import write_page
 
+    path = output or Path("comparison.html")
+    paper = paper_of(path, output, pdf=pdf, csv=csv)
     found = compare_runs(*paths)
-    page = write_page(comparison_page(found), output or Path("comparison.html"))
+    page = write_page(comparison_page(found), path, pdf=paper, csv=csv)
     if json:
-        emit_json({"report": page, **comparison_mapping(found)})
+        emit_json({"report": page, "pdf": paper, "csv": csv, **comparison_mapping(found)})
     else:
-        show_comparison(found, page)
+        show_comparison(found, *filter(None, (page, paper, csv)))
     return 0

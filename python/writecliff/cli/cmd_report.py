@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.output import emit_json
-from writecliff.errors import ConfigError
+from writecliff.cli.report_files import paper_of
 
 GROUP = "tests and suites", 3
 
@@ -39,17 +39,7 @@ def report(
 
     read_manifest(run)  # a clear error if it is not a run directory
     page = run / REPORT_NAME if output is None else output
-    paper = page.with_suffix(".pdf") if pdf else None
-    if paper == page:
-        raise ConfigError(f"{page} cannot be HTML and PDF", hint=f"--output {page.stem}.html --pdf")
-    for file in filter(None, (output, paper)):
-        if file.is_dir():
-            raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / REPORT_NAME}")
-    for path, given in ((page, output), (csv, csv)):
-        if path is not None and given is not None and not path.parent.is_dir():
-            raise ConfigError(f"{path.parent} is not a directory", hint="create it first")
-    if csv is not None and csv.exists() and not csv.is_dir():
-        raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
+    paper = paper_of(page, output, pdf=pdf, csv=csv)
     write_report(run, output=page, pdf=paper, csv=csv)
     if json:
         shown = {"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 MOST_FIGURES = 30  # on a terminal; the page has all
 
 
-def show_comparison(found: Comparison, page: Path) -> None:
-    """Print what differs, the figures, where the page is, and the verdict."""
+def show_comparison(found: Comparison, *files: Path) -> None:
+    """Print what differs, the figures, where the page is (and its other forms), and the verdict."""
     from writecliff.report.comparison.page import differences_table, figures_table
 
     differing = differences_table(found)
@@ -24,7 +24,7 @@ def show_comparison(found: Comparison, page: Path) -> None:
     print(_text(figures_table(found), MOST_FIGURES))
     if (more := len(found.figures) - MOST_FIGURES) > 0:
         print(f"... and {more} more on the page")
-    print(f"\n{page}\n{found.verdict}")
+    print("", *files, found.verdict, sep="\n")
 
 
 def _text(of: Table, most: int | None = None) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, V
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.model import StepRow
-    from writecliff.report.axes import Axis
+    from writecliff.report.compared import Curve, Grid
     from writecliff.report.headline import Headline
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
@@ -38,18 +37,6 @@ RUN_FILES = {
     "intervals": "intervals.parquet",
     "histograms": "histograms.parquet",
 }
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A series that comparisons draw for every run, all runs on one plot."""
-
-    name: str  # of the plot
-    title: str
-    x: Axis
-    y: Axis
-    points: Sequence[tuple[float, float]]
-    relative: bool = False  # to its own peak: the shapes compare, not the speeds
 
 
 class TestReport:
@@ -137,6 +124,10 @@ class TestReport:
 
     def curves(self) -> Sequence[Curve]:
         """What comparisons draw of this test."""
+        return ()
+
+    def grids(self) -> Sequence[Grid]:
+        """What comparisons put side by side of this test, besides the headline figures."""
         return ()
 
     def answer(self) -> str:

@@ -11,9 +11,11 @@ from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.base import TestReport
+from writecliff.report.compared import Grid
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
+from writecliff.report.headline import NS_PER_MS
 from writecliff.report.model import DataFile, Figure, Section, Table, section, table
 from writecliff.report.plots import lines
 from writecliff.report.steady import SteadyView, known
@@ -67,6 +69,27 @@ class CellReport(TestReport):
         ]
         head = ("Block size, R/W", *map(mix_text, self.mixes))
         return table(self.view.flagged(title), head, rows, note=note, data=data)
+
+    def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
+        """A grid of block sizes by mixes for comparisons. Values in "ms" are given in ns and better
+        if they are lower."""
+        found = {(size, mix): value((size, mix)) for size, mix in self.cells}
+        scale = NS_PER_MS if unit == "ms" else 1.0
+        return Grid(
+            name=name,
+            title=title,
+            corner="Block size, R/W",
+            rows=[block_text(size) for size in self.sizes],
+            columns=[mix_text(mix) for mix in self.mixes],
+            values={
+                (block_text(size), mix_text(mix)): number / scale
+                for (size, mix), number in found.items()
+                if number is not None
+            },
+            unit=unit,
+            higher_is_better=unit != "ms",
+            steady=self.view.reached,
+        )
 
     def grid_file(self, name: str, column: str, value: Value) -> DataFile:
         """The numbers of a grid: a column per mix, named `column` and the mix."""

@@ -21,7 +21,8 @@ from writecliff.procedures.demand_intensity import (
 from writecliff.procedures.operating_points import NAMES, Cell, Name, knee
 from writecliff.report import demand_intensity_figures as drawings
 from writecliff.report.axes import Axis
-from writecliff.report.base import Curve, TestReport
+from writecliff.report.base import TestReport
+from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup

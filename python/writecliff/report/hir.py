@@ -13,7 +13,8 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.base import Curve, TestReport
+from writecliff.report.base import TestReport
+from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.header import Rows, setup
 from writecliff.report.headline import Headline, mean_headline

@@ -11,6 +11,7 @@ from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.cells import CellReport
+from writecliff.report.compared import Grid
 from writecliff.report.csvs import lines_csv
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure, Section, section
@@ -38,6 +39,9 @@ class IopsReport(CellReport):
                 steady=view.reached,
             )
         ]
+
+    def grids(self) -> list[Grid]:
+        return [self.side("iops", "IOPS by block size and mix", self.iops)]
 
     def key_figures(self) -> Iterator[KeyFigure]:
         for cell in HIGHLIGHTS:

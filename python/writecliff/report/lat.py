@@ -14,6 +14,7 @@ from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.cells import CellReport, RowValue
+from writecliff.report.compared import Grid
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import (
     Headline,
@@ -105,6 +106,13 @@ class LatReport(CellReport):
 
     def notes(self) -> tuple[str, ...]:
         return (f"Maximum latencies in tables and columns are {MAX_TEXT[self.max_kind]}.",)
+
+    def grids(self) -> list[Grid]:
+        by, kinds = "latency by block size and mix", KINDS if self.tells_tails else ("mean",)
+        return [
+            self.side(f"latency-{kind}", f"{KINDS[kind]} {by}", partial(self.value, kind), "ms")
+            for kind in kinds
+        ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
         for kind, cell in (("mean", TRACKED), ("max", TRACKED), ("mean", (TRACKED[0], 100.0))):

@@ -7,13 +7,14 @@ that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 Level = Literal["good", "warning", "bad"]
 Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
+CellMark = Literal["best", "better", "worse"]  # of a cell of a comparison
 _ALIGN: dict[str, Align] = {"l": "left", "r": "right", "w": "whole"}
 
 
@@ -39,6 +40,8 @@ class Table:
     align: tuple[Align, ...]
     note: str = ""
     data: Data | None = None  # None: the page makes a file of the cells
+    groups: tuple[tuple[str, int], ...] = ()  # a line above the header: text, columns under it
+    marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)  # by row and column
 
     @classmethod
     def of(
@@ -63,6 +66,8 @@ def table(
     *,
     note: str = "",
     data: Data | None = None,
+    groups: Sequence[tuple[str, int]] = (),
+    marks: Mapping[tuple[int, int], CellMark] | None = None,
 ) -> Table:
     """A table whose columns are aligned by `align`: a letter per column, "l", "r" or "w" (left and
     never broken). Columns without a letter are aligned right, a first column left."""
@@ -74,6 +79,8 @@ def table(
         tuple(_ALIGN[letter] for letter in letters[: len(header)]),
         note,
         data,
+        tuple(groups),
+        marks or {},
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from writecliff.report.csvs import with_data
+from writecliff.report.csvs import with_data, write_files
 from writecliff.report.model import DataFile, ReportModel, Section
 from writecliff.store.files import write_atomically
 
@@ -51,16 +51,33 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
     return rendered("report.html.j2", model=model, paper=Markup(paper), numbered=numbered)
 
 
-def render_page(page: Page) -> str:
-    """The page as HTML. The same page gives the same bytes."""
+def whole(page: Page) -> Page:
+    """The page without empty sections, and with the files of all of its figures and tables."""
     shown = [part for part in page.sections if part.figures or part.tables]
     sections, files = with_data(shown, page.data)
-    return rendered("comparison.html.j2", page=replace(page, sections=sections, data=files))
+    return replace(page, sections=sections, data=files)
 
 
-def write_page(page: Page, path: Path) -> Path:
-    """Write the page to `path` and return it; an existing file is replaced atomically."""
-    write_atomically(path, render_page(page).encode())
+def render_page(page: Page, *, paper: str = "") -> str:
+    """The page as HTML. The same page gives the same bytes. `paper`: see `render_html`."""
+    return rendered("comparison.html.j2", page=whole(page), paper=Markup(paper))
+
+
+def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | None = None) -> Path:
+    """Write the page to `path` and return it; an existing file is replaced atomically. `pdf` is a
+    file for the same page as PDF, `csv` a folder for the numbers of its figures and tables.
+
+    Raises StoreError: not writable; PdfUnavailableError, before anything is written.
+    """
+    files = {path: render_page(page).encode()}
+    if pdf is not None:
+        from writecliff.report.pdf import render_pdf
+
+        files[pdf] = render_pdf(page)
+    for file, data in files.items():
+        write_atomically(file, data)
+    if csv is not None:
+        write_files(whole(page).data, csv)
     return path
 
 

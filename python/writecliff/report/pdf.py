@@ -1,6 +1,6 @@
-"""A `ReportModel` as PDF: the HTML page as it prints, laid out by WeasyPrint.
+"""A `ReportModel` or `Page` as PDF: the HTML page as it prints, laid out by WeasyPrint.
 
-Every page has the standard's header strip with "Page n of m" and the stamp, figures stay vectors
+Every sheet has the standard's header strip with "Page n of m" and the stamp, figures stay vectors
 and text stays text. The same run gives the same bytes on any machine: no date, no identity, and the
 fonts are those that come with matplotlib, with which the figures were measured.
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import WritecliffError
-from writecliff.report.pages import render_html
+from writecliff.report.pages import Page, render_html, render_page
 
 if TYPE_CHECKING:
     from writecliff.report.model import ReportModel
@@ -32,8 +32,8 @@ class PdfUnavailableError(WritecliffError):
     """WeasyPrint, or the library that it needs from the system, is not installed."""
 
 
-def render_pdf(model: ReportModel) -> bytes:
-    """The report as PDF. The same model gives the same bytes.
+def render_pdf(model: ReportModel | Page) -> bytes:
+    """The report, or page about several, as PDF. The same model gives the same bytes.
 
     Raises PdfUnavailableError: WeasyPrint or Pango is missing.
     """
@@ -44,7 +44,12 @@ def render_pdf(model: ReportModel) -> bytes:
         for (family, weight, _), url in zip(_FONTS, fonts, strict=True)
     )
     sheet += f":root {{ --font: '{_FAMILY}'; }} footer dd, code {{ font-family: '{_MONO}'; }}\n"
-    page = _literal(render_html(model, paper=sheet))
+    html = (
+        render_page(model, paper=sheet)
+        if isinstance(model, Page)
+        else render_html(model, paper=sheet)
+    )
+    page = _literal(html)
     document = weasyprint.HTML(string=page, url_fetcher=_fetcher(fonts))
     data: bytes = document.write_pdf(pdf_identifier=b"writecliff")
     return data

@@ -18,7 +18,8 @@ from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
 from writecliff.procedures.wsat import FOB_DRIVE_FILLS
 from writecliff.report import plots
 from writecliff.report.axes import Axis, time_axis
-from writecliff.report.base import Curve, TestReport
+from writecliff.report.base import TestReport
+from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline

@@ -11,7 +11,8 @@ from writecliff import units
 from writecliff.procedures.wsat import FOB_DRIVE_FILLS
 from writecliff.report import wsat_figures
 from writecliff.report.axes import Axis, time_axis
-from writecliff.report.base import Curve, TestReport
+from writecliff.report.base import TestReport
+from writecliff.report.compared import Curve
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import (

@@ -14,7 +14,8 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.xsr import Group, Xsr, recovery_sample
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.base import Curve, TestReport
+from writecliff.report.base import TestReport
+from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, headline, ms

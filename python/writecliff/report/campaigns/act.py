@@ -20,6 +20,7 @@ from writecliff.report.campaigns.act_text import (
     table_text,
 )
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
+from writecliff.report.compared import Grid
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.model import DataFile, KeyFigure, Section, Verdict, section, table
@@ -72,6 +73,25 @@ class ActReport(CampaignReport):
             figure = ("largest_load", best, "x", True)
             found += known_results((figure,), item="act", access="act")
         return found
+
+    def grids(self) -> list[Grid]:
+        rows = {str(item.number): item.over_pct for item in self.slices}
+        if rows:
+            every = list(rows.values())
+            rows["average"] = {ms: fmean(pct[ms] for pct in every) for ms in TABLE_MS}
+            rows["maximum"] = {ms: max(pct[ms] for pct in every) for ms in TABLE_MS}
+        return [
+            Grid(
+                name="slices",
+                title="Reads over each threshold by slice",
+                corner="Slice",
+                rows=list(rows),
+                columns=[f"> {ms} ms" for ms in TABLE_MS],
+                values={(n, f"> {ms} ms"): pct[ms] for n, pct in rows.items() for ms in TABLE_MS},
+                unit="%",
+                higher_is_better=False,
+            )
+        ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
         """The shares of the slices that an average is of."""

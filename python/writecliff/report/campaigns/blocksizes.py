@@ -15,6 +15,7 @@ from writecliff.report.axes import Axis
 from writecliff.report.campaigns.power import PowerSeries, power_figure, power_of
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.cells import CellReport
+from writecliff.report.compared import Grid
 from writecliff.report.model import DataFile, KeyFigure, Section, section, table
 from writecliff.units import KIB
 
@@ -69,6 +70,17 @@ class BlockSizesReport(CampaignReport, CellReport):
                 read_pct=row.read_pct, oio=oio,
             )  # fmt: skip
         return found
+
+    def grids(self) -> list[Grid]:
+        return [
+            self.side("iops", "IOPS by block size and mix", self.iops),
+            self.side(
+                "average", "Average response time by block size and mix", self.average_ns, "ms"
+            ),
+            self.side(
+                "maximum", "Maximum response time by block size and mix", self.maximum_ns, "ms"
+            ),
+        ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
         cell = (round((result.block_kib or 0) * KIB), result.read_pct or 0.0)

@@ -6,9 +6,11 @@
     figures.py     the figures in common: who is best, by how much, whether that is more than noise
     verdict.py     all of it in one sentence
     picture.py     all figures relative to the first contender, with their intervals
-    page.py        tables, pictures and JSON
+    grids.py       figures over two settings in common: side by side, differences, who is better
+    page.py, grid_page.py
+                   tables, pictures and JSON
 
-What a test is compared by is up to its report (`TestReport.headlines`, `TestReport.curves`).
+What a test is compared by is up to its report (`TestReport.headlines`, `curves`, `grids`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 from writecliff.errors import ConfigError
 from writecliff.report.comparison.contenders import Contender, contenders_in, differences
 from writecliff.report.comparison.figures import Figure, figures_of
+from writecliff.report.comparison.grids import SharedGrid, grids_of
 from writecliff.report.comparison.runs import Difference
 from writecliff.report.comparison.verdict import verdict_of
 
@@ -35,6 +38,11 @@ class Comparison:
     def figures(self) -> Sequence[Figure]:
         """The figures that at least two contenders have."""
         return figures_of(self.contenders)
+
+    @cached_property
+    def grids(self) -> Sequence[SharedGrid]:
+        """The figures over two settings that at least two contenders have."""
+        return grids_of(self.contenders)
 
     @cached_property
     def differences(self) -> Sequence[Difference]:

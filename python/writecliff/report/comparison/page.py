@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.report.axes import Axis, Line
-from writecliff.report.base import Curve
 from writecliff.report.colours import one_page
+from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
+from writecliff.report.comparison.grid_page import NOT_STEADY, grid_sections
 from writecliff.report.comparison.picture import relative
 from writecliff.report.csvs import data_file, lines_csv
 from writecliff.report.headline import Headline, interval_text, value_text
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
-NOT_STEADY = "*"
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
@@ -52,7 +52,8 @@ def _common_stamp(found: Comparison) -> str:
 def disclosures_of(found: Comparison) -> Iterator[str]:
     """What must be known of the runs, as far as it is not the same for all."""
     values = [value for figure in found.figures for value in figure.values]
-    if not all(value is None or value.steady for value in values):
+    grids = [grid for shared in found.grids for grid in shared.by]
+    if not all(item is None or item.steady for item in (*values, *grids)):
         yield (
             f"Figures marked {NOT_STEADY} were taken without steady state and must not be quoted "
             "as sustained performance."
@@ -72,7 +73,7 @@ def disclosures_of(found: Comparison) -> Iterator[str]:
 
 
 def sections_of(found: Comparison) -> Iterator[Section]:
-    """Who is compared, what differs, the figures, the curves."""
+    """Who is compared, what differs, the figures, the grids, the curves."""
     yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
     data = _figures_file(found)
     names = figure_names(found)
@@ -81,6 +82,7 @@ def sections_of(found: Comparison) -> Iterator[Section]:
         "Figures", intro, figures_table(found, data),
         relative(found.labels, found.figures, names, data),
     )  # fmt: skip
+    yield from grid_sections(found.grids, found.labels)
     yield curves_section(found.contenders)
 
 
@@ -225,6 +227,7 @@ def comparison_mapping(found: Comparison) -> dict[str, Any]:
             for part in found.differences
         ],
         "figures": [_figure_mapping(found, figure) for figure in found.figures],
+        "grids": [grid.mapping(found.labels) for grid in found.grids],
         "rule": RULE,
         "verdict": found.verdict,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from writecliff import units
 from writecliff.procedures.options import value_text
 from writecliff.procedures.registry import entry_of
 from writecliff.report import report_of
-from writecliff.report.base import Curve
+from writecliff.report.compared import Curve, Grid
 from writecliff.report.header import OWN_PARAMETER
 from writecliff.report.headline import Headline
 from writecliff.store.rundir import RunDirectory
@@ -37,6 +37,7 @@ class Run:
     setup: Mapping[str, str | None]  # by what it is: "drive", "seed", "queue depth"
     headlines: Sequence[Headline]
     curves: Sequence[Curve] = ()
+    grids: Sequence[Grid] = ()
     status: str = "complete"
     stamp: str = ""  # "NOT PTS-CONFORMANT"
     simulated: bool = True
@@ -68,6 +69,7 @@ def read_run(path: Path) -> Run:
             setup=setup_of(manifest),
             headlines=report.headlines(),
             curves=report.curves(),
+            grids=report.grids(),
             status=run.status,
             stamp=report.data.stamp,
             simulated=manifest.device.simulated,

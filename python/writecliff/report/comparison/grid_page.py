@@ -1,0 +1,191 @@
+"""Grids of figures on the page of a comparison: tables side by side, differences, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
+
+from writecliff import units
+from writecliff.report import plots
+from writecliff.report.axes import Axis, Line
+from writecliff.report.comparison.grids import SharedGrid
+from writecliff.report.csvs import data_file
+from writecliff.report.headline import value_text
+from writecliff.report.model import CellMark, DataFile, Figure, Section, Table, section, table
+
+WINNER = "✓"
+NOT_STEADY = "*"
+_WITH_DIFFERENCES = 9  # cells of a row in which values and differences still stand side by side
+_VALUES = 14  # the same for values alone; more go to a table for each contender
+
+
+def grid_sections(grids: Sequence[SharedGrid], labels: Sequence[str]) -> Iterator[Section]:
+    """A section for each grid."""
+    many = len({grid.test for grid in grids}) > 1
+    for grid in grids:
+        title = f"{grid.test}: {grid.one.title}" if many else grid.one.title
+        name = f"{grid.test}-{grid.one.name}-grid".replace("_", "-")
+        data = _file(name, grid, labels)
+        yield section(
+            title,
+            _intro(grid, labels),
+            *_tables(grid, labels, data),
+            *_figures(name, grid, labels, data),
+        )
+
+
+def _intro(grid: SharedGrid, labels: Sequence[str]) -> str:
+    better = "higher" if grid.one.higher_is_better else "lower"
+    unit = f"In {grid.one.unit}; {better}" if grid.one.unit else better.capitalize()
+    of = "in points" if grid.points else "in percent of it"
+    return f"{unit} is better, {WINNER} marks the best. Differences are from {labels[0]}, {of}."
+
+
+def _file(name: str, grid: SharedGrid, labels: Sequence[str]) -> DataFile:
+    head = ("row", "column", "contender", "value", "unit", "difference", "difference_unit", "best")
+    unit = "points" if grid.points else "%"
+    rows = (
+        (row, column, label, value, grid.one.unit, grid.difference((row, column), number),
+         unit, int(grid.best((row, column)) == number))
+        for row in grid.rows
+        for column in grid.columns
+        for number, label in enumerate(labels)
+        if (value := grid.value((row, column), number)) is not None
+    )  # fmt: skip
+    return data_file(f"{name}.csv", head, rows)
+
+
+# -- tables -----------------------------------------------------------------------------------
+
+
+def _tables(grid: SharedGrid, labels: Sequence[str], data: DataFile) -> Iterator[Table]:
+    """Values and differences in one table if it is narrow enough, in several otherwise."""
+    every, others = range(len(labels)), range(1, len(labels))
+    wide = len(grid.columns) * (2 * len(labels) - 1)
+    if wide <= _WITH_DIFFERENCES:
+        yield _side_by_side("Side by side, with differences", grid, labels, data, every, others)
+        return
+    if len(grid.columns) * len(labels) <= _VALUES:
+        yield _side_by_side("Side by side", grid, labels, data, every, ())
+    else:
+        for number in every:
+            yield _side_by_side(_named(grid, labels, number), grid, labels, data, [number], ())
+    for number in others:
+        title = f"{_named(grid, labels, number)} against {_named(grid, labels, 0)}"
+        yield _side_by_side(title, grid, labels, data, (), [number])
+
+
+def _named(grid: SharedGrid, labels: Sequence[str], number: int) -> str:
+    of = grid.by[number]
+    return labels[number] + (NOT_STEADY if of is not None and not of.steady else "")
+
+
+def _side_by_side(
+    title: str,
+    grid: SharedGrid,
+    labels: Sequence[str],
+    data: DataFile,
+    values: Sequence[int],
+    differences: Sequence[int],
+) -> Table:
+    """A row of the grid a row, and for each of its columns the `values` and `differences` of these
+    contenders. With one cell for each column, that names the column of the table."""
+    marks: dict[tuple[int, int], CellMark] = {}
+    rows = []
+    for at, row in enumerate(grid.rows):
+        cells = [row]
+        for column in grid.columns:
+            key = (row, column)
+            for number in values:
+                text = value_text(value) if (value := grid.value(key, number)) is not None else None
+                if grid.best(key) == number:
+                    marks[at, len(cells)] = "best"
+                    text = f"{text} {WINNER}"
+                cells.append(text or units.UNKNOWN)
+            for number in differences:
+                better = grid.better(key, number)
+                if better is not None:
+                    marks[at, len(cells)] = "better" if better else "worse"
+                cells.append(grid.difference_text(key, number))
+        rows.append(cells)
+    many = len(differences) > 1 or not values
+    parts = [
+        *(_named(grid, labels, number) for number in values),
+        *(f"{labels[number]} v {labels[0]}" if many else "Difference" for number in differences),
+    ]
+    if len(parts) == 1:
+        return table(title, (grid.one.corner, *grid.columns), rows, data=data, marks=marks)
+    return table(
+        title,
+        ("", *parts * len(grid.columns)),
+        rows,
+        data=data,
+        marks=marks,
+        groups=((grid.one.corner, 1), *((column, len(parts)) for column in grid.columns)),
+    )
+
+
+# -- pictures ---------------------------------------------------------------------------------
+
+
+def _figures(
+    name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
+) -> Iterator[Figure | None]:
+    if grid.one.drawn == "bars":
+        yield from _bars(name, grid, labels, data)
+    if grid.one.drawn == "lines" and grid.one.x is not None:
+        places = dict(zip(grid.one.rows, grid.one.places, strict=True))
+        for other in (one for one in grid.by if one is not None):
+            places |= dict(zip(other.rows, other.places, strict=True))
+        for column in grid.columns:
+            yield _lines(name, grid, labels, data, column, places)
+
+
+def _bars(
+    name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
+) -> Iterator[Figure | None]:
+    """A picture for each column: a group of bars for each row, a bar for each contender."""
+    unit = f" ({grid.one.unit})" if grid.one.unit not in ("", grid.one.title) else ""
+    for number, column in enumerate(grid.columns, 1):
+        series = [
+            plots.Bars(label, [_known(grid.value((row, column), who)) for row in grid.rows])
+            for who, label in enumerate(labels)
+        ]
+        title = ", ".join(filter(None, (grid.one.title, column)))
+        axis = Axis(f"{column or grid.one.title}{unit}")
+        yield plots.bars(f"{name}-bars-{number}", title, data, grid.rows, series, axis)
+
+
+def _lines(
+    name: str,
+    grid: SharedGrid,
+    labels: Sequence[str],
+    data: DataFile,
+    column: str,
+    places: Mapping[str, float],
+) -> Figure | None:
+    """The values of a column on the left axis, differences from the first contender on the right
+    one."""
+    one, axis = grid.one, grid.one.x
+    assert axis is not None
+    x = [places[row] for row in grid.rows]
+    values = [
+        Line(label, x, [_known(grid.value((row, column), number)) for row in grid.rows])
+        for number, label in enumerate(labels)
+    ]
+    apart = [
+        Line(f"{label} v {labels[0]}", x,
+             [_known(grid.difference((row, column), number)) for row in grid.rows])
+        for number, label in enumerate(labels)
+        if number
+    ]  # fmt: skip
+    unit = f" ({one.unit})" if one.unit not in ("", "IOPS") else ""
+    left = Axis(f"{one.unit if one.unit == 'IOPS' else one.title}{unit}")
+    right = Axis(f"Difference ({'points' if grid.points else '%'})")
+    full = f"{column}: {one.title} and difference"
+    number = grid.columns.index(column) + 1
+    return plots.two_axes(f"{name}-{number}", full, data, axis, (left, values), (right, apart))
+
+
+def _known(value: float | None) -> float:
+    return nan if value is None else value
