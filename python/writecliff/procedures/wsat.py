@@ -126,6 +126,10 @@ class Wsat(LoadProcedure[WsatOptions]):
         found = {
             **super().setup(identity),
             "subtitle": stimulus.subtitle,
+            # What saturates the drive is its workload-dependent preconditioning (WDPC).
+            "precondition": f"WDPC, {stimulus.text}",
+            "precondition_toio": self.toio,
+            "precondition_duration": " or ".join(self._end_texts),
             "test_stimulus": stimulus.text,
             "load": stimulus.words,
             "rw_mix": mix_text(stimulus.read_pct),
@@ -134,6 +138,17 @@ class Wsat(LoadProcedure[WsatOptions]):
             "ends": "; ".join(end.text for end in self.ends(identity)),
         }
         return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}
+
+    @property
+    def _end_texts(self) -> Sequence[str]:
+        """The enabled ends as short as in the header block."""
+        o = self.options
+        texts = {
+            "steady": "steady",
+            "capacity": f"{o.drive_fills:g}X user capacity",
+            "time": f"{o.time_hours:g} h",
+        }
+        return [texts[name] for name in END_NAMES if name in o.end]
 
     def _step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object

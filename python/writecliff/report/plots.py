@@ -20,7 +20,7 @@ Example, the 2-D plot of the IOPS test:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 _MARKED_POINTS = 60  # a line of more points than this is drawn without markers
+_MARK_SHAPES = "oDs^"
 GUIDE_PCT = 20.0  # of the dashed lines beside the diagonal of `agreement`
 
 
@@ -59,6 +60,14 @@ class Bars:
     values: Sequence[float]
 
 
+@dataclass(frozen=True)
+class Marks:
+    """Points with one meaning on several series, in base units of both axes."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
 Drawable = list[tuple[str, "Numbers", "Numbers"]]
 
 
@@ -75,6 +84,7 @@ def lines(
     window: tuple[float, float] | None = None,
     window_label: str = "window",
     references: Sequence[Reference] = (),
+    marks: Sequence[Marks] = (),
     joined: bool = True,
 ) -> Figure | None:
     """Labelled series over common axes, with markers unless there are many points.
@@ -95,9 +105,16 @@ def lines(
         style_of = (0, (4, 3)) if reference.dashed else "-"
         plot.axhline(level, color=style.MUTED, lw=0.9, ls=style_of, label=reference.label)
     _draw(plot, found, x_unit, y_unit, joined=joined)
+    for number, one in enumerate(marks):
+        at = np.array(one.points, dtype=np.float64).reshape(-1, 2)
+        plot.plot(
+            at[:, 0] / x_unit.size, at[:, 1] / y_unit.size, linestyle="none",
+            marker=_MARK_SHAPES[number % len(_MARK_SHAPES)], markersize=7, markeredgewidth=1.3,
+            markerfacecolor="none", markeredgecolor=style.INK, label=one.label, clip_on=False,
+        )  # fmt: skip
     ax.apply(plot, "x", x, x_unit, _all(found, 1) / x_unit.size)
     ax.apply(plot, "y", y, y_unit, np.append(_all(found, 2) / y_unit.size, levels))
-    if len(found) + len(levels) > 1 or window is not None:
+    if len(found) + len(levels) + len(marks) > 1 or window is not None:
         style.legend(figure, plot)
     return style.finished(figure, name, title, data, alt)
 
@@ -142,18 +159,31 @@ def two_axes(
 
 
 def normalised(
-    name: str, title: str, data: Data, curves: Sequence[Line], x: Axis, *, alt: str = ""
+    name: str,
+    title: str,
+    data: Data,
+    curves: Sequence[Line],
+    x: Axis,
+    *,
+    marks: Mapping[str, Sequence[tuple[str, float]]] | None = None,
+    alt: str = "",
 ) -> Figure | None:
     """Each curve divided by its own peak, which is 1 (SNIA primer, figure 5): the shapes of several
-    drives are compared, not their speeds. A curve that is nowhere positive is left out."""
+    drives are compared, not their speeds. A curve that is nowhere positive is left out. `marks` are
+    by label of the curve: what happens there, and its x."""
     scaled = []
+    found: dict[str, list[tuple[float, float]]] = {}
     for curve in curves:
         values = np.asarray(curve.y, dtype=np.float64)
         peak = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
         if peak > 0:
             scaled.append(Line(curve.label, curve.x, (values / peak).tolist()))
-    y = Axis("IOPS relative to own peak", top=1.05)
-    return lines(name, title, data, scaled, x, y, alt=alt)
+            for label, at in (marks or {}).get(curve.label, ()):
+                y = float(np.interp(at, curve.x, values / peak))
+                found.setdefault(label, []).append((at, y))
+    y_axis = Axis("IOPS relative to own peak", top=1.05)
+    shown = [Marks(label, points) for label, points in found.items()]
+    return lines(name, title, data, scaled, x, y_axis, marks=shown, alt=alt)
 
 
 @house_style()

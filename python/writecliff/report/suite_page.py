@@ -16,9 +16,9 @@ from writecliff.report.base import TestReport
 from writecliff.report.colours import one_page
 from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import labelled, of_folder, option_text
+from writecliff.report.comparison.curves import curves_section
 from writecliff.report.comparison.page import (
     comparison_mapping,
-    curves_section,
     disclosures_of,
     headline_mapping,
     sections_of,

@@ -12,7 +12,7 @@ from writecliff.procedures.wsat import FOB_DRIVE_FILLS
 from writecliff.report import wsat_figures
 from writecliff.report.axes import Axis, time_axis
 from writecliff.report.base import TestReport
-from writecliff.report.compared import Curve
+from writecliff.report.compared import Curve, Mark
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import (
@@ -30,6 +30,7 @@ from writecliff.report.wsat_data import WsatData, mean_latency_ns, mean_waf
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
+LEAVES_FOB, BECOMES_STEADY = "leaves FOB", "steady state begins"
 DEFAULT_LOAD = "random 4 KiB writes"
 
 
@@ -71,11 +72,20 @@ class WsatReport(TestReport):
         by_time = list(zip(wsat.end_ns.tolist(), iops, strict=True))
         fills_axis, time = Axis("Drive fills"), time_axis(by_time[-1][0])
         relative = "Write saturation relative to own peak v drive fills"
+        iops, log = Axis("IOPS"), Axis("IOPS", log=True)
+        in_fills, in_time = self._marks(fills), self._marks(wsat.end_ns.tolist())
+        relative_time = "Write saturation relative to own peak v time"
         return [
-            Curve("saturation-relative", relative, fills_axis, Axis("IOPS"), by_fill, True),
-            Curve("saturation-fills", "IOPS v drive fills", fills_axis, Axis("IOPS"), by_fill),
-            Curve("saturation-time", "IOPS (log) v time", time, Axis("IOPS", log=True), by_time),
+            Curve("saturation-relative", relative, fills_axis, iops, by_fill, True, in_fills),
+            Curve("saturation-relative-time", relative_time, time, iops, by_time, True, in_time),
+            Curve("saturation-fills", "IOPS v drive fills", fills_axis, iops, by_fill),
+            Curve("saturation-time", "IOPS (log) v time", time, log, by_time),
         ]
+
+    def _marks(self, ends: Sequence[float]) -> list[Mark]:
+        """Where the drive leaves one state for the next; `ends` are those of the steps."""
+        steps = (LEAVES_FOB, self.wsat.leaves_fob), (BECOMES_STEADY, self.wsat.becomes_steady)
+        return [Mark(label, ends[step]) for label, step in steps if step is not None]
 
     @cached_property
     def wsat(self) -> WsatData:
@@ -88,7 +98,7 @@ class WsatReport(TestReport):
 
     @property
     def set_up_rounds(self) -> str:
-        return NOT_APPLICABLE
+        return self.wsat.view.text
 
     def test_parameters(self) -> Rows:
         data, rth = self.data, self.wsat.latency_source == "rth"
@@ -173,7 +183,10 @@ class WsatReport(TestReport):
     def sections(self) -> Iterable[Section]:
         wsat, view, steps = self.wsat, self.wsat.view, self.data.steps_file
         seconds = wsat.rows[0].elapsed_ns / 1e9
-        shaded = "Shaded: from the first to the last sample of the measurement window."
+        shaded = (
+            "Shaded: from the first to the last sample of the measurement window. The drive leaves "
+            "its fresh state (FOB) with the first of two steps in a row below 90 % of it."
+        )
         sample = self.data.manifest.setup.get("round", "last step of a round")
         histogram = self.histogram
         return (
@@ -199,6 +212,7 @@ class WsatReport(TestReport):
                 "",
                 wsat_figures.write_amplification(wsat, steps),
                 wsat_figures.latency_over_time(wsat, steps),
+                wsat_figures.latency_over_fills(wsat),
             ),
             section(
                 "Response times",

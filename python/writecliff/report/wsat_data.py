@@ -4,6 +4,8 @@ Owns which data a figure stands for:
 
 * fresh out of box (FOB): the steps that begin in the first minute, and before the whole capacity
   has been written once
+* leaving FOB: the first of two steps in a row below `FOB_SHARE` of the IOPS fresh out of box;
+  from there to the window the drive is in transition
 * window: the steps from the first to the last sample of the reported steady-state window
 * latency: the response-time histogram phase if the run has one, otherwise the steps of the window
 """
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 FOB_NS = 60_000_000_000
+FOB_SHARE = 0.9
+FIVE_NINES = 0.99999
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,18 @@ class WsatData:
         """IOPS of the steps that count as fresh out of box."""
         return sum(row.ios for row in self.fob_rows) / (self.fob_ns / 1e9)
 
+    @cached_property
+    def leaves_fob(self) -> int | None:
+        """The step that begins when the drive is no longer fresh out of box; None: it still is."""
+        low = self.iops < FOB_SHARE * self.fob_iops
+        both = low[:-1] & low[1:]
+        return int(np.argmax(both)) if both.any() else None
+
+    @property
+    def becomes_steady(self) -> int | None:
+        """The first step of the window of a drive that has been steady; None: it has not."""
+        return self.window.start if self.view.reached and self.view.judged else None
+
     @property
     def saturated_iops(self) -> float:
         """Average of the reported window; without one, of the samples or the last step there is."""
@@ -168,6 +184,30 @@ class WsatData:
         """A figure of the steps of each round, as far as they are in the window."""
         rounds = dict.fromkeys(row.round for row in self.window_rows)
         return [value([row for row in self.window_rows if row.round == n]) for n in rounds]
+
+    @cached_property
+    def five_nines(self) -> tuple[bool, Sequence[tuple[slice, float]]]:
+        """99.999 % of the response times of each step, in ns; of each round (True) where steps have
+        too few I/Os for it. Without those that have too few all the same."""
+        by_seq = self.data.run.histograms_by_step()
+        each = [by_seq.get(self.data.seq(row)) for row in self.rows]
+        found = [
+            (slice(index, index + 1), value)
+            for index, histogram in enumerate(each)
+            if histogram is not None and (value := histogram.quantile(FIVE_NINES).value_ns)
+        ]
+        if 2 * len(found) >= len(self.rows):
+            return False, found
+        found, begin = [], 0
+        while begin < len(self.rows):
+            number, end = self.rows[begin].round, begin
+            while end < len(self.rows) and self.rows[end].round == number:
+                end += 1
+            histogram = self.data.histogram(self.rows[begin:end])
+            if histogram is not None and (value := histogram.quantile(FIVE_NINES).value_ns):
+                found.append((slice(begin, end), value))
+            begin = end
+        return True, found
 
     @property
     def latency_source(self) -> Literal["rth", "window"]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from writecliff import units
 from writecliff.report import style
+from writecliff.report.axes import Axis, Line
+from writecliff.report.csvs import lines_csv
 from writecliff.report.model import DataFile, Figure
+from writecliff.report.plots import lines
 from writecliff.report.style import house_style
 from writecliff.report.wsat_data import WsatData
 
@@ -89,10 +93,14 @@ def _marker(wsat: WsatData) -> tuple[str, ...]:
 
 
 def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
-    """Shade the steps that the figures of latency and write amplification stand for."""
+    """Shade the steps that the figures of latency and write amplification stand for, and mark where
+    the drive leaves its fresh state: the transition is between the two."""
     if wsat.view.judged:
         window = wsat.window
         axes.axvspan(begin[window][0], end[window][-1], color=style.WINDOW, label="window")
+    if wsat.leaves_fob is not None:
+        at = begin[wsat.leaves_fob]
+        axes.axvline(at, color=style.MUTED, lw=0.9, ls=(0, (2, 2)), label="leaves FOB")
 
 
 @house_style()
@@ -142,3 +150,35 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
     style.legend(figure, axes)
     alt = "Average, 99.9 %, 99.99 % and maximum latency of every step over time, logarithmic axis"
     return style.finished(figure, "latency-time", "Latency v time (log)", data, alt)
+
+
+def latency_over_fills(wsat: WsatData) -> Figure | None:
+    """Average, 99.999 % and maximum over drive fills, logarithmic (PTS 2.0, WSAT); None without
+    latencies."""
+    fills = (wsat.before_bytes + wsat.written_bytes) / 2 / wsat.data.capacity_bytes
+    by_round, nines = wsat.five_nines
+    middles = [float(fills[part].mean()) for part, _ in nines]
+    mean, longest = (
+        wsat.column(value)
+        for value in (attrgetter("latency_mean_ns"), attrgetter("latency_max_ns"))
+    )
+    series = [
+        Line("ART", fills.tolist(), mean.tolist()),
+        Line(
+            f"99.999 %{' of a round' if by_round else ''}", middles, [value for _, value in nines]
+        ),
+        Line("MRT", fills.tolist(), longest.tolist()),
+    ]
+    data = DataFile(
+        "latency-fills.csv", lines_csv(series, "statistic", "drive_fills", "latency_ns")
+    )
+    alt = "Average, 99.999 % and maximum response time over drive fills, logarithmic axis"
+    return lines(
+        "latency-fills",
+        "ART, 99.999 % and MRT v drive fills (log)",
+        data,
+        series,
+        Axis("Drive fills since the purge"),
+        Axis("Response time", units=units.LATENCY_UNITS, log=True),
+        alt=alt,
+    )

@@ -202,7 +202,7 @@ def test_the_json_has_what_scripts_rely_on(
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == found["verdict"]
     assert found["verdict"] in page.read_text()
-    assert page.read_text().count("<figure") == 4
+    assert page.read_text().count("<figure") == 5
 
 
 def test_the_knee_is_the_least_load_that_brings_nearly_all_iops() -> None:

@@ -105,7 +105,7 @@ def test_header_block(good: ReportModel) -> None:
             ("Duration", "N/A"),
             ("Pre Condition 2", "None"),
             ("TOIO - TC/QD", "N/A"),
-            ("SS Rounds", "N/A"),
+            ("SS Rounds", "Rounds 2 - 6"),
             ("Note", "Simulated drive"),
         )
     )
@@ -250,7 +250,7 @@ def test_data_in_the_page_is_that_of_the_run(good_run: Path, tmp_path: Path) -> 
         if name
     }
     assert sorted(files) == [
-        "histogram.csv", "samples.csv", "steps.csv",
+        "histogram.csv", "latency-fills.csv", "samples.csv", "steps.csv",
         "table-response-times.csv",
         "table-steady-state-determination-rnd-4kib-w-iops.csv",
     ]  # fmt: skip
@@ -276,6 +276,7 @@ def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
             "convergence",
             "waf",
             "latency-time",
+            "latency-fills",
             "histogram",
             "confidence",
         ]

@@ -7,7 +7,7 @@
     verdict.py     all of it in one sentence
     picture.py     all figures relative to the first contender, with their intervals
     grids.py       figures over two settings in common: side by side, differences, who is better
-    page.py, grid_page.py
+    page.py, grid_page.py, curves.py
                    tables, pictures and JSON
 
 What a test is compared by is up to its report (`TestReport.headlines`, `curves`, `grids`).

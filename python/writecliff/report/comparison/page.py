@@ -6,19 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
-from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
+from writecliff.report.comparison.curves import curves_mapping, curves_section
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
 from writecliff.report.comparison.grid_page import NOT_STEADY, grid_sections
 from writecliff.report.comparison.picture import relative
-from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import DataFile, Section, Table, section, table
-from writecliff.report.model import Figure as Drawing
 from writecliff.report.pages import Page
-from writecliff.report.plots import lines, normalised
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
@@ -169,40 +166,6 @@ def _figures_file(found: Comparison) -> DataFile:
     return data_file("figures.csv", head, rows)
 
 
-# -- curves -----------------------------------------------------------------------------------
-
-
-def curves_section(contenders: Sequence[Contender]) -> Section:
-    """What reports draw of every run, all contenders on one plot."""
-    by_name: dict[str, list[tuple[str, Curve]]] = {}
-    for one in contenders:
-        for run in one.runs.values():
-            for curve in run.curves:
-                by_name.setdefault(curve.name, []).append((one.label, curve))
-    return section("Curves", "", *map(_drawn, by_name.values()))
-
-
-def _drawn(curves: Sequence[tuple[str, Curve]]) -> Drawing | None:
-    one = curves[0][1]
-    series = [
-        Line(label, [x for x, _ in curve.points], [y for _, y in curve.points])
-        for label, curve in curves
-    ]
-    x = max((curve.x for _, curve in curves), key=lambda axis: axis.unit([]).size)
-    data = DataFile(f"{one.name}.csv", lines_csv(series, "contender", _column(x), _column(one.y)))
-    if one.relative:
-        return normalised(one.name, one.title, data, series, x)
-    return lines(one.name, one.title, data, series, x, one.y)
-
-
-def _column(axis: Axis) -> str:
-    """The name of a column in base units."""
-    name = axis.label.lower().replace(" ", "_")
-    if not axis.units:
-        return name
-    return f"{name}_{'bytes_per_s' if axis.units[0] is units.MB_S else 'ns'}"
-
-
 # -- JSON -------------------------------------------------------------------------------------
 
 
@@ -227,6 +190,7 @@ def comparison_mapping(found: Comparison) -> dict[str, Any]:
             for part in found.differences
         ],
         "figures": [_figure_mapping(found, figure) for figure in found.figures],
+        "curves": curves_mapping(found.contenders),
         "grids": [grid.mapping(found.labels) for grid in found.grids],
         "rule": RULE,
         "verdict": found.verdict,
