@@ -22,6 +22,7 @@ from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
 from writecliff.report.latency_causes import Groups, bands_mapping, bands_of, causes_sections
 from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
+from writecliff.report.platform import platform_section
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -238,6 +239,7 @@ class TestReport:
                     *causes_sections(self.causes, self.attributed()[1]),
                     *remarks_section(steps),
                     *health_sections(data),
+                    platform_section(data),
                 )
                 if part.figures or part.tables
             ],

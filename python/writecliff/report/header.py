@@ -92,7 +92,7 @@ def _platform(data: TestData) -> Rows:
         ("Test SW", software),
         ("Test SW Info", generator),
         ("Test ID No.", data.name),
-        ("HBA", place(_none_for_nvme(data) or manifest.device.adapter)),
+        ("HBA", place(none_for_nvme(data) or manifest.device.adapter)),
         ("PCIe", place(manifest.device.pcie)),
     )
 
@@ -104,7 +104,7 @@ def _machine(data: TestData) -> str:
     return ", ".join(known) or NOT_KNOWN
 
 
-def _none_for_nvme(data: TestData) -> str | None:
+def none_for_nvme(data: TestData) -> str | None:
     """An NVMe drive is behind no host adapter."""
     return NOT_APPLICABLE if _is_nvme(data) else None
 

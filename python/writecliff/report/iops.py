@@ -15,6 +15,7 @@ from writecliff.report.compared import Grid
 from writecliff.report.csvs import lines_csv
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure, Section, section
+from writecliff.report.sequence import block_size_sequence
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
@@ -85,7 +86,20 @@ class IopsReport(CellReport):
                     "iops-3d", "IOPS - block size x R/W mix", self.iops, Axis("IOPS"), results
                 ),
             ),
+            self._sequence(),
         )  # fmt: skip
+
+    def _sequence(self) -> Section:
+        """The steps of the last round of the window one after the other."""
+        number = self.view.window[-1]
+        rows = [row for row in self.data.stage_rows("rounds") if row.round == number]
+        time = units.duration(rows[-1].ended_ns - rows[0].started_ns)
+        return section(
+            "Block-size sequencing",
+            f"Round {number}, {len(rows)} steps in {time}: one mix of reads and writes after the "
+            "other, each from large blocks to small.",
+            block_size_sequence(self.data, rows, f"IOPS of round {number} v time"),
+        )
 
     def results(self) -> dict[str, Any]:
         return {

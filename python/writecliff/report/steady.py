@@ -239,7 +239,7 @@ class SteadyView:
 
     def tables(self) -> tuple[Table, ...]:
         """The determination table of each tracking variable."""
-        return tuple(_determination_table(*judged, self.flag) for judged in self.judged)
+        return tuple(determination_table(*judged, self.flag) for judged in self.judged)
 
     def data(self, name: str = "") -> DataFile:
         """The tracking variables of every round as CSV."""
@@ -363,7 +363,7 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
     return "falling" if state.slope < 0 else "rising"
 
 
-def _determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
+def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
     """The steady-state determination table of the standard, marked with `flag` unless steady."""
     digits = 1 if variable.unit == "IOPS" else 3
 

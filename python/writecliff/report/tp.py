@@ -7,17 +7,19 @@ from functools import cached_property
 from typing import Any
 
 from writecliff import units
+from writecliff.procedures.cells import tracked_throughput
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
+from writecliff.procedures.steady import SteadyState, judge
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
 from writecliff.report import plots, steady_stages
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
-from writecliff.report.figures import convergence
+from writecliff.report.figures import convergence, steady_window
 from writecliff.report.headline import Headline, mean_headline
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, section, table
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
 from writecliff.units import KIB, MB_S
 
 RATE = Axis("Throughput", units=(MB_S,))
@@ -94,6 +96,11 @@ class TpReport(TestReport):
         yield page("convergence", view.intro, *rounds)
         window = "steady-state measurement window"
         yield page(window, view.intro, *view.window_figures(), *view.tables())
+        yield page(
+            f"{window}, reads",
+            "The standard judges writes only. The same rounds and rule, for reads.",
+            *self._reads(size, view),
+        )
         mixes = sorted(READ_PCTS)
         means = {read: view.mean((size, read), _rate) for read in mixes}
         cells = (block_text(size), *(units.number(_mb_s(means[read]), 1) for read in mixes))
@@ -105,6 +112,26 @@ class TpReport(TestReport):
         alt = f"Throughput of writes and reads, {text}"
         figure = plots.bars(name, title, data, [text], bars, RATE, alt=alt)
         yield page("tabular data and 2-D plot", view.source, shown, figure)
+
+    def read_window(self, size: int) -> SteadyState | None:
+        """The reported window as the rule sees its reads; None before there is one."""
+        view = self.loops[size]
+        rates = [rate / MB_S.size for rate in view.samples((size, 100.0), _rate)]
+        if not view.judged or len(rates) != len(view.window):
+            return None
+        return judge(rates, view.window)
+
+    def _reads(self, size: int, view: SteadyView) -> Iterator[Figure | Table]:
+        state = self.read_window(size)
+        if state is None:
+            return
+        variable = tracked_throughput((size, 100.0))
+        title = f"Steady-state measurement window, {variable.name}"
+        name, axis = f"steady-window{view.suffix}-reads", Axis("Throughput (MB/s)")
+        values = zip(state.rounds, state.values, strict=True)
+        data = data_file(f"reads{view.suffix}.csv", ("round", "read_mb_per_s"), values)
+        yield steady_window(name, title, data, state, axis, f"{NAMES[100.0]}s")
+        yield determination_table(variable, state, "not by the rule, which is for writes")
 
     def _convergence(self, size: int, view: SteadyView, read: float) -> Figure | None:
         columns = [view.over_rounds((size, mix), _rate) for mix in READ_PCTS]
@@ -126,6 +153,11 @@ class TpReport(TestReport):
                 {"block_bytes": s, "read_pct": read, "bytes_per_s": view.mean((s, read), _rate)}
                 for s, view in self.loops.items()
                 for read in READ_PCTS
+            ],
+            "read_windows": [
+                {"block_bytes": size, "window": None if state is None else window_mapping(state)}
+                for size in self.loops
+                for state in [self.read_window(size)]
             ],
         }
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from writecliff import version
 
 _BOARD = Path("/sys/class/dmi/id")
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _VERSION_TIMEOUT_S = 5
 
 
 def host_platform() -> dict[str, str | None]:
-    """Make of the machine, motherboard, CPU, memory and operating system; None if unknown."""
+    """Make of the machine, motherboard, CPU and its governor, memory and operating system, and
+    whether the machine is virtual; None if unknown."""
     return {
         "platform": _named("sys_vendor", "product_name"),
         "motherboard": _named("board_vendor", "board_name"),
@@ -24,6 +26,8 @@ def host_platform() -> dict[str, str | None]:
         "memory": _memory(),
         "operating_system": _operating_system(),
         "machine": platform.machine() or None,
+        "cpu_governor": _line(_GOVERNOR),
+        "virtual_machine": _virtual(),
     }
 
 
@@ -63,6 +67,12 @@ def _cpu() -> str | None:
     model = _field("/proc/cpuinfo", "model name") or platform.processor() or None
     count = os.cpu_count()
     return f"{model}, {count} threads" if model and count else model
+
+
+def _virtual() -> str | None:
+    """ "yes" in a virtual machine that says so, as x86 ones do; None elsewhere."""
+    flags = _field("/proc/cpuinfo", "flags")
+    return None if flags is None else "yes" if "hypervisor" in flags.split() else "no"
 
 
 def _memory() -> str | None:

@@ -74,7 +74,9 @@ def test_a_replay_is_kept_with_its_report(cli: CommandLine, trace_folder: Path) 
     assert summary["schema"] == "writecliff/trace_replay/1"
     assert summary["replay"] == {k: v for k, v in answer.items() if k not in ends}
     model = build_report(RunDirectory.open(Path("r")))
-    assert [part.title for part in model.sections] == ["Lifetime", "Streams", "Response times"]
+    assert [part.title for part in model.sections] == [
+        "Lifetime", "Streams", "Response times", "Reference test platform",
+    ]  # fmt: skip
     assert {figure.name for part in model.sections for figure in part.figures} == {
         "waf", "percentiles", "histogram-read", "histogram-write",
     }  # fmt: skip

@@ -19,6 +19,7 @@ from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of, summarise, write_report
 from writecliff.report.model import ReportModel, Section, Table
+from writecliff.report.platform import TITLE as PLATFORM
 from writecliff.store.rundir import RunDirectory
 
 IOPS = {"read_pcts": [100.0, 65.0, 0.0], "block_sizes_kib": [1024.0, 64.0, 4.0, 0.5]}
@@ -110,6 +111,8 @@ def test_the_sections_of_iops(models: dict[str, ReportModel]) -> None:
         "Steady-state measurement window",
         "Tabular data",
         "2-D and 3-D plot",
+        "Block-size sequencing",
+        PLATFORM,
     ]
     window = section(models["iops"], "Steady-state measurement window")
     assert len(window.figures) == len(window.tables) == 3
@@ -119,12 +122,14 @@ def test_the_sections_of_each_block_size(models: dict[str, ReportModel]) -> None
     pages = [
         "convergence",
         "steady-state measurement window",
+        "steady-state measurement window, reads",
         "tabular data and 2-D plot",
     ]
     sections = models["tp"].sections
     sizes = ("1024KiB", "128KiB")
     assert [part.title for part in sections] == [
-        f"SEQ {s}: {page}" for s in sizes for page in pages
+        *(f"SEQ {s}: {page}" for s in sizes for page in pages),
+        PLATFORM,
     ]
 
 
@@ -139,10 +144,11 @@ def test_the_pages_of_lat(models: dict[str, ReportModel], make: Make) -> None:
         *pages,
         "Response-time histogram, RND 4KiB 0/100",
         "Response-time histogram, RND 4KiB 100/0",
+        PLATFORM,
     ]
     assert len(section(models["lat"], "Tabular data").tables) == 4
     old = model(make("lat", revision="1.x", histogram_reads=False))
-    assert [part.title for part in old.sections] == pages
+    assert [part.title for part in old.sections] == [*pages, PLATFORM]
     assert [table.title for table in section(old, "Tabular data").tables] == [
         "Average latency (ms)",
         "Maximum latency (ms)",
@@ -213,7 +219,8 @@ def test_histograms_after_the_rounds_are_whole(good: dict[str, Path]) -> None:
 def test_the_determination_is_shown_whole(
     test: str, good: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    tables = [t for part in models[test].sections for t in part.tables if "determ" in t.title]
+    judged = [part for part in models[test].sections if not part.title.endswith(", reads")]
+    tables = [t for part in judged for t in part.tables if "determ" in t.title]
     loops = summarise(good[test])["steady_state"]["loops"]
     windows = [entry for loop in loops for entry in loop["tracking"]]
     assert len(tables) == len(windows) == {"iops": 3, "tp": 2, "lat": 1}[test]
@@ -268,7 +275,8 @@ def test_not_achieved_cannot_be_overlooked(test: str, make: Make) -> None:
     assert any("NOT met" in row for table in tables for row in table.rows)
     windows = [f for part in page.sections for f in part.figures if "window" in f.name]
     assert any("NOT STEADY STATE" in figure.title for figure in windows)
-    results = [t for part in page.sections for t in part.tables if "determ" not in t.title]
+    parts = [part for part in page.sections if part.title != PLATFORM]
+    results = [t for part in parts for t in part.tables if "determ" not in t.title]
     assert all("NOT STEADY" in t.title for t in results if not t.title.startswith("Response"))
     set_up = dict(page.header.columns[2].rows)
     assert "NOT ACHIEVED" in set_up["SS Rounds"]
@@ -284,7 +292,7 @@ def test_a_run_cut_short_is_reported_as_far_as_it_went(test: str, at: int, make:
     assert page.verdict.headline.startswith("NOT STEADY STATE: too early to tell")
     assert page.disclosures[0].startswith("The run was interrupted")
     complete = summarise(path)["steady_state"]["loops"][0]["rounds_done"]
-    assert bool(page.sections) is bool(complete)
+    assert bool([part for part in page.sections if part.title != PLATFORM]) is bool(complete)
     assert complete == {("iops", 2): 0, ("iops", 17): 1, ("tp", 2): 0, ("lat", 15): 1}[test, at]
     assert write_report(path).stat().st_size > 10_000
 
@@ -299,7 +307,7 @@ def test_throughput_without_its_second_block_size_is_not_called_steady(make: Mak
     path = make("tp", stop_at=1 + 10 + 1 + 1)
     page = model(path)
     assert page.verdict.level == "bad"
-    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections)
+    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections[:-1])
     loops = summarise(path)["steady_state"]["loops"]
     assert [loop["state"] for loop in loops] == ["steady", "undecided"]
     nothing = [r for r in summarise(path)["results"] if r["block_bytes"] == 131072]

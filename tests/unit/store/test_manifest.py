@@ -66,7 +66,8 @@ def test_command_is_what_a_user_types(monkeypatch: pytest.MonkeyPatch, program: 
 
 def test_host_platform() -> None:
     host = host_platform()
-    assert set(host) == {"platform", "motherboard", "cpu", "memory", "operating_system", "machine"}
+    assert set(host) == {"platform", "motherboard", "cpu", "memory", "operating_system", "machine",
+                         "cpu_governor", "virtual_machine"}  # fmt: skip
     assert host["operating_system"]
     assert host["memory"] is None or host["memory"].endswith(" GiB")
     assert set(versions()) == {"writecliff", "fio", "python", "kernel"}

@@ -17,10 +17,10 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure
+from writecliff.report.sequence import two_tracks
 from writecliff.report.series import timeline
 from writecliff.report.style import house_style
 from writecliff.report.testdata import TestData
-from writecliff.units import KIB
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 COLUMN = "watts"
 POWER_CSV = "power.csv"
-WIDTH_IN = 8.6  # of a figure as wide as the page
 
 
 @dataclass(frozen=True)
@@ -78,23 +77,8 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
 @house_style()
 def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     """Watts as a line, and the block size of each step as a bar behind it (right axis)."""
-    zero_ns = rows[0].started_ns
-    unit = units.time_unit(float(rows[-1].ended_ns - zero_ns))
-    figure = style.new_figure(width_in=WIDTH_IN)
-    plot = style.add_axes(figure, f"Time ({unit.name})", top_axis=True, right_in=0.62)
-    bars = plot.twinx()
-    bars.set_zorder(plot.get_zorder() - 1)
-    plot.set_facecolor("none")
-    begins = [(row.started_ns - zero_ns) / unit.size for row in rows]
-    widths = [row.elapsed_ns / unit.size for row in rows]
-    sizes = [(row.block_bytes or 0) / KIB for row in rows]
-    bars.bar(begins, sizes, widths, align="edge", color=style.WINDOW, label="block size (right)")
-    bars.set_yscale("log", base=2)
-    bars.set_yticks([size for size in sorted(set(sizes)) if size])
-    bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
-    bars.minorticks_off()
-    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # the smallest is seen too
-    bars.spines["right"].set_visible(True)
+    unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
+    figure, plot, bars = two_tracks(rows, unit, "Power (W)")
     # Short intervals at the end of a step, in which its last I/Os complete, show an idle drive.
     width = power.end_ns - power.begin_ns
     whole = width >= np.median(width) / 2
@@ -104,10 +88,6 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     )
     style.linear_axis(plot, "y")
     plot.set_ylim(0, float(power.watts.max()) * 1.15)
-    plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
-    style.write_above(figure, 0.08, "Power (W)", row=1, of=plot)
-    right_in = WIDTH_IN - 0.08
-    style.write_above(figure, right_in, "Block size (KiB)", row=1, right=True, of=bars)
     style.legend(figure, plot, bars)
     alt = "Power over time, with the block size as bars"
     return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)

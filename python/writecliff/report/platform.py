@@ -1,0 +1,76 @@
+"""The section that describes the test platform: what issued the I/Os, and what is between it and
+the drive. The standard wants figures of different drives to come from one reference test platform,
+and the platform to be disclosed where they do not (PTS, "Reference Test Platform").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from writecliff import units
+from writecliff.report.header import NOT_KNOWN, none_for_nvme
+from writecliff.report.model import Section, section, table
+
+if TYPE_CHECKING:
+    from writecliff.report.testdata import TestData
+
+TITLE = "Reference test platform"
+_INTRO = (
+    "What issued the I/Os, and what was between it and the drive. Figures of two drives compare "
+    "drives only if both were measured on the same platform."
+)
+_SIMULATED = (
+    "The drive and the host that loads it are simulated. Nothing of the machine that ran the "
+    "simulation is in the figures: the same drive, load and seed give the same bytes anywhere."
+)
+Rows = list[tuple[str, str, str]]
+
+
+def platform_section(data: TestData) -> Section:
+    """The platform of a run, a line for each of its parts and what that means for the figures."""
+    simulated = data.manifest.device.simulated
+    rows = _simulated(data) if simulated else _real(data)
+    head = ("Part", "Here", "What it means for the figures")
+    return section(TITLE, _SIMULATED if simulated else _INTRO, table(TITLE, head, rows, "lll"))
+
+
+def _simulated(data: TestData) -> Rows:
+    manifest = data.manifest
+    device = manifest.device
+    scale = device.scale_text.capitalize() or "Whole drive"
+    return [
+        ("Clock", "Virtual, in nanoseconds", "Times are exact and do not depend on the machine."),
+        ("Host", "Simulated", "It issues an I/O at once: response times are those of the drive and "
+         "its link, without time of an operating system."),
+        ("Host interface", device.interface or NOT_KNOWN, "Its limits are part of the drive."),
+        ("Drive", device.target, f"Described by a file, hash {(device.device_hash or '-')[:12]}."),
+        ("Scale", scale, "Times and amounts are shown as those of the whole drive."),
+        ("Load generator", f"writecliff {manifest.versions.get('writecliff') or units.UNKNOWN}",
+         f"Seed {manifest.seed}."),
+    ]  # fmt: skip
+
+
+def _real(data: TestData) -> Rows:
+    manifest = data.manifest
+    device, host, versions = manifest.device, manifest.host, manifest.versions
+    virtual = host.get("virtual_machine")
+    guest = "Another layer of software is between load and drive." if virtual == "yes" else ""
+    adapter = none_for_nvme(data) or device.adapter
+    rows = [
+        ("Machine", host.get("platform"), ""),
+        ("Architecture", host.get("machine"), ""),
+        ("Virtual machine", virtual, guest),
+        ("Motherboard", host.get("motherboard"), ""),
+        ("CPU", host.get("cpu"), "Too few cores limit small I/Os before the drive does."),
+        ("CPU frequency governor", host.get("cpu_governor"),
+         "Any but 'performance' lengthens response times at low load."),
+        ("Memory", host.get("memory"), ""),
+        ("Operating system", host.get("operating_system"), ""),
+        ("Kernel", versions.get("kernel"), "Its block layer is in every response time."),
+        ("Host adapter", adapter, "Its queue and link bound what the drive can show."),
+        ("PCIe link", device.pcie, ""),
+        ("Host interface", device.interface, ""),
+        ("Load generator", versions.get("fio"), "Direct I/O, past the page cache."),
+        ("Test software", f"writecliff {versions.get('writecliff') or units.UNKNOWN}", ""),
+    ]  # fmt: skip
+    return [(name, value or NOT_KNOWN, meaning) for name, value, meaning in rows]
