@@ -122,7 +122,7 @@ def _linear(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None
     if axis.whole:
         low, high = low - 0.6, high + 0.6
     elif axis.from_zero:
-        low = min(low, 0.0)
+        low, high = min(low, 0.0), max(high, 0.0)
         if axis.top is None:
             high += 0.0 if which == "x" else 0.08 * (high - low)
     else:

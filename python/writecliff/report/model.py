@@ -104,6 +104,7 @@ class Section:
     intro: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()  # shown before the figures
+    choices: tuple[str, ...] = ()  # series of its figures of which a reader may show one alone
 
 
 def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:

@@ -28,6 +28,8 @@ _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
        sum(latency_mean_ns * ios) / sum(case when latency_mean_ns is null then null else ios end)
            as mean_ns,
+       sum((latency_sd_ns * latency_sd_ns + latency_mean_ns * latency_mean_ns) * ios)
+           / sum(case when latency_sd_ns is null then null else ios end) as square_ns2,
        max(latency_max_ns) as max_ns
 from intervals
 where seq in (select unnest(?::int[])) and operation in (select unnest(?::int[]))
@@ -46,6 +48,7 @@ class Series:
     ios: Numbers
     bytes: Numbers
     mean_ns: Numbers
+    square_ns2: Numbers  # mean of the squares of the latencies
     max_ns: Numbers
 
     def __len__(self) -> int:
@@ -69,6 +72,7 @@ class Samples:
     iops: Numbers
     bytes_per_s: Numbers
     mean_ns: Numbers
+    sd_ns: Numbers  # standard deviation of the latencies
     max_ns: Numbers
 
     def __len__(self) -> int:
@@ -82,7 +86,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
     found = data.run.query(_SQL, [[data.seq(row) for row in rows], codes])
     column = {
         name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
-        for name in ("end_ns", "ios", "bytes", "mean_ns", "max_ns")
+        for name in ("end_ns", "ios", "bytes", "mean_ns", "square_ns2", "max_ns")
     }
     seq = found.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
     begin_ns, end_ns = timeline(data, rows, seq, column.pop("end_ns"))
@@ -106,7 +110,7 @@ def samples(intervals: Series, length_ns: float) -> Samples:
     out, unless there is no other."""
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
-        return Samples(np.array([], dtype=np.int64), *[nothing] * 5)
+        return Samples(np.array([], dtype=np.int64), *[nothing] * 6)
     part = (intervals.middle_ns // length_ns).astype(np.int64)
     parts, index = np.unique(part, return_inverse=True)
 
@@ -115,10 +119,15 @@ def samples(intervals: Series, length_ns: float) -> Samples:
 
     width = total(intervals.width_ns)
     ios, size = total(intervals.ios), total(intervals.bytes)
-    known = np.isfinite(intervals.mean_ns)
-    weight = np.where(known, intervals.ios, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total(np.where(known, intervals.mean_ns, 0.0) * weight) / total(weight)
+
+    def mean_of(values: Numbers) -> Numbers:
+        known = np.isfinite(values)
+        weight = np.where(known, intervals.ios, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = total(np.where(known, values, 0.0) * weight) / total(weight)
+        return np.asarray(found, dtype=np.float64)
+
+    mean, square = mean_of(intervals.mean_ns), mean_of(intervals.square_ns2)
     highest = np.full(len(parts), -np.inf)
     np.maximum.at(highest, index, np.where(np.isfinite(intervals.max_ns), intervals.max_ns, 0.0))
     highest[highest <= 0] = np.nan
@@ -131,6 +140,7 @@ def samples(intervals: Series, length_ns: float) -> Samples:
         ios[keep] / width[keep] * 1e9,
         size[keep] / width[keep] * 1e9,
         mean[keep],
+        np.sqrt(np.maximum(square - mean**2, 0.0))[keep],
         highest[keep],
     )
 

@@ -356,7 +356,7 @@ def test_flushes_do_not_take_the_place_of_writes(drive: Path) -> None:
 
 def test_consistency_is_of_the_slowest_second_in_a_thousand() -> None:
     iops = np.append(np.full(1990, 1000.0), np.arange(10) * 10.0)
-    seconds = Seconds(np.arange(2000.0), iops, iops)
+    seconds = Seconds(np.arange(2000.0), iops, iops, np.zeros(2000))
     assert seconds.slow == 10.0
     assert seconds.consistency_pct == pytest.approx(100 * 10 / iops.mean())
 

@@ -19,6 +19,7 @@ from writecliff.procedures.options import (
     QUEUE_DEPTH,
     SECONDS,
     SOME_PERCENT,
+    Within,
     campaign_option,
     option,
 )
@@ -44,6 +45,9 @@ class ConsistencyOptions(CampaignOptions):
     )
     step_seconds: float | None = option(
         None, "seconds of a step, from which a run can resume", within=SECONDS, unset="a 20th"
+    )
+    array_drives: int = option(
+        12, "drives of the array whose worst case is reported", within=Within(2, 10_000)
     )
     price: float | None = option(
         None, "price of the drive in dollars, for IOPS per dollar", within=PRICE

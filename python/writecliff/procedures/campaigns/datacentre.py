@@ -8,7 +8,7 @@ The sustained state is reached by one capacity of 128 KiB sequential writes, the
     basic        random reads and writes at queue depth 32, latency at depth 1
     mixes        random 4 KiB at several mixes over queue depths 1 to 32, larger blocks at the
                  deepest
-    consistency  random 4 KiB reads, then writes, second by second
+    consistency  random 4 KiB reads, then writes, then 70 % reads, second by second
     messenger    one thread of 512 KiB random writes, 32 a second, beside 20 threads of 4 KiB reads
     servers      profiles of servers over queue depths 1 to 128
 
@@ -57,6 +57,7 @@ ACCESSES: Mapping[str, Sequence[Access]] = {
     ),
 }
 MIXES = (100.0, 75.0, 70.0, 50.0, 25.0, 0.0)
+CONSISTENCY_MIXES = (100.0, 0.0, 70.0)
 MIX_DEPTHS = (1, 2, 4, 8, 16, 32)
 SERVERS = ("web-server", "file-server", "exchange-server", "database-server")
 SERVER_DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -78,6 +79,9 @@ class DatacentreOptions(CampaignOptions):
         "seconds of each load of the part 'consistency'; its 99.9 % requires 1,000",
         within=SECONDS,
         quick=10.0,
+    )
+    consistency_read_pcts: tuple[float, ...] = campaign_option(
+        CONSISTENCY_MIXES, "mixes of the part 'consistency'", within=PERCENT
     )
     read_pcts: tuple[float, ...] = campaign_option(
         MIXES, "mixes, as percentage of reads", within=PERCENT, quick=(100.0, 70.0, 0.0)
@@ -158,7 +162,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
         if part == "mixes":
             return self._mixes(identity)
         if part == "consistency":
-            return [self._consistency(read) for read in (100.0, 0.0)]
+            return [self._consistency(read) for read in o.consistency_read_pcts]
         if part == MESSENGER:
             return [self._profile(identity, MESSENGER, MESSENGER)]
         return [
@@ -229,11 +233,12 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options
+        consistency = ", ".join(f"{share:g}" for share in o.consistency_read_pcts)
         what = {
             "basic": f"basic figures: {len(ACCESSES['basic'])} accesses",
             "mixes": f"{block_text(sizes_bytes(o.mix_block_kib)[0])} random at {len(o.read_pcts)} "
             f"mixes x {len(o.queue_depths)} queue depths; larger blocks at the deepest",
-            "consistency": f"random reads, then writes, {o.consistency_seconds:g} s each",
+            "consistency": f"random at {consistency} % reads, {o.consistency_seconds:g} s each",
             "messenger": "messenger service: one writer, 20 readers",
             "servers": f"{len(o.profiles)} profiles x {len(o.server_depths)} queue depths",
             SEQUENTIAL: f"sequential reads and writes, after {RECIPES[FILLED]}",

@@ -13,10 +13,23 @@ from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
 from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
+from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Verdict, section, table
+from writecliff.report.model import (
+    DataFile,
+    Figure,
+    KeyFigure,
+    Section,
+    Table,
+    Verdict,
+    section,
+    table,
+)
 
 AVERAGE, WORST = "average", "worst case"
+ARRAY_DRIVES = 12
+DEVIATION = Axis("Standard deviation", units=units.LATENCY_UNITS, log=True)
+BLOCK_BYTES = 4 * units.KIB
 
 
 @dataclass(frozen=True)
@@ -40,8 +53,9 @@ class Range:
     def file(self) -> DataFile:
         """The seconds of the whole run."""
         part = self.whole
-        columns = (part.time_ns.tolist(), part.iops.tolist(), part.worst_iops.tolist())
-        head = ("middle_ns", "iops", "worst_case_iops")
+        numbers = (part.time_ns, part.iops, part.worst_iops, part.sd_ns)
+        columns = [column.tolist() for column in numbers]
+        head = ("middle_ns", "iops", "worst_case_iops", "latency_sd_ns")
         return data_file(f"seconds-{self.stem}.csv", head, zip(*columns, strict=True))
 
 
@@ -59,6 +73,32 @@ class ConsistencyReport(CampaignReport):
             if rows:
                 whole = seconds_of(self.data, rows, int(options["queue_depth"]))
                 found.append(Range(share, whole, whole.since(begin_ns)))
+        return found
+
+    @property
+    def array(self) -> int:
+        """The number of drives in the array; runs before it was an option have the default."""
+        return int(self.data.options.get("array_drives") or ARRAY_DRIVES)
+
+    def of_array(self, value: float | None) -> float | None:
+        """The rate of the array while one of its drives does `value` and the others wait for it."""
+        return None if value is None else self.array * value
+
+    def curves(self) -> list[Curve]:
+        time = time_axis(self.data.options["seconds"] * SECOND_NS)
+        log = Axis("IOPS", log=True)
+        found = []
+        for item in self.ranges:
+            part, times = item.whole, item.whole.time_ns.tolist()
+            kinds = (
+                ("average", "Average IOPS", log, part.iops),
+                ("worst", "Worst-case IOPS", log, part.worst_iops),
+                ("deviation", "Standard deviation of response time", DEVIATION, part.sd_ns),
+            )
+            for name, title, y, values in kinds:
+                points = list(zip(times, values.tolist(), strict=True))
+                full = f"{title} of every second, {item.name} of the addresses"
+                found.append(Curve(f"range-{item.stem}-{name}", full, time, y, points))
         return found
 
     @property
@@ -87,6 +127,9 @@ class ConsistencyReport(CampaignReport):
                     ("iops_stddev", part.deviation, "IOPS", False),
                     ("iops_lowest_second", part.lowest, "IOPS", True),
                     ("iops_worst_case", part.lowest_worst, "IOPS", True),
+                    ("array_iops", part.array_iops(self.array), "IOPS", True),
+                    ("array_iops_lowest_second", self.of_array(part.lowest), "IOPS", True),
+                    ("array_iops_worst_case", self.of_array(part.lowest_worst), "IOPS", True),
                     ("iops_per_dollar", self.per_dollar(part.average), "IOPS/$", True),
                 ),
                 item=f"consistency {item.name}", access="random", block_kib=4.0, read_pct=0.0,
@@ -141,6 +184,8 @@ class ConsistencyReport(CampaignReport):
                 name,
                 units.number(len(part)),
                 units.number(part.average),
+                units.number(None if part.average is None else part.average * BLOCK_BYTES / 1e6, 1),
+                units.latency(self._response_ns(part.average)),
                 units.number(part.deviation),
                 units.number(part.lowest),
                 units.number(part.lowest_worst),
@@ -148,18 +193,53 @@ class ConsistencyReport(CampaignReport):
             )
             for name, part in parts
         ]
-        head = ("Addresses", "Seconds", "Average IOPS", "Standard deviation", "Lowest second",
-                "Lowest worst case", "IOPS per dollar")  # fmt: skip
+        head = ("Addresses", "Seconds", "Average IOPS", "MB/s", "Response time",
+                "Standard deviation", "Lowest second", "Lowest worst case",
+                "IOPS per dollar")  # fmt: skip
         note = "" if self.price else "No price was given (--price), so no IOPS per dollar."
+        intro = (
+            "MB/s are those of 4 KiB blocks, the response time is the average one that the queue "
+            "depth and the IOPS leave for an I/O (Little's law)."
+        )
         shown = table("Consistency", head, rows, note=note, data=self.results_file)
-        return section("Consistency", "", shown)
+        return section("Consistency", intro, shown, self._array_table())
+
+    def _response_ns(self, iops: float | None) -> float | None:
+        """The mean response time at this rate, by Little's law."""
+        return int(self.data.options["queue_depth"]) / iops * SECOND_NS if iops else None
+
+    def _array_table(self) -> Table:
+        """The same for an array of such drives, as far as it waits for the slowest one."""
+        rows = []
+        for item in self.ranges:
+            part = item.steady if len(item.steady) else item.whole
+            ideal, found = self.of_array(part.average), part.array_iops(self.array)
+            rows.append(
+                (
+                    item.name,
+                    units.number(ideal),
+                    units.number(found),
+                    units.percent(found / ideal if found and ideal else None),
+                    units.number(self.of_array(part.lowest)),
+                    units.number(self.of_array(part.lowest_worst)),
+                )
+            )
+        head = ("Addresses", "IOPS if all were average", "IOPS", "Share", "Lowest second",
+                "Lowest worst case")  # fmt: skip
+        note = (
+            "Requests striped over all drives wait for the slowest one in each second, and the "
+            "drives stall independently of each other."
+        )
+        title = f"Array of {self.array} such drives, steady part"
+        return table(title, head, rows, note=note, data=self.results_file)
 
     def _section(self, item: Range) -> Section:
         begin_s = self.data.options["steady_from_seconds"]
         data = item.file()
         return section(
             f"Random 4 KiB writes to {item.name} of the addresses",
-            "One point per second: its average and its worst case.",
+            "One point per second: its average, its worst case, and the standard deviation of the "
+            "response times of its I/Os.",
             *(
                 self._plot(f"range-{item.stem}-{name}", title, part, data, log=log)
                 for name, part, log, title in (
@@ -168,6 +248,19 @@ class ConsistencyReport(CampaignReport):
                     ("steady-linear", item.steady, False, f"From {begin_s:g} s on (linear)"),
                 )
             ),
+            self._deviation_plot(f"range-{item.stem}-deviation", item.whole, data),
+        )
+
+    def _deviation_plot(self, name: str, part: Seconds, data: DataFile) -> Figure | None:
+        """Average IOPS on the left axis, how far response times spread on the right one."""
+        times = part.time_ns.tolist()
+        return plots.two_axes(
+            name,
+            "IOPS and standard deviation of response time, by second",
+            data,
+            time_axis(self.data.options["seconds"] * SECOND_NS),
+            (Axis("IOPS", log=True), [Line(AVERAGE, times, part.iops.tolist())]),
+            (DEVIATION, [Line("σ of response time", times, part.sd_ns.tolist())]),
         )
 
     def _plot(

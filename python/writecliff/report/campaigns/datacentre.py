@@ -10,8 +10,15 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.campaigns import datacentre_results as found_in
+from writecliff.report.campaigns.datacentre_grids import (
+    OPERATIONS,
+    consistency_grid,
+    datacentre_grids,
+    mix_cells,
+)
 from writecliff.report.campaigns.results import STATISTICS, CampaignReport, Result, Steps
 from writecliff.report.campaigns.seconds import SECONDS_NEEDED
+from writecliff.report.compared import Grid
 from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
 from writecliff.report.steady import known
 
@@ -32,6 +39,9 @@ class DatacentreReport(CampaignReport):
     @cached_property
     def found(self) -> Sequence[Result]:
         return found_in.results(self.steps)
+
+    def grids(self) -> list[Grid]:
+        return datacentre_grids(self.steps)
 
     def verdict(self) -> Verdict:
         state = str(self.data.options.get("state"))
@@ -65,6 +75,7 @@ class DatacentreReport(CampaignReport):
             yield section("Basic figures", "", self._speeds("Basic figures", "Access", rows))
         if mixes := self.data.stage_rows("mixes"):
             yield from self._mixes(mixes)
+            yield self._mix_consistency()
         if loads := found_in.loads(self.steps):
             yield self._consistency(loads)
         if (messenger := found_in.messenger(self.steps)) is not None:
@@ -87,7 +98,7 @@ class DatacentreReport(CampaignReport):
 
     def _mixes(self, rows: Sequence[StepRow]) -> Iterator[Section]:
         steps, first = self.steps, rows[0].block_bytes or 0
-        cells = [row for row in rows if row.block_bytes == first]
+        cells = mix_cells(steps)
         depths = sorted({row.queue_depth or 1 for row in cells})
         speed = (
             self._by_mix("iops", "IOPS, reads and writes", cells, lambda row: row.iops),
@@ -165,23 +176,56 @@ class DatacentreReport(CampaignReport):
         head = ("Access", "Read IOPS", "Write IOPS", *LATENCY_HEAD)
         return table("Mixed reads and writes", head, cells, data=self.results_file)
 
+    def _mix_consistency(self) -> Section:
+        """IOPS consistency of every mix at every queue depth, reads and writes apart."""
+        tables = []
+        for grid in (consistency_grid(self.steps, operation) for operation in OPERATIONS):
+            cells = [
+                (row, *(units.number(grid.values.get((row, column)), 1) for column in grid.columns))
+                for row in grid.rows
+            ]
+            if grid.values:
+                title = f"{grid.title} (%)"
+                head = (grid.corner, *grid.columns)
+                tables.append(table(title, head, cells, data=self.results_file))
+        return section(
+            "Consistency of mixed reads and writes",
+            "The slow end of the seconds of a step (the 99.9th percentile; the slowest second of a "
+            "step below 1,000 s) over their average, of reads and of writes.",
+            *tables,
+        )
+
+    def _over_time(self, row: StepRow, of: Sequence[found_in.Load]) -> Figure | None:
+        """IOPS of a load second by second, reads and writes apart, with mean and deviation."""
+        series, references = [], []
+        for item in of:
+            what = f" of {item.operation}s" if item.operation else ""
+            iops = item.seconds.iops.tolist()
+            series.append(Line(f"IOPS{what}", item.seconds.time_ns.tolist(), iops))
+            mean, sigma = item.seconds.average or 0.0, item.seconds.deviation or 0.0
+            references.append(plots.Reference(f"mean{what}", mean, dashed=False))
+            # What begins with "_" is not in the legend.
+            references.append(plots.Reference(f"mean ± σ{what}", mean + sigma))
+            references.append(plots.Reference("_", mean - sigma))
+        return plots.lines(
+            f"consistency-{row.read_pct:g}",
+            f"{row.label}, by second",
+            self.data.steps_file if len(of) == 1 else self.results_file,
+            series,
+            time_axis(float(row.elapsed_ns)),
+            IOPS,
+            alt=f"IOPS of {row.label} second by second, with mean and standard deviation",
+            references=references,
+        )
+
     def _consistency(self, loads: Sequence[found_in.Load]) -> Section:
         figures = [
-            plots.lines(
-                f"consistency-{item.row.read_pct:g}",
-                f"{item.row.label}, by second",
-                self.data.steps_file,
-                [Line("IOPS", item.seconds.time_ns.tolist(), item.seconds.iops.tolist())],
-                time_axis(float(item.row.elapsed_ns)),
-                Axis("IOPS"),
-                alt=f"IOPS of {item.row.label} second by second",
-                references=[plots.Reference("average", item.seconds.average or 0.0)],
-            )
-            for item in loads
+            self._over_time(row, [item for item in loads if item.row is row])
+            for row in self.data.stage_rows("consistency")
         ]
         rows = [
             (
-                item.row.label,
+                item.label,
                 units.number(len(item.seconds)),
                 units.number(item.seconds.average),
                 units.number(item.seconds.deviation),

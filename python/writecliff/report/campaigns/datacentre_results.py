@@ -18,7 +18,7 @@ from writecliff.report.campaigns.results import (
     oio_of,
     statistic,
 )
-from writecliff.report.campaigns.seconds import Seconds, seconds_of
+from writecliff.report.campaigns.seconds import SECONDS_LEAST, Seconds, seconds_of
 from writecliff.units import KIB
 
 if TYPE_CHECKING:
@@ -69,33 +69,49 @@ def _mix(steps: Steps, row: StepRow) -> list[Result]:
         if iops:
             found += known_results(((f"{operation}_iops", iops, "IOPS", True),), **of)
             found += latency_results(steps, row, of, operation, prefix=f"{operation}_")
+            steady = mix_consistency_pct(steps, row, operation)
+            found += known_results(((f"{operation}_iops_consistency", steady, "%", True),), **of)
     return [*found, *latency_results(steps, row, of)]
+
+
+def mix_consistency_pct(steps: Steps, row: StepRow, operation: str) -> float | None:
+    """IOPS consistency of one operation of a mix; None where the step has too few seconds."""
+    seconds = seconds_of(steps.data, [row], oio_of(row) or 1, operation)
+    return seconds.consistency_pct if len(seconds) >= SECONDS_LEAST else None
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load of the part "consistency"."""
+    """One load of the part "consistency", or the reads or writes of a mixed one."""
 
     row: StepRow
     seconds: Seconds
+    operation: str | None = None  # None: all of the load
+
+    @property
+    def label(self) -> str:
+        """ "RND 4KiB 70/30 QD32, reads"."""
+        return f"{self.row.label}, {self.operation}s" if self.operation else self.row.label
 
 
 def loads(steps: Steps) -> Sequence[Load]:
-    """The loads of the part "consistency"."""
+    """The loads of the part "consistency", reads and writes of a mixed one apart."""
     return [
-        Load(row, seconds_of(steps.data, [row], oio_of(row) or 1))
+        Load(row, seconds_of(steps.data, [row], oio_of(row) or 1, operation), operation)
         for row in steps.data.stage_rows("consistency")
+        for operation in ((None,) if row.read_pct in (0.0, 100.0) else ("read", "write"))
     ]
 
 
 def _consistency(steps: Steps) -> list[Result]:
     found = []
     for load in loads(steps):
+        of = f"{load.operation}_" if load.operation else ""
         figures = (
-            ("iops", load.seconds.average, "IOPS", True),
-            ("iops_stddev", load.seconds.deviation, "IOPS", False),
-            ("iops_p99.9", load.seconds.slow, "IOPS", True),
-            ("iops_consistency", load.seconds.consistency_pct, "%", True),
+            (f"{of}iops", load.seconds.average, "IOPS", True),
+            (f"{of}iops_stddev", load.seconds.deviation, "IOPS", False),
+            (f"{of}iops_p99.9", load.seconds.slow, "IOPS", True),
+            (f"{of}iops_consistency", load.seconds.consistency_pct, "%", True),
         )
         found += known_results(figures, **_access("consistency", load.row))
     return found

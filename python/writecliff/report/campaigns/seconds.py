@@ -2,6 +2,9 @@
 
 average      mean of the IOPS of the seconds
 deviation    their standard deviation
+sd_ns        standard deviation of the response times of one second, a value a second
+array        of `count` drives like this one, whose seconds have nothing to do with each other:
+             a request that is striped over all of them is done when the slowest is
 worst case   of a second: queue depth over the longest latency that ended in it, the rate if every
              I/O were as slow (AnandTech)
 consistency  IOPS of the 99.9th percentile of the seconds, from the fast end, over the average
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 SECOND_NS = 1e9
 SLOW_SHARE = 0.001  # beyond the 99.9th percentile
 SECONDS_NEEDED = round(1 / SLOW_SHARE)
+SECONDS_LEAST = 10  # fewer tell nothing of consistency
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Seconds:
     time_ns: Numbers  # middle of the second, since the load began
     iops: Numbers
     worst_iops: Numbers
+    sd_ns: Numbers
 
     def __len__(self) -> int:
         return len(self.iops)
@@ -44,7 +49,7 @@ class Seconds:
     def since(self, begin_ns: float) -> Seconds:
         """The seconds from `begin_ns` on."""
         keep = self.time_ns >= begin_ns
-        return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep])
+        return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep], self.sd_ns[keep])
 
     @property
     def average(self) -> float | None:
@@ -75,6 +80,15 @@ class Seconds:
         rank = max(1, math.ceil(SLOW_SHARE * len(self)))
         return float(np.sort(self.iops)[rank - 1])
 
+    def array_iops(self, count: int) -> float | None:
+        """Mean IOPS of an array: `count` times the expected slowest of as many seconds, drawn at
+        random. Exact, from the order statistics of the seconds."""
+        if not len(self):
+            return None
+        # The slowest of the draws is at least the k-th of n in ((n - k) / n) ** count of all cases.
+        left = (np.arange(len(self), -1, -1) / len(self)) ** count
+        return float(count * (np.sort(self.iops) * -np.diff(left)).sum())
+
     @property
     def consistency_pct(self) -> float | None:
         """`slow` in percent of the average."""
@@ -82,9 +96,11 @@ class Seconds:
         return None if not average or slow is None else 100 * slow / average
 
 
-def seconds_of(data: TestData, rows: Sequence[StepRow], outstanding: int) -> Seconds:
-    """The seconds of consecutive steps with `outstanding` I/Os."""
-    found = samples(series(data, rows), SECOND_NS)
+def seconds_of(
+    data: TestData, rows: Sequence[StepRow], outstanding: int, operation: str | None = None
+) -> Seconds:
+    """The seconds of consecutive steps with `outstanding` I/Os, of one operation or of all."""
+    found = samples(series(data, rows, operation), SECOND_NS)
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = outstanding / (found.max_ns / SECOND_NS)
-    return Seconds(found.time_ns, found.iops, worst)
+    return Seconds(found.time_ns, found.iops, worst, found.sd_ns)

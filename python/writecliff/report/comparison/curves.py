@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from writecliff import units
@@ -19,7 +20,8 @@ Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 def curves_section(contenders: Sequence[Contender]) -> Section:
     """All curves, and a table of the moments that are marked in them."""
     by_name = _by_name(contenders)
-    return section("Curves", "", _moments(by_name), *map(_drawn, by_name))
+    shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
+    return replace(shown, choices=tuple(one.label for one in contenders))
 
 
 def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:

@@ -145,14 +145,14 @@ def _bars(
     name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
 ) -> Iterator[Figure | None]:
     """A picture for each column: a group of bars for each row, a bar for each contender."""
-    unit = f" ({grid.one.unit})" if grid.one.unit not in ("", grid.one.title) else ""
     for number, column in enumerate(grid.columns, 1):
         series = [
             plots.Bars(label, [_known(grid.value((row, column), who)) for row in grid.rows])
             for who, label in enumerate(labels)
         ]
         title = ", ".join(filter(None, (grid.one.title, column)))
-        axis = Axis(f"{column or grid.one.title}{unit}")
+        unit = "" if column.endswith(grid.one.unit) else f" ({grid.one.unit})"
+        axis = Axis(f"{column}{unit}")
         yield plots.bars(f"{name}-bars-{number}", title, data, grid.rows, series, axis)
 
 

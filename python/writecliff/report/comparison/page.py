@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
+LONG_LIST = 40  # figures
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
@@ -70,16 +71,18 @@ def disclosures_of(found: Comparison) -> Iterator[str]:
 
 
 def sections_of(found: Comparison) -> Iterator[Section]:
-    """Who is compared, what differs, the figures, the grids, the curves."""
+    """Who is compared, what differs, the figures, the grids, the curves; the grids first where the
+    figures are a long list, of which most stand in the grids too."""
     yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
     data = _figures_file(found)
     names = figure_names(found)
     intro = f"{RULE} They cover 95 %, of the rounds or I/Os of one run: see the data for which."
-    yield section(
+    figures = section(
         "Figures", intro, figures_table(found, data),
         relative(found.labels, found.figures, names, data),
     )  # fmt: skip
-    yield from grid_sections(found.grids, found.labels)
+    grids = grid_sections(found.grids, found.labels)
+    yield from (*grids, figures) if len(found.figures) > LONG_LIST else (figures, *grids)
     yield curves_section(found.contenders)
 
 

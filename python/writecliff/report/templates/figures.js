@@ -68,6 +68,7 @@ class Figure {
     const told = JSON.parse(svg.dataset.plots);
     this.plots = told.plots;
     this.hidden = new Set();
+    this.switches = new Map(); // by label: shows (false) or hides (true) a series
     for (const plot of this.plots)
       for (const part of plot.parts) {
         part.element = this.element(part.id);
@@ -112,13 +113,14 @@ class Figure {
     const area = make("rect", { x: x - 2, y: y - 1, width: right - x + 4, height: bottom - y + 2,
       class: "switch", role: "button", tabindex: 0, "aria-pressed": "true", "aria-label": label },
       this.svg);
-    const toggle = () => {
-      const off = !this.hidden.delete(label);
-      if (off) this.hidden.add(label);
+    const set = off => {
+      if (off) this.hidden.add(label); else this.hidden.delete(label);
       area.setAttribute("aria-pressed", String(!off));
       for (const part of [text, key]) if (part) part.classList.toggle("off", off);
       for (const part of this.parts(label)) part.element.classList.toggle("gone", off);
     };
+    this.switches.set(label, set);
+    const toggle = () => set(!this.hidden.has(label));
     area.addEventListener("click", toggle);
     area.addEventListener("keydown", event => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); toggle(); }
@@ -354,7 +356,22 @@ const tip = {
 tip.box.className = "tip";
 tip.hide();
 document.body.append(tip.box);
-for (const svg of document.querySelectorAll("figure svg[data-plots]")) new Figure(svg);
+const figures = [...document.querySelectorAll("figure svg[data-plots]")].map(svg => new Figure(svg));
+
+// -- one drive of several ---------------------------------------------------------------------
+
+for (const section of document.querySelectorAll("section[data-choices]")) {
+  const choices = JSON.parse(section.dataset.choices), box = document.createElement("label");
+  const select = document.createElement("select");
+  select.append(new Option("all drives", ""), ...choices.map(name => new Option(name, name)));
+  box.className = "selector";
+  box.append("Show ", select);
+  section.querySelector(".grid").before(box);
+  select.addEventListener("change", () => {
+    for (const figure of figures.filter(one => section.contains(one.svg)))
+      for (const name of choices) figure.switches.get(name)?.(select.value !== "" && select.value !== name);
+  });
+}
 const first = document.querySelector("section.plots figure")?.closest(".grid");
 if (first) {
   const said = document.createElement("p");
