@@ -7,6 +7,7 @@ operating points are the procedure's (`procedures.demand_intensity`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from writecliff.procedures.demand_intensity import (
     DemandProcedure,
     is_cell,
 )
-from writecliff.procedures.operating_points import NAMES, Cell, Name, knee
+from writecliff.procedures.operating_points import KNEE_SHARE, NAMES, Cell, Name, knee
 from writecliff.report import demand_intensity_figures as drawings
 from writecliff.report.axes import Axis
 from writecliff.report.base import TestReport
@@ -272,6 +273,55 @@ class DemandIntensityReport(TestReport):
                 latency_table(histogram, f"Response times at {title}") if histogram else None,
             )
         yield self._apart_section()
+        if self.cells:
+            yield self._outstanding_section()
+
+    @cached_property
+    def by_outstanding(self) -> Sequence[Cell]:
+        """Of the loads with as many outstanding I/Os in all, the one with the most IOPS each."""
+        best: dict[int, Cell] = {}
+        for cell in sorted(self.cells, key=lambda cell: (cell.outstanding, -cell.iops)):
+            best.setdefault(cell.outstanding, cell)
+        return list(best.values())
+
+    def _art_ratio(self, cell: Cell) -> float | None:
+        """The response time of a load, over that at the knee; None: unknown."""
+        ratio = cell.art_ns / self.knee.art_ns if self.knee is not None else math.nan
+        return ratio if math.isfinite(ratio) else None
+
+    def _outstanding_section(self) -> Section:
+        """What more outstanding I/Os bring and cost."""
+        most = max(cell.iops for cell in self.cells)
+        rows = []
+        for cell in self.by_outstanding:
+            share, ratio = cell.iops / most if most else None, self._art_ratio(cell)
+            rows.append(
+                (
+                    f"{cell.outstanding}",
+                    _load(cell),
+                    units.number(cell.iops),
+                    units.percent(share, 0),
+                    units.latency(cell.art_ns),
+                    f"{ratio:.3g}x" if ratio is not None else units.UNKNOWN,
+                    "optimum" if cell == self.knee else "",
+                )
+            )
+        head = ("Outstanding", "Load", "IOPS", "Of the most", "Response time", "Of the optimum", "")
+        keys = ("outstanding", "threads", "queue_depth", "iops", "art_ns", "optimum")
+        data = data_file(
+            "outstanding.csv",
+            keys,
+            ((c.outstanding, c.threads, c.queue_depth, c.iops, c.art_ns, int(c == self.knee))
+             for c in sorted(self.cells, key=lambda c: (c.outstanding, c.threads))),
+        )  # fmt: skip
+        return section(
+            "Outstanding I/Os",
+            f"The optimum is the least load that brings {units.percent(KNEE_SHARE, 0)} of the most "
+            "IOPS. More outstanding I/Os wait in queues: response time rises, IOPS hardly do. The "
+            "table has the load with the most IOPS of those with as many outstanding I/Os.",
+            table("What outstanding I/Os bring and cost", head, rows, "rlrrrrl", data=data),
+            *drawings.by_outstanding(self.cells, self.knee, data),
+        )
 
     def _apart_section(self) -> Section:
         """Reads and writes at the operating points, after the plots of the standard."""
@@ -351,6 +401,14 @@ class DemandIntensityReport(TestReport):
             "preconditioning": precondition.mapping(),
             "steady_state": rounds.mapping(),
             "cells": list(map(_cell_mapping, self.cells)),
+            "outstanding": [
+                {
+                    **_cell_mapping(cell),
+                    "outstanding": cell.outstanding,
+                    "art_to_knee_ratio": self._art_ratio(cell),
+                }
+                for cell in self.by_outstanding
+            ],
             "knee": None if self.knee is None else _cell_mapping(self.knee),
             "operating_points": {name: self._point_mapping(name) for name in NAMES},
         }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from writecliff import units
@@ -13,7 +15,7 @@ from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
 from writecliff.report.model import DataFile, Figure
-from writecliff.report.plots import lines
+from writecliff.report.plots import Marks, lines
 from writecliff.report.steady import SteadyView, known
 
 IOPS = Axis("IOPS")
@@ -68,6 +70,32 @@ def variation(cells: Sequence[Cell], data: DataFile) -> Iterator[Figure | None]:
     ms = Axis("Average response time", units=(units.LATENCY_UNITS[2],), log=True)
     yield lines("demand-intensity", "Demand Intensity", data, by_iops, IOPS, ms, alt=alt)
     yield _cpu(groups, data)
+
+
+def by_outstanding(
+    cells: Sequence[Cell], best: Cell | None, data: DataFile
+) -> Iterator[Figure | None]:
+    """IOPS and response time over all outstanding I/Os, with the knee marked (SNIA primer, figure
+    18): more of them than there bring response time and hardly more IOPS."""
+    order = sorted(cells, key=lambda cell: (cell.threads, cell.outstanding))
+    most = max(cell.outstanding for cell in cells)
+    named = [4**power for power in range(10) if 4**power < 4 * most]  # more would not be read
+    x = depth_axis(named, "Outstanding I/Os (threads x queue depth)")
+    art = Axis("Average response time", units=units.LATENCY_UNITS, log=True)
+    for name, title, y, value in (
+        ("outstanding-iops", "IOPS v outstanding I/Os", IOPS, attrgetter("iops")),
+        ("outstanding-art", "Response time v outstanding I/Os", art, attrgetter("art_ns")),
+    ):
+        series = [
+            Line(f"TC={threads}", [c.outstanding for c in row], [value(c) for c in row])
+            for threads, row in ((t, list(g)) for t, g in groupby(order, attrgetter("threads")))
+        ]
+        marks = []
+        if best is not None and value(best) > 0:
+            label = f"optimum, TC{best.threads}/QD{best.queue_depth}"
+            marks = [Marks(label, [(best.outstanding, value(best))])]
+        alt = f"{y.label} over threads times queue depth, a line per thread count"
+        yield lines(name, title, data, series, x, y, marks=marks, alt=alt)
 
 
 def _cpu(groups: Mapping[int, Sequence[Cell]], data: DataFile) -> Figure | None:

@@ -148,11 +148,42 @@ def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
             for what in ("pre-writes", "response-time histogram", "confidence level plot")
         ),
         *(f"{point} IOPS: response time by percentile" for point in ("Max", "Mid", "Min")),
+        "IOPS v outstanding I/Os",
+        "Response time v outstanding I/Os",
     ]
     assert any("CPU utilisation is left out" in note for note in models["dirth"].notes)
     longest = models["dirth"].summary["operating_points"]["max"]["latency"]["max_ns"]
     assert longest > 0
     assert any(re.search(r"histogram \(maximum \d", title) for title in titles(models["dirth"]))
+
+
+@pytest.mark.parametrize("name", ["ecw", "dirth"])
+def test_the_optimum_of_outstanding_ios_is_marked(
+    name: str, models: dict[str, ReportModel]
+) -> None:
+    model, found = models[name], models[name].summary
+    (part,) = (part for part in model.sections if part.title == "Outstanding I/Os")
+    best = found["knee"]
+    load = f"TC{best['threads']}/QD{best['queue_depth']}"
+    for figure in part.figures:
+        assert f"optimum, {load}" in figure.svg
+    (table,) = part.tables
+    assert [row[1] for row in table.rows if row[-1] == "optimum"] == [load]
+    by_load = found["outstanding"]
+    assert [one["outstanding"] for one in by_load] == sorted(
+        {one["outstanding"] for one in by_load}
+    )
+    assert len(table.rows) == len(by_load)
+    most = max(cell["iops"] for cell in found["cells"])
+    assert best["iops"] >= 0.9 * most
+    for one in by_load:
+        product = one["threads"] * one["queue_depth"]
+        assert one["outstanding"] == product
+        assert one["art_to_knee_ratio"] == pytest.approx(one["art_ns"] / best["art_ns"])
+    (file,) = (file for file in model.data if file.name == "outstanding.csv")
+    rows = list(csv.DictReader(file.text.splitlines()))
+    assert len(rows) == len(found["cells"])
+    assert sum(int(row["optimum"]) for row in rows) == 1
 
 
 @pytest.mark.parametrize("name", ["ecw", "dirth"])
