@@ -9,9 +9,9 @@ from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady_stages
-from writecliff.report.axes import Axis
+from writecliff.report.axes import Axis, block_size_axis
 from writecliff.report.cells import CellReport
-from writecliff.report.compared import Grid
+from writecliff.report.compared import Curve, Grid
 from writecliff.report.csvs import lines_csv
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure, Section, section
@@ -40,6 +40,17 @@ class IopsReport(CellReport):
                 steady=view.reached,
             )
         ]
+
+    def curves(self) -> list[Curve]:
+        """IOPS over block size, of the mixes that the primer's table quotes."""
+        x = block_size_axis(self.sizes)
+        found = []
+        for mix in (mix for mix in dict.fromkeys(read for _, read in QUOTED) if mix in self.mixes):
+            values = [(float(size), self.iops((size, mix))) for size in self.sizes]
+            points = [(size, iops) for size, iops in values if iops is not None]
+            name, text = f"iops-by-size-{mix:g}", mix_text(mix)
+            found.append(Curve(name, f"IOPS v block size, {text}", x, LOG_IOPS, points))
+        return found
 
     def grids(self) -> list[Grid]:
         return [self.side("iops", "IOPS by block size and mix", self.iops)]

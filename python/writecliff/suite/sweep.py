@@ -29,7 +29,9 @@ class Preset:
 
 OVERPROVISION = "overprovision_pct"  # of the drive, not an option of a test
 PRESETS: Mapping[str, Preset] = {
-    "active-range": Preset("active_range_pct", ("100", "75", "50"), "share of the addresses used"),
+    "active-range": Preset(
+        "active_range_pct", ("100", "75", "50", "25"), "share of the addresses used"
+    ),
     "over-provisioning": Preset(
         OVERPROVISION, ("7", "14", "28"), "spare flash of a simulated drive, by its user capacity"
     ),

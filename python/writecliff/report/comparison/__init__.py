@@ -7,6 +7,7 @@
     verdict.py     all of it in one sentence
     picture.py     all figures relative to the first contender, with their intervals
     grids.py       figures over two settings in common: side by side, differences, who is better
+    settings.py    figures over a setting in which they differ by a number
     page.py, grid_page.py, curves.py
                    tables, pictures and JSON
 

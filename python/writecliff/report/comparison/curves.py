@@ -103,6 +103,8 @@ def _drawn(curves: Curves) -> Figure | None:
 def _column(axis: Axis) -> str:
     """The name of a column in base units."""
     name = axis.label.lower().replace(" ", "_")
+    if name == "block_size_(kib)":  # that is how its ticks are named
+        return "block_bytes"
     if not axis.units:
         return name
     return f"{name}_{'bytes_per_s' if axis.units[0] is units.MB_S else 'ns'}"

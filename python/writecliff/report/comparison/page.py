@@ -12,6 +12,7 @@ from writecliff.report.comparison.curves import curves_mapping, curves_section
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
 from writecliff.report.comparison.grid_page import NOT_STEADY, grid_sections
 from writecliff.report.comparison.picture import relative
+from writecliff.report.comparison.settings import setting_section
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import DataFile, Section, Table, section, table
@@ -83,6 +84,7 @@ def sections_of(found: Comparison) -> Iterator[Section]:
     )  # fmt: skip
     grids = grid_sections(found.grids, found.labels)
     yield from (*grids, figures) if len(found.figures) > LONG_LIST else (figures, *grids)
+    yield setting_section(found)
     yield curves_section(found.contenders)
 
 

@@ -363,7 +363,7 @@ const figures = [...document.querySelectorAll("figure svg[data-plots]")].map(svg
 for (const section of document.querySelectorAll("section[data-choices]")) {
   const choices = JSON.parse(section.dataset.choices), box = document.createElement("label");
   const select = document.createElement("select");
-  select.append(new Option("all drives", ""), ...choices.map(name => new Option(name, name)));
+  select.append(new Option("all", ""), ...choices.map(name => new Option(name, name)));
   box.className = "selector";
   box.append("Show ", select);
   section.querySelector(".grid").before(box);
