@@ -253,11 +253,14 @@ fn in_sequence(
     thread: u32,
 ) -> Result<AddressGenerator, String> {
     let stride = u128::from(job.thread_stride_bytes) * u128::from(thread);
-    let start = (stride % u128::from(range.0.max(1))) as u64;
+    let begin = |at: u64| ((stride + u128::from(at)) % u128::from(range.0.max(1))) as u64;
+    let start = begin(job.start_bytes);
     if job.hole_bytes == 0 && job.files == 1 {
         let align = job.align_bytes.unwrap_or(1);
         let one_position = job.one_position;
-        let sequential = Sequential { positions: [start; 3], range: range.0, align, one_position };
+        let write_start = job.write_start_bytes.map_or(start, begin);
+        let positions = [start, write_start, start];
+        let sequential = Sequential { positions, range: range.0, align, one_position };
         return Ok(AddressGenerator::Sequential(sequential));
     }
     let striding = Striding::new(job, range, unit, start);

@@ -130,6 +130,8 @@ impl JobSpec {
         for (key, pct) in [
             ("read", self.read_pct),
             ("trim", self.trim_pct),
+            ("sequential_read", self.sequential_read_pct),
+            ("sequential_write", self.sequential_write_pct),
             ("compressible", self.compressible_pct),
             ("duplicates", self.duplicate_pct),
         ] {
@@ -195,6 +197,23 @@ impl JobSpec {
         })?;
         ensure(self.run_ios == 1 || self.segments.is_none(), "run_ios", || {
             "runs would leave the segments of the active range".to_owned()
+        })?;
+        let plain = self.run_ios == 1
+            && self.segments.is_none()
+            && !self.trim_first
+            && self.host_zones.is_none()
+            && self.log.is_none();
+        ensure(!self.continues() || (!sequential && plain), "mix", || {
+            "sequential shares need random addresses without runs, segments, zones, trims first \
+             and logs"
+                .to_owned()
+        })?;
+        whole_sectors("start", self.start_bytes)?;
+        whole_sectors("start", self.write_start_bytes.unwrap_or(0))?;
+        let begins = self.start_bytes > 0 || self.write_start_bytes.is_some();
+        let one_way = self.hole_bytes == 0 && self.files == 1 && !self.one_position;
+        ensure(!begins || (sequential && one_way), "start", || {
+            "only a sequential job without holes and files begins elsewhere".to_owned()
         })?;
         whole_sectors("hole", self.hole_bytes.unsigned_abs())?;
         ensure(self.hole_bytes == 0 || sequential, "hole", || {

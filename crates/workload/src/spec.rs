@@ -144,6 +144,10 @@ pub struct JobSpec {
     pub pattern: Pattern,
     pub read_pct: f64,
     pub trim_pct: f64,
+    /// Random: share of the reads that continue where the thread's last read ended.
+    pub sequential_read_pct: f64,
+    /// Random: share of the writes that continue where the thread's last write ended.
+    pub sequential_write_pct: f64,
     /// Of all operations that have none of their own below.
     pub block_sizes: Vec<BlockSize>,
     pub writes: Option<OwnBlocks>,
@@ -160,6 +164,10 @@ pub struct JobSpec {
     pub segments: Option<SegmentSpec>,
     /// Sequential thread t starts `t * stride` into the range.
     pub thread_stride_bytes: u64,
+    /// Sequential: the first I/O of a thread begins so much further on in the range.
+    pub start_bytes: u64,
+    /// Sequential: the same for writes; `None`: as reads.
+    pub write_start_bytes: Option<u64>,
     /// `None`: the block size of each I/O.
     pub align_bytes: Option<u64>,
     pub addresses: AddressSpec,
@@ -223,6 +231,8 @@ impl Default for JobSpec {
             pattern: Pattern::Random,
             read_pct: 0.0,
             trim_pct: 0.0,
+            sequential_read_pct: 0.0,
+            sequential_write_pct: 0.0,
             block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0 }],
             writes: None,
             trims: None,
@@ -234,6 +244,8 @@ impl Default for JobSpec {
             range_pct: None,
             segments: None,
             thread_stride_bytes: 0,
+            start_bytes: 0,
+            write_start_bytes: None,
             align_bytes: None,
             addresses: AddressSpec::default(),
             run_ios: 1,
@@ -370,6 +382,11 @@ impl JobSpec {
         shares.iter().map(|&(operation, share)| of(operation) * share / 100.0).sum()
     }
 
+    /// Whether some I/Os of a random job continue where the last one ended.
+    pub(crate) fn continues(&self) -> bool {
+        self.sequential_read_pct > 0.0 || self.sequential_write_pct > 0.0
+    }
+
     /// Whether the job issues TRIM commands.
     pub fn trims_blocks(&self) -> bool {
         self.trim_pct > 0.0 || self.trim_first || self.log.as_ref().is_some_and(IoLog::trims)
@@ -394,10 +411,11 @@ mod tests {
 
     /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
-        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,
+        "read_pct":0.0,"trim_pct":0.0,"sequential_read_pct":0.0,"sequential_write_pct":0.0,
+        "block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,
         "trims":null,"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
-        "thread_stride_bytes":0,"align_bytes":null,
+        "thread_stride_bytes":0,"start_bytes":0,"write_start_bytes":null,"align_bytes":null,
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
         "blocks":[],"advancing":false,"spare_pct":null,"regions":null},
         "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,

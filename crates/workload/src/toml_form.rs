@@ -169,11 +169,14 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
     let (range_bytes, range_pct) = size_or_share(&table, "range")?;
     let (volume_bytes, volume_pct) = size_or_share(&table, "volume")?;
     let (rate_iops, rate_bytes_per_s) = rate(&table)?;
+    let mix = mix(&table)?;
     let job = JobSpec {
         name: table.optional_text("name")?.map_or(base.name, str::to_owned),
         pattern: table.optional_choice("pattern", PATTERNS)?.unwrap_or_default(),
-        read_pct: percent("read")?,
+        read_pct: mix.map_or_else(|| percent("read"), |mix| Ok(mix.read_pct))?,
         trim_pct: percent("trim")?,
+        sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_read_pct),
+        sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_write_pct),
         block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
         writes: own_blocks(&table, "writes")?,
         trims: own_blocks(&table, "trims")?,
@@ -185,6 +188,8 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         range_pct,
         segments: segments(&table)?,
         thread_stride_bytes: size("thread_stride")?.unwrap_or(0),
+        start_bytes: size("start")?.unwrap_or(0),
+        write_start_bytes: None,
         align_bytes: size("align")?,
         addresses: addresses(&table)?,
         run_ios: count("run_ios", 1)?.unwrap_or(1),
@@ -258,6 +263,40 @@ fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>
         return Ok((None, table.optional_percent(key, 0.0..=top)?));
     }
     Ok((table.optional_size(key)?.map(|bytes| bytes.0), None))
+}
+
+/// Shares of sequential and random reads and writes in one job.
+#[derive(Clone, Copy)]
+struct Shares {
+    read_pct: f64,
+    sequential_read_pct: f64,
+    sequential_write_pct: f64,
+}
+
+/// `mix = { sequential_read, random_read, sequential_write, random_write }`, in place of `read`.
+fn mix(table: &Table<'_>) -> Read<Option<Shares>> {
+    let Some(inner) = table.optional_table("mix")? else { return Ok(None) };
+    let share = |key| inner.optional_percent(key, 0.0..=100.0).map(Option::unwrap_or_default);
+    let (in_order, anywhere) = (share("sequential_read")?, share("random_read")?);
+    let (written_in_order, written) = (share("sequential_write")?, share("random_write")?);
+    inner.finish()?;
+    let (reads, writes) = (in_order + anywhere, written_in_order + written);
+    if (reads + writes - 100.0).abs() > 1e-6 {
+        let message = format!("the shares add up to {} %, not to 100 %", reads + writes);
+        return Err(table.error("mix", message, None));
+    }
+    for key in ["read", "trim"] {
+        if table.has(key) {
+            let message = format!("mix and {key} are both given; remove one of them");
+            return Err(table.error(key, message, None));
+        }
+    }
+    let of = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+    Ok(Some(Shares {
+        read_pct: reads,
+        sequential_read_pct: of(in_order, reads),
+        sequential_write_pct: of(written_in_order, writes),
+    }))
 }
 
 fn rate(table: &Table<'_>) -> Read<(Option<f64>, Option<f64>)> {

@@ -24,6 +24,7 @@ from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import Plan
+    from writecliff.suite.folder import Member
 
 GROUP = "tests and suites", 2
 
@@ -51,7 +52,8 @@ def suite(
     revision
         Revision of the standard.
     tests
-        A comma-separated list of tests to run (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
+        A comma-separated list of tests to run (default: those of the edition):
+        iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     set_
         An option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
@@ -84,7 +86,7 @@ def suite(
         edition, target.on or "", tests=test_names(tests), common=common, special=_settings(set_)
     )
     if dry_run:
-        return _show_plan({name: m.options for name, m in members.items()}, target, json)
+        return _show_plan(members, target, json)
     path = options.output or new_path("suites", edition, target.on)
     folder = new_folder(path, "suite", edition, members, target)
     return run_members(folder, target, options, as_json=json)
@@ -105,7 +107,7 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as_json: bool) -> int:
+def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bool) -> int:
     """Bounds on a real drive, estimates by pilots on a simulated one."""
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.registry import procedure_from_mapping
@@ -114,10 +116,12 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
     plans: dict[str, Plan] = {}
     with opened(target, seed=1) as engine:
         identity = engine.identify()
-        for name, options in tests.items():
+        for name, member in members.items():
             if identity.simulated:
                 log(f"estimating {name}")
-            procedure = procedure_from_mapping(name, options, simulated=identity.simulated)
+            procedure = procedure_from_mapping(
+                member.test, member.options, simulated=identity.simulated
+            )
             plan = procedure.plan(identity, engine.speed_limit)
             plans[name] = with_estimate(plan, procedure, quick_engine(procedure, engine))
     if as_json:

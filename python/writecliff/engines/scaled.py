@@ -142,6 +142,12 @@ class ScaledEngine:
             range_bytes=length,
             segments=self._segments(job.segments, largest),
             thread_stride_bytes=self._size(job.thread_stride_bytes, SLOT_BYTES),
+            start_bytes=self._start(job.start_bytes, largest),
+            write_start_bytes=(
+                None
+                if job.write_start_bytes is None
+                else self._start(job.write_start_bytes, largest)
+            ),
             **{name: self._count(getattr(job, name)) for name in _SHRUNK},
         )
         return zones.job(job, small) if zones else small
@@ -158,6 +164,10 @@ class ScaledEngine:
     def _count(self, value: int | None) -> Any:
         """Zero and None stay as they are, all else at least one."""
         return max(1, round(value / self.scale)) if value else value
+
+    def _start(self, value: int, block: int) -> int:
+        """In whole blocks: sequential I/Os of the small drive are aligned to them too."""
+        return int(value / self.scale) // block * block
 
     def _size(self, value: int, unit: int) -> int:
         """In whole units, with what is left over, so that I/Os are aligned as they were."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError, EngineError
+from writecliff.procedures.active_range import SegmentOptions
 from writecliff.procedures.model import (
     History,
     Stage,
@@ -50,7 +51,7 @@ def block_sizes_option(clause: str, sizes_kib: tuple[float, ...]) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopOptions(RoundOptions):
+class LoopOptions(RoundOptions, SegmentOptions):
     """Options of tests that repeat a loop of cells."""
 
     read_pcts: tuple[float, ...] = mixes_option("PTS", ())

@@ -25,6 +25,7 @@ from writecliff.engines.preconditioned import bring_to
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
+from writecliff.procedures.continued import continued
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
 from writecliff.procedures.journal import Journal, NoJournal
 from writecliff.procedures.measure import record_of, row_of
@@ -334,6 +335,9 @@ class _Driver:
             self.history.add(known)
             return
         self.progress.step_begin(*position, steps, step.name)
+        if step.continues and self.identity.simulated:
+            rows = self.history.current.rows if self.history.stages else ()
+            step = continued(step, rows, self.identity.capacity_bytes)
         self.running, self.at_rest = (position, step), False
         hook = self.progress.step_progress
         if step.untimed:

@@ -38,9 +38,9 @@ class LatOptions(cells.LoopOptions):
         "maximum in the tables: of all I/Os of the window, or the mean of its rounds' maxima",
         choices=MAXIMA,
     )
-    histogram: bool = required_option(
+    histogram: bool | None = required_option(
         CLAUSE,
-        {"1.x": False, "2.0": True},
+        {"2.0": True},
         "response-time histogram of 20 minutes of random 4 KiB writes at the end",
     )
     histogram_reads: bool = option(
@@ -65,7 +65,7 @@ class Lat(cells.CellLoop[LatOptions]):
     def histogram_read_pcts(self) -> tuple[float, ...]:
         """The histograms after the rounds, by their percentage of reads."""
         o = self.options
-        return (0.0,) * o.histogram + (100.0,) * o.histogram_reads
+        return (0.0,) * bool(o.histogram) + (100.0,) * o.histogram_reads
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options

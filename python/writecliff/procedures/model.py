@@ -29,7 +29,8 @@ class Step:
 
     `figures` reads figures that only this procedure needs out of the measurement; they are stored
     with the row. An `untimed` step matters for the drive's state, not for its speed: a simulated
-    drive may do it without simulating time.
+    drive may do it without simulating time. The sequential streams of a step that `continues` begin
+    where the earlier ones of its stage left them (`continued.py`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Step:
     sample: bool = False  # a steady-state sample: a tracking variable is read here
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
+    continues: bool = False
 
 
 class StepPosition(NamedTuple):
@@ -110,6 +112,7 @@ class StageHistory:
     rows: list[StepRow] = field(default_factory=list)
     rounds_done: int = 0
     max_rounds: int | None = None
+    fresh_fills: float = 0.0  # of the stage
     _elapsed_ns: int = 0
 
     def __post_init__(self) -> None:
@@ -126,9 +129,8 @@ class StageHistory:
         if self.tracker is None:
             return None
         rows = self.round_rows(round_number)
-        self.tracker.add(
-            {variable.name: variable.value(rows) for variable in self.tracking}, round_number
-        )
+        values = {variable.name: variable.value(rows) for variable in self.tracking}
+        self.tracker.add(values, round_number, fresh=rows[-1].drive_fills < self.fresh_fills)
         return self.tracker.current
 
     @property
@@ -175,7 +177,10 @@ class History:
     def begin(self, stage: Stage) -> StageHistory:
         """Add a stage, to which the rows of its phase go from now on."""
         self.stages[stage.phase] = StageHistory(
-            stage.phase, stage.tracking, max_rounds=stage.rounds_max
+            stage.phase,
+            stage.tracking,
+            max_rounds=stage.rounds_max,
+            fresh_fills=stage.fresh_fills,
         )
         return self.stages[stage.phase]
 
@@ -246,6 +251,7 @@ class Stage:
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
     rounds_max: int | None = None  # rounds after which steady state is "not achieved"
+    fresh_fills: float = 0.0  # user capacities written until a drive is no longer fresh
     continuous: bool = False  # successive steps of one load follow each other without a gap
     purge: bool = False
     state: Sequence[Workload] = ()

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar, cast
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import ecw_load
+from writecliff.procedures.active_range import (
+    CLIENT,
+    COMBINATIONS,
+    GIB,
+    SegmentOptions,
+    range_start,
+    segment_deviations,
+    segments_setup,
+)
 from writecliff.procedures.model import (
     End,
     History,
@@ -30,12 +39,14 @@ from writecliff.procedures.options import (
     SEED,
     SOME_PERCENT,
     THREADS,
+    Deviation,
     Level,
     Within,
     no_purge_option,
     option,
     required_option,
 )
+from writecliff.procedures.registry import PROCEDURES
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.workload.model import KIB, BlockSize, Job, Pattern, Segments, Workload
 
@@ -50,7 +61,7 @@ REVISIONS = ("1.x", "2.0")
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
 QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
 ROUNDS = Within(WINDOW_ROUNDS, 100_000)
-GIB = 1 << 30
+_CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 
 def threads_option(clause: str, values: Any, level: Level = "recommended") -> Any:
@@ -137,18 +148,30 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def edition(self) -> str:
-        return EDITION_TITLES[self.options.edition, self.options.revision]
+        """The edition that the test is of. Tests that only the enterprise edition has are not
+        claimed to be of the client edition when they run with its settings."""
+        edition, revision = self.options.edition, self.options.revision
+        if edition in PROCEDURES[self.name].editions or PROCEDURES[self.name].campaign:
+            return EDITION_TITLES[edition, revision]
+        document = "PTS-E 1.1" if revision == "1.x" else "PTS 2.0.2"
+        return f"{document} test, client settings"
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every test discloses; tests add theirs."""
-        o = self.options
+        o, limited = self.options, self.segmented
         return {
             "subtitle": self.subtitle,
             "data_pattern": f"{o.compressible_pct:g}% compr." if o.compressible_pct else "RND",
             "active_range": f"{o.active_range_pct:g}%",
             "ar_segments": "N/A",
             "precondition": "None",
+            **(segments_setup(limited, o.active_range_pct) if limited else {}),
         }
+
+    def range_start(self, identity: DeviceIdentity, block_bytes: int) -> int:
+        """Where the active range begins."""
+        length = self.range_bytes(identity, block_bytes)
+        return range_start(identity, length, segmented=self.segmented is not None)
 
     def range_bytes(self, identity: DeviceIdentity, block_bytes: int) -> int:
         """The active range in whole blocks, at least one."""
@@ -172,8 +195,8 @@ class PtsProcedure(OptionedProcedure[P]):
         threads, queue_depth = at or self.load_point
         more: dict[str, Any] = {"segments": self.segments()}
         if block_bytes is None:
-            block_bytes, more = ecw_load.LARGEST_BYTES, ecw_load.JOB_FIELDS
-        return self.access(
+            block_bytes, more = ecw_load.LARGEST_BYTES, {**ecw_load.JOB_FIELDS, **more}
+        step = self.access(
             name,
             *seed_path,
             seconds=seconds,
@@ -183,13 +206,36 @@ class PtsProcedure(OptionedProcedure[P]):
             block_bytes=block_bytes,
             read_pct=read_pct,
             sample=sample,
+            offset_bytes=self.range_start(identity, block_bytes),
             range_bytes=self.range_bytes(identity, block_bytes),
             **more,
         )
+        return replace(step, continues=pattern == "sequential")
+
+    @property
+    def segmented(self) -> SegmentOptions | None:
+        """Its options if only segments of the active range are accessed."""
+        o = self.options
+        limited = isinstance(o, SegmentOptions) and o.ar_amount_gib is not None
+        return cast("SegmentOptions", o) if limited else None
 
     def segments(self) -> Segments | None:
-        """The parts of the active range that are accessed; None for all of it."""
-        return None
+        """The parts of the active range that are accessed, the same for all steps of a run; None
+        for all of it."""
+        limited = self.segmented
+        if limited is None:
+            return None
+        seed = step_seed(self.seed, self.name, "segments")
+        return Segments(limited.ar_segments, round((limited.ar_amount_gib or 0) * GIB), seed=seed)
+
+    def deviations(self) -> tuple[Deviation, ...]:
+        o, limited = self.options, self.segmented
+        found = super().deviations()
+        if limited is None:
+            return found
+        if (o.edition, o.revision) == CLIENT and o.active_range_pct in _CLIENT_RANGES:
+            found = tuple(one for one in found if one.option != "active_range_pct")
+        return (*found, *segment_deviations(limited, (o.edition, o.revision)))
 
     def warnings(self, history: History) -> tuple[str, ...]:
         return tuple(
@@ -220,17 +266,14 @@ class RoundOptions(LoadOptions):
         within=Within(0, 1000),
         quick=1.0,
     )
-    wipc_queue_depth: int = option(
-        32, "outstanding I/Os of the thread that preconditions", within=QUEUE_DEPTH
+    wipc_threads: int | None = option(
+        None, "threads that precondition", within=THREADS, unset="those of the test"
     )
-    ar_amount_gib: float | None = option(
+    wipc_queue_depth: int | None = option(
         None,
-        "GiB of the active range that the test loop touches, in segments",
-        within=Within(0, 1e9, open_low=True),
-        unset="all of it",
-    )
-    ar_segments: int = option(
-        2048, "active range segments, with ar_amount_gib", within=Within(1, 1 << 20)
+        "outstanding I/Os of each thread that preconditions",
+        within=QUEUE_DEPTH,
+        unset="those of the test",
     )
 
 
@@ -240,27 +283,33 @@ R = TypeVar("R", bound=RoundOptions)
 class RoundProcedure(LoadProcedure[R]):
     """A test that preconditions the drive and repeats rounds of steps until steady."""
 
-    def segments(self) -> Segments | None:
-        """The same for all steps of a run."""
+    @property
+    def wipc_point(self) -> LoadPoint:
+        """Threads and queue depth of the preconditioning: the test's (PTS-E 1.1) unless given."""
         o = self.options
-        if o.ar_amount_gib is None:
-            return None
-        seed = step_seed(self.seed, self.name, "segments")
-        return Segments(o.ar_segments, round(o.ar_amount_gib * GIB), seed=seed)
+        return o.wipc_threads or o.threads, o.wipc_queue_depth or o.queue_depth
 
     def wipc(self, identity: DeviceIdentity, block_bytes: int = 128 * KIB) -> tuple[Step, ...]:
         """Workload-independent preconditioning: sequential writes to the whole active range, twice
-        the user capacity (PTS 1.x and 2.0, every test with a steady-state loop)."""
+        the user capacity (PTS 1.x and 2.0, every test with a steady-state loop), at the demand of
+        the test. Of several threads each begins at its own part of the range, so that the data of
+        the drive are written once for each user capacity, as by one."""
         o = self.options
+        threads, queue_depth = self.wipc_point
         volume = round(o.wipc_capacities * identity.capacity_bytes / block_bytes) * block_bytes
         if not volume:
             return ()
+        range_bytes = self.range_bytes(identity, block_bytes)
+        stride = range_bytes // threads // block_bytes * block_bytes if threads > 1 else 0
         job = Job(
             name="preconditioning",
             pattern="sequential",
             block_sizes=(BlockSize(block_bytes),),
-            queue_depth=o.wipc_queue_depth,
-            range_bytes=self.range_bytes(identity, block_bytes),
+            threads=threads,
+            queue_depth=queue_depth,
+            offset_bytes=self.range_start(identity, block_bytes),
+            range_bytes=range_bytes,
+            thread_stride_bytes=stride,
             compressible_pct=o.compressible_pct,
             volume_bytes=volume,
         )
@@ -275,11 +324,8 @@ class RoundProcedure(LoadProcedure[R]):
         found = {"precondition_2": loop, "precondition_2_toio": self.toio}
         if o.wipc_capacities:
             found["precondition"] = f"SEQ {', '.join(map(block_text, sizes))} W"
-            found["precondition_toio"] = toio_text(1, o.wipc_queue_depth)
+            found["precondition_toio"] = toio_text(*self.wipc_point)
             found["precondition_duration"] = f"{times} User Capacity"
-        if o.ar_amount_gib is not None:
-            found["ar_segments"] = f"{o.ar_segments}"
-            found["ar_amount"] = f"{o.active_range_pct:g}%, {o.ar_amount_gib:g} GiB"
         return found
 
     def loop_phases(self, *loop: str) -> tuple[str, ...]:

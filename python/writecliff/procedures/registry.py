@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
 PTS = ("pts-e", "pts-c")
+ENTERPRISE = ("pts-e",)  # no source has the test in the client edition
 
 
 @dataclass(frozen=True)
@@ -89,24 +90,28 @@ PROCEDURES: Mapping[str, Entry] = {
             "Host Idle Recovery Test",
             "bursts of random 4 KiB writes with increasing pauses, from steady state",
             "hir:Hir",
+            ENTERPRISE,
             required=False,
         ),
         Entry(
             "Cross Stimulus Recovery Test",
             "sequential, then random, then sequential writes for 22 hours",
             "xsr:Xsr",
+            ENTERPRISE,
             required=False,
         ),
         Entry(
             "Enterprise Composite Workload Test",
             "a mix of block sizes over address zones (CBW) by thread count and queue depth",
             "ecw:Ecw",
+            ENTERPRISE,
             required=False,
         ),
         Entry(
             "Demand Intensity / Response Time Histogram Test",
             "response times and IOPS of one load by thread count and queue depth",
             "dirth:Dirth",
+            ENTERPRISE,
             required=False,
         ),
         Entry(
@@ -171,6 +176,11 @@ def entry_of(name: str) -> Entry:
 def suite_tests(edition: str) -> tuple[str, ...]:
     """The tests of an edition of the standard, in its order."""
     return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
+
+
+def standard_tests() -> tuple[str, ...]:
+    """The tests of any edition of the standard: all run with the settings of each."""
+    return tuple(name for name, e in PROCEDURES.items() if e.editions and not e.campaign)
 
 
 def procedure_from_mapping(

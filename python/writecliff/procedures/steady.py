@@ -6,7 +6,8 @@ Over a measurement window of five consecutive rounds, with average `avg` of the 
     slope excursion   max - min of the least-squares line           <= 10 % of avg
 
 The line is a function of the round number; over five rounds its excursion is |slope| * 4. Both
-comparisons are "no more than". The verdict is computed in exact rational arithmetic, so it depends
+comparisons are "no more than". Five values of zero are no state of a drive: they are not steady.
+The verdict is computed in exact rational arithmetic, so it depends
 neither on the numbering of the rounds nor on rounding at the limit.
 """
 
@@ -124,8 +125,8 @@ def judge(
         slope=float(slope),
         intercept=float(average - slope * round_mean),
         r=_correlation(sxy, sxx, syy),
-        data_ok=data_excursion <= data_allowed,
-        slope_ok=slope_excursion <= slope_allowed,
+        data_ok=average > 0 and data_excursion <= data_allowed,
+        slope_ok=average > 0 and slope_excursion <= slope_allowed,
     )
 
 
@@ -138,15 +139,25 @@ def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The judgement after one complete round: a `SteadyState` per tracking variable."""
+    """The judgement after one complete round: a `SteadyState` per tracking variable.
+
+    `fresh`: the window begins while the drive is as it was fresh out of the box. It may be level
+    there, and is not in the state that it will stay in.
+    """
 
     round: int
     states: Mapping[str, SteadyState]
+    fresh: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether all variables meet the rule in this window."""
+        return all(state.steady for state in self.states.values())
 
     @property
     def steady(self) -> bool:
-        """Whether all variables are steady in this window."""
-        return all(state.steady for state in self.states.values())
+        """Whether the drive is steady: the rule is met, and not by a drive that is fresh."""
+        return self.met and not self.fresh
 
     @property
     def rounds(self) -> tuple[int, ...]:
@@ -186,11 +197,19 @@ class SteadyStateTracker:
         self.slope_excursion_pct = slope_excursion_pct
         self.max_rounds = max_rounds
         self.rounds: list[int] = []
+        self.fresh: list[bool] = []
         self.values: dict[str, list[float]] = {name: [] for name in self.variables}
         self.decisions: list[Decision] = []
 
-    def add(self, value: float | Mapping[str, float], round_number: int | None = None) -> Verdict:
-        """Add the next round: a value per variable, or a number if there is only one variable.
+    def add(
+        self,
+        value: float | Mapping[str, float],
+        round_number: int | None = None,
+        *,
+        fresh: bool = False,
+    ) -> Verdict:
+        """Add the next round: a value per variable, or a number if there is only one variable. A
+        round in which the drive is `fresh` begins no steady window.
 
         Rounds count from 1 unless the first one has another `round_number`. Returns the verdict.
         Raises ValueError for a missing or unknown variable, or a gap between rounds.
@@ -205,6 +224,7 @@ class SteadyStateTracker:
             if not math.isfinite(number):
                 raise ValueError(f"{name} of round {expected} is not finite: {number}")
         self.rounds.append(expected)
+        self.fresh.append(fresh)
         for name, number in given.items():
             self.values[name].append(float(number))
         if len(self.rounds) >= self.window_rounds:
@@ -222,7 +242,7 @@ class SteadyStateTracker:
             )
             for name in self.variables
         }
-        return Decision(window[-1], states)
+        return Decision(window[-1], states, self.fresh[-self.window_rounds])
 
     @property
     def current(self) -> Decision | None:

@@ -9,10 +9,13 @@ apart. All steps are one load, without a gap. A run ends at the first of the ena
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-The standard lets the operator choose and requires the choice to be reported. `capacity` is off
-unless it is chosen: a small or fast drive is written four times before there are five samples, and
-is not saturated then. The steady-state figures are computed at every sample even when `steady` is
-off.
+The standard lets the operator choose and requires the choice to be reported; each of them is a
+legitimate end. `capacity` is off unless it is chosen: a small or fast drive is written four times
+before there are five samples, and is not saturated then. And five samples take 2.1 h, in which a
+drive of 2 TB at 200 MB/s is not written once: it would meet the steady-state rule on the plateau
+before its cliff. So only windows count that begin after `fresh_fills` user capacities, two unless
+given: until then a drive is fresh out of the box (SNIA primer). The steady-state figures are
+computed at every sample even when `steady` is off.
 
 Revision 2.0 has optional stimuli in place of the random 4 KiB writes; see `wsat_stimuli.py`.
 """
@@ -26,6 +29,7 @@ from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
+from writecliff.procedures.active_range import SegmentOptions
 from writecliff.procedures.model import End, History, Stage, Step, TrackingVariable
 from writecliff.procedures.options import (
     HOURS,
@@ -58,7 +62,7 @@ FOB_DRIVE_FILLS = 2.0  # writes until a drive leaves its fresh-out-of-box state 
 
 
 @dataclass(frozen=True, kw_only=True)
-class WsatOptions(LoadOptions):
+class WsatOptions(LoadOptions, SegmentOptions):
     """Options of WSAT. Those left out take the value of the edition."""
 
     end: tuple[str, ...] = option(
@@ -89,6 +93,12 @@ class WsatOptions(LoadOptions):
         "user capacities of the end 'capacity'",
         within=Within(0, 1e5, open_low=True),  # enough to wear any drive out
     )
+    fresh_fills: float = option(
+        FOB_DRIVE_FILLS,
+        "user capacities that must be written before a steady-state window may begin: a drive is "
+        "level, and not saturated, while it is fresh",
+        within=Within(0, 1e5),
+    )
     max_rounds: int = max_rounds_option(
         "rounds after which a run that only 'steady' may end gives up"
     )
@@ -110,6 +120,10 @@ class Wsat(LoadProcedure[WsatOptions]):
     def check(self) -> None:
         if not self.options.end:
             raise ConfigError("nothing ends the run", hint="give --end steady, capacity or time")
+        if self.segmented and self.stimulus.pattern == "sequential":
+            raise ConfigError(
+                "segments of the active range are for random stimuli", hint="drop --ar-amount-gib"
+            )
         _ = self.steps_per_round
 
     @property
@@ -183,6 +197,7 @@ class Wsat(LoadProcedure[WsatOptions]):
             ),
             ends=self.ends(identity),
             rounds_max=o.max_rounds,
+            fresh_fills=o.fresh_fills,
             bounds=lambda speeds: wsat_plan.bounds(self, identity, load, speeds),
             purge=True,
             continuous=True,
@@ -207,10 +222,11 @@ class Wsat(LoadProcedure[WsatOptions]):
         whole_s = wsat_plan.whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
+        after = f" after {o.fresh_fills:g} x user capacity" if o.fresh_fills else ""
         possible = {
             "steady": End(
                 "steady",
-                f"steady state over {WINDOW_ROUNDS} rounds",
+                f"steady state over {WINDOW_ROUNDS} rounds{after}",
                 lambda h: h.steady_at_round is not None,
                 per_round=True,
             ),
@@ -243,14 +259,15 @@ class Wsat(LoadProcedure[WsatOptions]):
 
     def warnings(self, history: History) -> tuple[str, ...]:
         rounds = history.stages["rounds"]
-        if rounds.steady_at_round is None:
+        decision = rounds.decision
+        if rounds.steady_at_round is None and not (decision is not None and decision.met):
             return ("steady state was not reached",) if "steady" in self.options.end else ()
-        rows = rounds.round_rows(rounds.steady_at_round - WINDOW_ROUNDS + 1)
+        rows = rounds.round_rows(decision.rounds[0]) if decision is not None else ()
         fills = rows[-1].drive_fills if rows else 0.0
         if fills < FOB_DRIVE_FILLS:
             return (
                 f"the measurement window begins after {fills:.2f} drive fills: drives rarely leave "
-                f"their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}; see `--end capacity`",
+                f"their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}",
             )
         return ()
 

@@ -57,10 +57,7 @@ class Stimulus:
         if self.block_bytes is None:
             return ecw_load.DISCLOSURE
         if self.pattern == "sequential":
-            return (
-                "each thread accesses its own part of the range, in simulations from its start in"
-                " each step"
-            )
+            return "each thread begins at its own part of the range"
         return ""
 
 

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Axis
 
 State = Literal[
-    "steady", "left", "not known", "not reached", "undecided", "not steady", "not achieved"
+    "steady",
+    "left",
+    "fresh",
+    "not known",
+    "not reached",
+    "undecided",
+    "ended",
+    "not steady",
+    "not achieved",
 ]
 UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
@@ -42,7 +50,8 @@ class SteadyView:
     `label` tells the stage from others of the run ("1024KiB", "Preconditioning"), `suffix` does so
     in the names of figures and files ("-1024k"). `ended`: the run is complete, so a stage that is
     not steady will not become so. `short`: the test was shortened (`--quick` on a real drive), so
-    that its rounds cannot tell whether the drive would become steady.
+    that its rounds cannot tell whether the drive would become steady. `end` is what ended the
+    rounds, where the standard has other ends than steady state (WSAT: "24 h of writes").
     """
 
     stage: StageHistory | None
@@ -50,12 +59,15 @@ class SteadyView:
     suffix: str = ""
     ended: bool = True
     short: bool = False
+    end: str = ""
 
     # -- what the procedure decided -----------------------------------------------------------
 
     @cached_property
     def state(self) -> State:
-        """ "left": the stage was steady, and is not any more in its last window."""
+        """ "left": the stage was steady, and is not any more in its last window. "fresh": its last
+        window meets the rule, but the drive was as fresh out of the box. "ended": another end of
+        the standard came before steady state."""
         if self.stage is None:
             return "not reached"
         if self.stage.tracker is None:
@@ -65,6 +77,11 @@ class SteadyView:
             return "left"
         if self.short and self.ended and verdict != "steady":
             return "not known"
+        current = self.stage.tracker.current
+        if current is not None and current.met and current.fresh:
+            return "fresh"
+        if self.end and self.ended and verdict != "steady":
+            return "ended"
         return "not achieved" if verdict == "not steady" and self.ended else verdict
 
     @property
@@ -157,6 +174,12 @@ class SteadyView:
                 return f"Rounds {self.window[0]} - {self.window[-1]}{end}"
             case "undecided":
                 return f"undecided ({len(self.rounds)} of {WINDOW_ROUNDS} rounds)"
+            case "ended":
+                return f"not reached; ended by {self.end}"
+            case "fresh":
+                rounds = f"rounds {self.window[0]} - {self.window[-1]}"
+                end = f"; ended by {self.end}" if self.end else ""
+                return f"drive still fresh in {rounds}{end}"
             case "not achieved":
                 return "NOT ACHIEVED"
             case "not known":
@@ -199,8 +222,9 @@ class SteadyView:
         names = ", ".join(variable.name for variable, _ in self.judged)
         first, last = self.window[0], self.window[-1]
         together = " by all of them in one window" if len(self.judged) > 1 else ""
-        if self.reached:
-            return f"Tracked: {names}. The rule is met{together}, rounds {first} to {last}."
+        fresh = ", while the drive may still be fresh" if self.state == "fresh" else ""
+        if self.reached or fresh:
+            return f"Tracked: {names}. The rule is met{together}, rounds {first} to {last}{fresh}."
         return (
             f"Tracked: {names}. {self.flag}: no {WINDOW_ROUNDS} rounds meet the rule{together}; "
             f"the last ones, {first} to {last}, are shown."

@@ -12,7 +12,8 @@ from writecliff.report.model import Verdict
 from writecliff.report.steady import UNKNOWN, UNSTEADY, State, SteadyView, drifting
 
 _WORST_FIRST: Sequence[State] = (
-    "not achieved", "not steady", "undecided", "not reached", "not known", "left", "steady",
+    "not achieved", "not steady", "undecided", "not reached", "ended", "fresh", "not known",
+    "left", "steady",
 )  # fmt: skip
 _SHORT = (
     "The test was shortened (--quick) to moments of what the standard requires. What the drive does"
@@ -72,10 +73,18 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         meaning.append(_SHORT)
         rounds = f"{len(one.rounds)} short rounds cannot tell"
         return Verdict("warning", f"{UNKNOWN}: {rounds}{where}", tuple(meaning))
+    if state == "fresh":
+        rounds = f"rounds {one.window[0]} to {one.window[-1]}"
+        by = f"Ended by {one.end}" if one.end else "So far"
+        headline = f"{by}: level in {rounds}, but the drive may still be fresh{where}"
+        return Verdict("warning", headline, tuple(meaning))
     meaning.append(
         "The figures below are of a drive in transition and must not be quoted as sustained "
         "performance."
     )
+    if state == "ended":
+        headline = f"Ended by {one.end}, steady state not reached in {len(one.rounds)} rounds"
+        return Verdict("warning", f"{headline}{where}", tuple(meaning))
     said = {
         "not achieved": f"NOT ACHIEVED in {len(one.rounds)} rounds",
         "not steady": f"not reached so far, after {len(one.rounds)} rounds",

@@ -128,7 +128,8 @@ class WsatReport(TestReport):
 
     def verdict(self) -> Verdict:
         found, wsat = super().verdict(), self.wsat
-        if not wsat.view.steady:
+        state = wsat.view.state
+        if state not in ("steady", "fresh"):
             return found
         if wsat.fresh:
             first, last = wsat.view.window[0], wsat.view.window[-1]
@@ -138,6 +139,8 @@ class WsatReport(TestReport):
                 "average must not be quoted as sustained performance before the drive is filled "
                 "further."
             )
+            if state == "fresh":
+                return replace(found, meaning=(*found.meaning, note))
             headline = f"Rule met in rounds {first} to {last}, but the drive may still be fresh"
             return Verdict("warning", headline, (*found.meaning, note))
         share = (

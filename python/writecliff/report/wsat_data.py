@@ -13,7 +13,7 @@ Owns which data a figure stands for:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -55,7 +55,9 @@ class WsatData:
     @cached_property
     def view(self) -> SteadyView:
         """The rounds."""
-        return self.data.view("rounds")
+        manifest = self.data.manifest
+        other = manifest.ended_by in ("capacity", "time")
+        return replace(self.data.view("rounds"), end=manifest.reason if other else "")
 
     def column(self, value: Callable[[StepRow], float | None]) -> Numbers:
         """A figure of every step."""

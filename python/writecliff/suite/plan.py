@@ -7,8 +7,14 @@ from typing import Any
 
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
+from writecliff.procedures.active_range import CLIENT, COMBINATIONS, SegmentOptions
 from writecliff.procedures.pts import EDITIONS
-from writecliff.procedures.registry import procedure_from_mapping, suite_tests
+from writecliff.procedures.registry import (
+    procedure_class,
+    procedure_from_mapping,
+    standard_tests,
+    suite_tests,
+)
 from writecliff.suite.folder import Member
 
 
@@ -20,7 +26,8 @@ def plan_suite(
     common: Mapping[str, Any] | None = None,
     special: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Member]:
-    """The tests of an edition, or those of them in `tests`, in the standard's order.
+    """The tests of an edition, or those of the standard in `tests`, in the standard's order. Where
+    the edition has several active ranges, each has a run of its own.
 
     `common` goes to every test, `special` to the tests that it names. Raises ConfigError for an
     edition, test or option that does not exist, and for a value that is not allowed.
@@ -28,20 +35,35 @@ def plan_suite(
     if edition not in EDITIONS:
         raise ConfigError.unknown("edition", edition, EDITIONS)
     special = special or {}
-    known = suite_tests(edition)
+    known = standard_tests()
     for name in (*(tests or ()), *special):
         if name not in known:
             raise ConfigError.unknown("test", name, known)
-    chosen = [name for name in known if tests is None or name in tests]
+    wanted = suite_tests(edition) if tests is None else tests
+    chosen = [name for name in known if name in wanted]
     for name in special:
         if name not in chosen:
             raise ConfigError(f"options are given for {name}, which is not among the tests")
     members = {}
     for name in chosen:
-        options = {"edition": edition, **(common or {}), **special.get(name, {})}
-        # Refuses what does not fit, before anything runs.
-        simulated = is_simulated(target)
-        procedure = procedure_from_mapping(name, options, simulated=simulated)
-        procedure.check_purge(simulated=simulated)
-        members[name] = Member(name, options, target)
+        given = {"edition": edition, **(common or {}), **special.get(name, {})}
+        for member, options in _runs(name, given).items():
+            # Refuses what does not fit, before anything runs.
+            simulated = is_simulated(target)
+            procedure = procedure_from_mapping(name, options, simulated=simulated)
+            procedure.check_purge(simulated=simulated)
+            members[member] = Member(name, options, target)
     return members
+
+
+def _runs(test: str, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The runs of a test, by name: one, or one for each active range of the client edition."""
+    limited = issubclass(procedure_class(test).options_type, SegmentOptions)
+    client = (options["edition"], options.get("revision", "1.x")) == CLIENT
+    chosen = {"active_range_pct", "ar_amount_gib"} & set(options)
+    if not (limited and client) or chosen:
+        return {test: dict(options)}
+    return {
+        f"{test}-{pct:g}-{gib:g}gib": {**options, "active_range_pct": pct, "ar_amount_gib": gib}
+        for pct, gib in COMBINATIONS
+    }

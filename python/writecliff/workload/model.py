@@ -173,6 +173,8 @@ class Job:
     pattern: Pattern = "random"  # order of the addresses
     read_pct: float = 0.0  # share of the I/Os that read, 0 to 100; what is left writes
     trim_pct: float = 0.0  # share of the I/Os that trim, 0 to 100
+    sequential_read_pct: float = 0.0  # random: reads that continue where the thread's last ended
+    sequential_write_pct: float = 0.0  # random: writes that do
     block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)  # the mix of sizes
     block_size: InitVar[int | str | None] = None  # a single size in their place: 4096, "4 KiB"
     writes: OwnBlocks | None = None  # sizes of writes, where they differ
@@ -183,6 +185,8 @@ class Job:
     range_bytes: int | None = None  # its length; None: to the end of the device
     segments: Segments | None = None  # use only these parts of it; None: all
     thread_stride_bytes: int = 0  # thread t starts `t * stride` into the range
+    start_bytes: int = 0  # sequential: threads begin so much further on in the range
+    write_start_bytes: int | None = None  # sequential: the same for writes; None: as reads
     align_bytes: int | None = None  # None: the block size of each I/O
     addresses: Addresses = field(default_factory=Addresses)  # of random I/O
     run_ios: int = 1  # random: consecutive I/Os from each random address on

@@ -304,8 +304,40 @@ def test_names_mean_nothing_to_fio() -> None:
     assert section_name(3, "4k ${HOME}]") == "3-4k-HOME-"
 
 
+def test_segments_are_strided_zones_that_reach_the_end_of_the_drive() -> None:
+    offset = GIB
+    job = Job(ios=1, offset_bytes=offset, segments=Segments(2048, GIB))
+    options = options_of(job)
+    size, pitch = int(options["zonerange"]), int(options["zonerange"]) + int(options["zoneskip"])
+    assert (options["zonemode"], options["zonesize"], size) == ("strided", "512", GIB // 2048)
+    assert 2048 * pitch >= 4 * GIB - offset  # fio starts over at the end of the device
+    assert offset + 2047 * pitch + size <= 4 * GIB
+    assert any("evenly spaced" in text for text in warnings_of(job))
+
+
+def test_sequential_shares_are_percentages_of_random_ios() -> None:
+    job = Job(ios=1, read_pct=95, sequential_read_pct=100 * 24 / 95, sequential_write_pct=20)
+    options = options_of(job)
+    assert (options["rw"], options["rwmixread"]) == ("randrw", "95")
+    assert options["percentage_random"] == "75,80"
+    assert any("25 % of an operation's I/Os are sequential" in text for text in warnings_of(job))
+
+
 REFUSED = [
-    (Job(ios=1, segments=Segments(2048, GIB)), "active-range segments"),
+    (
+        Job(ios=1, range_bytes=2 * GIB, segments=Segments(2048, GIB)),
+        "up to the end of the target",
+    ),
+    (
+        Job(
+            ios=1,
+            segments=Segments(8, GIB),
+            block_sizes=(BlockSize(4096), BlockSize(8192)),
+            align_bytes=4096,
+        ),
+        "would leave its segment",
+    ),
+    (Job(ios=1, pattern="sequential", start_bytes=4096), "start_bytes is for simulated"),
     (Job(), "has no end"),
     (Job(ios=1, read_pct=65.5), "read_pct 65.5 %: fio takes whole percent"),
     (Job(ios=1, read_pct=50, trim_pct=10), "cannot mix trims"),

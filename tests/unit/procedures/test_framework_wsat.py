@@ -50,6 +50,21 @@ def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Pat
     assert rows[-2].drive_fills < 4
 
 
+def test_a_level_drive_is_not_steady_before_its_cliff(tmp_path: Path) -> None:
+    """Five samples in the fresh plateau meet the rule; the run goes on to the cliff."""
+    early = {"end": ("steady", "time"), "round_minutes": 2, "time_hours": 20.0}
+    fresh = run(tmp_path / "fresh", fresh_fills=0.0, **early).history.stages["rounds"]
+    assert fresh.decision is not None
+    assert fresh.rows[-1].drive_fills < 1
+    past = run(tmp_path / "past", **early).history.stages["rounds"]
+    assert past.tracker is not None
+    assert past.tracker.decisions[0].met
+    assert not past.tracker.decisions[0].steady
+    first = past.round_rows((past.steady_at_round or 0) - 4)[-1]
+    assert first.drive_fills >= 2
+    assert past.rows[-1].iops < 0.7 * fresh.rows[-1].iops
+
+
 def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3)
     assert outcome.ended_by == "steady"
@@ -158,7 +173,7 @@ def test_histogram_step_follows_the_rounds(tmp_path: Path) -> None:
 
 def test_steady_before_two_drive_fills_is_called_fresh_out_of_box(tmp_path: Path) -> None:
     engine = FakeEngine(capacity_bytes=64_000_000_000_000)
-    outcome = run(tmp_path / "r", engine, end=("steady",), round_minutes=2)
+    outcome = run(tmp_path / "r", engine, end=("steady",), round_minutes=2, fresh_fills=0.0)
     assert outcome.history.stages["rounds"].rounds_done == 5
     assert "fresh-out-of-box" in outcome.warnings[0]
 

@@ -313,7 +313,7 @@ def test_the_header_block_says_what_was_done() -> None:
         "active_range": "100%",
         "ar_segments": "N/A",
         "precondition": "SEQ 128KiB W",
-        "precondition_toio": "TC 1/QD 32",
+        "precondition_toio": "TC 4/QD 32",
         "precondition_duration": "Twice User Capacity",
         "precondition_2": "IOPS Loop",
         "precondition_2_toio": "TC 4/QD 32",

@@ -209,3 +209,22 @@ def test_rounds_may_start_anywhere_but_have_no_gaps() -> None:
     with pytest.raises(ValueError, match="not finite"):
         tracker.add(math.nan)
     assert tracker.rounds == [11, 12]
+
+
+def test_five_rounds_of_zero_are_not_steady() -> None:
+    state = judge([0.0] * 5, [1, 2, 3, 4, 5])
+    assert not state.steady
+    tracker = SteadyStateTracker(max_rounds=5)
+    for _ in range(5):
+        tracker.add(0.0)
+    assert tracker.verdict == "not achieved"
+
+
+def test_a_window_that_begins_fresh_is_not_steady() -> None:
+    tracker = SteadyStateTracker()
+    for number in range(7):
+        tracker.add(100.0, fresh=number < 2)
+    assert [decision.met for decision in tracker.decisions] == [True] * 3
+    assert [decision.steady for decision in tracker.decisions] == [False, False, True]
+    assert tracker.first_steady is not None
+    assert tracker.first_steady.rounds == (3, 4, 5, 6, 7)

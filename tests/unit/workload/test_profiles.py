@@ -12,8 +12,6 @@ from writecliff.profiles import profile, profile_names, profile_workload, volume
 from writecliff.workload.model import KIB
 
 CAPACITY = 960_000_000_000
-# Those that are no single application's: a service of several threads, an endurance workload.
-SPECIAL = {"messenger", "jesd219-enterprise"}
 
 
 def shares(name: str) -> dict[float, float]:
@@ -22,15 +20,52 @@ def shares(name: str) -> dict[float, float]:
     return {size.bytes / KIB: 100 * size.weight / total for size in job.block_sizes}
 
 
-def test_there_are_24_applications_and_each_says_what_it_is() -> None:
-    names = set(profile_names())
-    assert names >= SPECIAL
-    assert len(names - SPECIAL) == 24
-    for name in names:
-        found = profile(name)
-        assert found.name == name
-        assert found.title and len(found.source) > 10, name
-        assert 0 <= found.jobs[0].read_pct <= 100
+# Table 18 of the white paper: sequential read, random read, sequential write, random write.
+TABLE_18 = {
+    "web-server-script-a": (24, 71, 1, 4),
+    "web-server-script-b": (0, 100, 0, 0),
+    "web-server-script-c": (24, 71, 1, 4),
+    "web-server-script-d": (0, 50, 0, 50),
+    "web-server-a": (0, 29, 20, 51),
+    "web-server-b": (0, 61, 1, 38),
+    "web-server-c": (22, 50, 24, 4),
+    "web-server-d": (0, 2, 14, 84),
+    "exchange-server-ab": (0, 67, 0, 33),
+    "search-engine-a": (0, 100, 0, 0),
+    "video-on-demand-a": (100, 0, 0, 0),
+    "video-on-demand-b": (0, 100, 0, 0),
+    "video-on-demand-c": (0, 100, 0, 0),
+    "mail-server-a": (0, 58, 5, 37),
+    "mail-server-b": (0, 0, 56, 44),
+    "oltp-a": (0, 70, 0, 30),
+    "oltp-b": (0, 67, 0, 33),
+    "dbms-ab": (0, 67, 0, 33),
+    "decision-support-a": (5, 94, 1, 0),
+    "cookies-a": (0, 25, 0, 75),
+    "cache-b": (0, 65, 0, 35),
+    "file-server-a": (23, 67, 3, 7),
+    "file-server-b": (0, 80, 0, 20),
+}
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_profile_says_what_it_is(name: str) -> None:
+    found = profile(name)
+    assert found.name == name
+    assert found.title and len(found.source) > 10
+    assert all(0 <= job.read_pct <= 100 for job in found.jobs)
+
+
+@pytest.mark.parametrize("name", TABLE_18)
+def test_applications_have_the_shares_of_the_table(name: str) -> None:
+    (job,) = profile(name).jobs
+    reads = job.read_pct
+    in_order = 100.0 if job.pattern == "sequential" else job.sequential_read_pct
+    read = reads * in_order / 100
+    written = (100 - reads) * job.sequential_write_pct / 100
+    assert (read, reads - read, written, 100 - reads - written) == pytest.approx(TABLE_18[name])
+    if len(job.block_sizes) > 1:
+        assert "not published" in profile(name).source
 
 
 def test_the_servers_are_those_of_the_white_paper() -> None:

@@ -132,6 +132,16 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
         ),
         (r#""hole_after_bytes":512,"pattern":"sequential""#, "hole_after: there is no hole"),
         (r#""one_position":true"#, "one_position: random addresses have no position"),
+        (
+            r#""start_bytes":512"#,
+            "start: only a sequential job without holes and files begins elsewhere",
+        ),
+        (r#""sequential_read_pct":101"#, "sequential_read: 101 % is outside 0 % to 100 %"),
+        (
+            r#""sequential_write_pct":5,"run_ios":2"#,
+            "mix: sequential shares need random addresses without runs, segments, zones, trims \
+             first and logs",
+        ),
         (r#""hole_bytes":-512"#, "hole: holes need a sequential pattern"),
         (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
         (

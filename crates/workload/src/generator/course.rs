@@ -3,7 +3,7 @@
 
 use writecliff_base::{Prng, StreamId};
 
-use super::{Mix, Operation};
+use super::{Mix, Operation, out_of_two_to_32};
 use crate::address::{AddressGenerator, SizeClass, SizeClasses};
 use crate::io_log::Replay;
 use crate::spec::{JobSpec, Pattern, StreamOrder};
@@ -15,6 +15,7 @@ pub(super) struct Course {
     writes: Option<Sizes>,
     trims: Option<Sizes>,
     runs: Option<Runs>,
+    continued: Option<Continued>,
     trim_first: bool,
     /// The block that was trimmed and is written next: offset and length.
     trimmed: Option<(u64, u32)>,
@@ -39,6 +40,17 @@ struct Runs {
     range: u64,
 }
 
+/// Random I/Os some of which continue where the last one of their operation ended, as with fio's
+/// `percentage_random`: what a trace shows as sequential reads or writes among random ones. What
+/// would leave the range begins at a random address.
+#[derive(Clone, Debug)]
+struct Continued {
+    /// Thresholds out of 2^32 of reads and writes.
+    below: [u64; 2],
+    positions: [Option<u64>; 2],
+    range: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Streams {
     all: Vec<StreamId>,
@@ -52,6 +64,7 @@ impl Course {
         let plain = job.writes.is_none()
             && job.trims.is_none()
             && (job.run_ios == 1 || job.pattern == Pattern::Sequential)
+            && !job.continues()
             && !job.trim_first
             && job.streams.is_empty()
             && job.log.is_none();
@@ -70,6 +83,12 @@ impl Course {
                     ios: job.run_ios,
                     left: 0,
                     positions: [None; 3],
+                    range,
+                }),
+                continued: job.continues().then(|| Continued {
+                    below: [job.sequential_read_pct, job.sequential_write_pct]
+                        .map(|pct| out_of_two_to_32(pct / 100.0)),
+                    positions: [None; 2],
                     range,
                 }),
                 trim_first: job.trim_first,
@@ -103,9 +122,10 @@ impl Course {
         };
         let (first, upto) = own.map_or((only, &mix.sizes), |own| (&own.first, &own.upto));
         let class = upto.iter().find(|(below, _)| for_size < *below).map_or(first, |(_, c)| c);
-        let offset = match &mut self.runs {
-            Some(runs) => runs.next(random, class, operation, addresses),
-            None => addresses.next(random, class, operation),
+        let offset = match (&mut self.runs, &mut self.continued) {
+            (Some(runs), _) => runs.next(random, class, operation, addresses),
+            (None, Some(continued)) => continued.next(random, class, operation, addresses),
+            (None, None) => addresses.next(random, class, operation),
         };
         if self.trim_first {
             self.trimmed = Some((offset, class.length));
@@ -122,6 +142,27 @@ impl Course {
         let stream = all.get(*next).copied();
         *next = (*next + 1) % all.len().max(1);
         stream
+    }
+}
+
+impl Continued {
+    fn next(
+        &mut self,
+        random: &mut Prng,
+        class: &SizeClass,
+        operation: Operation,
+        addresses: &mut AddressGenerator,
+    ) -> u64 {
+        let own = operation as usize;
+        let Some(&below) = self.below.get(own) else {
+            return addresses.next(random, class, operation);
+        };
+        let continues = random.next_u64() >> 32 < below;
+        let length = u64::from(class.length);
+        let room = self.positions[own].filter(|at| continues && at + length <= self.range);
+        let offset = room.unwrap_or_else(|| addresses.next(random, class, operation));
+        self.positions[own] = Some(offset + length);
+        offset
     }
 }
 

@@ -167,6 +167,34 @@ fn runs_continue_from_random_addresses() {
 }
 
 #[test]
+fn shares_of_reads_and_writes_continue_where_the_last_one_ended() {
+    let mixed = r#"{"read_pct":95,"sequential_read_pct":25,"sequential_write_pct":60,"ios":1}"#;
+    let mut ends = [None; 2];
+    let (mut continued, mut all) = ([0; 2], [0; 2]);
+    for io in requests(&job(mixed), 200_000) {
+        let own = io.op as usize;
+        continued[own] += usize::from(ends[own] == Some(io.offset));
+        all[own] += 1;
+        ends[own] = Some(io.offset + u64::from(io.length));
+    }
+    let share = |own: usize| 100.0 * f64::from(continued[own] as u32) / f64::from(all[own] as u32);
+    assert!((share(0) - 25.0).abs() < 0.5, "{continued:?} of {all:?}");
+    assert!((share(1) - 60.0).abs() < 2.0, "{continued:?} of {all:?}");
+}
+
+#[test]
+fn sequential_streams_begin_where_they_are_told() {
+    let json = r#"{"pattern":"sequential","read_pct":50,"range_bytes":65536,"start_bytes":57344,
+        "write_start_bytes":4096,"ios":1}"#;
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for io in requests(&job(json), 40) {
+        if io.op == Operation::Read { &mut reads } else { &mut writes }.push(io.offset / 4096);
+    }
+    assert_eq!(reads[..4], [14, 15, 0, 1]);
+    assert_eq!(writes[..3], [1, 2, 3]);
+}
+
+#[test]
 fn each_block_is_trimmed_and_then_written() {
     for pattern in ["random", "sequential"] {
         let json = format!(r#"{{"trim_first":true,"pattern":"{pattern}","ios":1}}"#);

@@ -153,6 +153,26 @@ fn refusal(lines: &str) -> (String, Option<String>) {
 }
 
 #[test]
+fn a_mix_has_four_shares() {
+    let shares = |mix: &str| {
+        let text = format!("name = \"w\"\n[[job]]\nios = 1\n{mix}\n");
+        read(&text, "w.toml").map(|file| {
+            let job = &file.steps[0].workload.jobs[0];
+            [job.read_pct, job.sequential_read_pct, job.sequential_write_pct]
+        })
+    };
+    let all = "mix = { sequential_read = \"24 %\", random_read = \"71 %\", \
+               sequential_write = \"1 %\", random_write = \"4 %\" }";
+    assert_eq!(shares(all).unwrap(), [95.0, 100.0 * 24.0 / 95.0, 20.0]);
+    let table = "[job.mix]\nsequential_write = \"56 %\"\nrandom_write = \"44 %\"";
+    assert_eq!(shares(table).unwrap(), [0.0, 0.0, 56.0]);
+    let short = shares("mix = { random_read = \"90 %\" }").unwrap_err().to_string();
+    assert!(short.contains("the shares add up to 90 %, not to 100 %"), "{short}");
+    let twice = shares("read = \"5 %\"\nmix = { random_read = \"100 %\" }").unwrap_err();
+    assert!(twice.to_string().contains("mix and read are both given"), "{twice}");
+}
+
+#[test]
 fn errors_name_the_line_and_suggest_a_correction() {
     for (lines, message, hint) in [
         (

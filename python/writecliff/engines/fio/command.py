@@ -26,6 +26,7 @@ from writecliff.engines.fio.course import (
 from writecliff.engines.fio.data import add_data
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
+from writecliff.engines.fio.segments import add_segments
 from writecliff.workload.model import Workload
 
 Option = tuple[str, str]
@@ -187,6 +188,7 @@ def add_job(section: Section, target: Target, fio: Fio) -> None:
     section.add("numjobs", job.threads)
     section.add("iodepth", job.queue_depth)
     add_addresses(section, target.capacity_bytes, target.sector_bytes)
+    add_segments(section, target.capacity_bytes)
     if job.trim_pct == 0 and job.read_pct < 100:
         add_data(section, fast=target.fast)
     add_rates(section)
@@ -213,11 +215,6 @@ def _check_counts(section: Section, target: Target) -> None:
     if job.threads < 1 or job.queue_depth < 1:
         section.refuse(
             f"threads {job.threads} x queue depth {job.queue_depth}: each must be at least 1"
-        )
-    if job.segments is not None:
-        section.refuse(
-            f"active-range segments ({job.segments.count}): fio would need a job for each",
-            "use a contiguous range (range_bytes), or the simulated drive",
         )
     if not job.block_sizes:
         section.refuse("has no block size")

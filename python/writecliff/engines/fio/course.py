@@ -16,6 +16,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
         ("log", job.log, "run the log with fio itself"),
         ("files", job.files > 1, "one job for each part of the range"),
         ("one_position", job.one_position, "a job for each operation"),
+        ("start_bytes", job.start_bytes or job.write_start_bytes, "an offset"),
         ("until_steady", job.until_steady, "a duration, or `writecliff test`"),
         ("latency_target", job.latency_target, "a sweep over queue depths"),
         ("least_rates", job.least_rates, "a duration, and compare the result"),
@@ -33,6 +34,9 @@ def add_direction(section: Section) -> None:
     elif job.hole_bytes and not job.hole_after_bytes:
         modifier = f":{job.hole_bytes}"
     section.add("rw", _direction(section) + modifier)
+    if job.sequential_read_pct or job.sequential_write_pct:
+        shares = (job.sequential_read_pct, job.sequential_write_pct)
+        section.add("percentage_random", ",".join(_random_percent(section, pct) for pct in shares))
     if job.hole_after_bytes:
         section.add("zonemode", "strided")
         section.add("zonesize", job.hole_after_bytes)
@@ -41,6 +45,17 @@ def add_direction(section: Section) -> None:
         section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
         if job.pattern == "sequential":
             section.warn("in fio reads and writes each follow their own sequence")
+
+
+def _random_percent(section: Section, sequential_pct: float) -> str:
+    """fio's share of random I/Os in an operation, in the whole percents that it takes."""
+    nearest = round(sequential_pct)
+    if abs(nearest - sequential_pct) > 1e-6:
+        section.warn(
+            f"fio takes whole percents: {nearest} % of an operation's I/Os are sequential, not "
+            f"{sequential_pct:.4g} %"
+        )
+    return str(100 - nearest)
 
 
 def _direction(section: Section) -> str:

@@ -44,6 +44,8 @@ class Operations:
     hole_bytes: int = 0
     hole_after_bytes: int = 0
     one_position: bool = False
+    sequential_read_pct: float = 0.0
+    sequential_write_pct: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,7 @@ def operations(settings: Settings) -> Operations:
         used = tuple(
             op for op, share in zip(used, (read_pct, 100 - read_pct), strict=True) if share
         )
-    if pattern == "random" and set(pick(settings.percentage_random, used)) != {100}:
-        raise settings.error(
-            "percentage_random",
-            "percentage_random: a job is wholly random or wholly sequential",
-            "use two jobs, or rw=randread:N for runs of N I/Os",
-        )
+    sequential = _sequential_shares(settings, pattern, used, run_ios)
     trim_pct = 100.0 if used == ("trim",) else 0.0
     if settings.num_range > 1:
         if not trim_pct:
@@ -121,9 +118,37 @@ def operations(settings: Settings) -> Operations:
         raise settings.error("rw", f"rw={settings.rw}: holes within zones are not available")
     hole_bytes, after_bytes = zone or (hole_bytes, 0)
     ops = Operations(
-        pattern, used, read_pct, trim_pct, trim_first, run_ios, hole_bytes, after_bytes
+        pattern,
+        used,
+        read_pct,
+        trim_pct,
+        trim_first,
+        run_ios,
+        hole_bytes,
+        after_bytes,
+        sequential_read_pct=sequential.get("read", 0.0),
+        sequential_write_pct=sequential.get("write", 0.0),
     )
     return _with_write_modes(settings, ops) if "write" in used else ops
+
+
+def _sequential_shares(
+    settings: Settings, pattern: Pattern, used: tuple[str, ...], run_ios: int
+) -> Mapping[str, float]:
+    """The share of each operation's I/Os that continue where its last one ended, in percent."""
+    if pattern == "sequential":
+        return {}
+    shares = {
+        name: 100.0 - random
+        for name, random in zip(used, pick(settings.percentage_random, used), strict=True)
+    }
+    if any(shares.values()) and ("trim" in used or run_ios > 1):
+        raise settings.error(
+            "percentage_random",
+            "percentage_random: only random reads and writes may be partly sequential",
+            "trims, and runs of I/Os (rw=randread:N), are wholly random",
+        )
+    return shares
 
 
 def _with_write_modes(settings: Settings, ops: Operations) -> Operations:

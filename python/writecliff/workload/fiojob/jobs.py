@@ -172,6 +172,8 @@ def _common_job(
         hole_bytes=ops.hole_bytes,
         hole_after_bytes=ops.hole_after_bytes,
         one_position=ops.one_position,
+        sequential_read_pct=ops.sequential_read_pct,
+        sequential_write_pct=ops.sequential_write_pct,
         files=settings.nrfiles if ops.pattern == "sequential" and in_turn else 1,
         block_sizes=sizes.common.block_sizes,
         align_bytes=sizes.common.align_bytes,

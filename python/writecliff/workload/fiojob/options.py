@@ -93,7 +93,8 @@ class FioOptions:
     percentage_random: Triple[int] = option(
         read.triple(0, 100),
         "100",
-        "random jobs: only 100; sequential jobs: any value, since fio ignores it there",
+        "random jobs: the rest continues where the operation's last I/O ended; not for trims and"
+        " runs; sequential jobs: fio ignores it there",
     )
     # Block sizes
     bs: Triple[int] = option(read.triple(1), "4096", "block size, for each operation", "blocksize")

@@ -1,0 +1,70 @@
+"""The active range of a test: which addresses it may touch, and the segments that it does touch.
+
+The client edition of revision 1.x has limited ranges: active ranges of 100 % and 75 % of the
+addresses, of which 8 GiB or 16 GiB are accessed, in 2048 segments; every combination begins with a
+purge (`COMBINATIONS`; a suite has a run for each). Sources differ: the SNIA primer (2013) shows
+the client tests at an active range of 100 % without segments, which is what a single test has
+unless it is given an amount, and one with 1024 segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.procedures.options import Deviation, Within, option
+
+CLAUSE = "PTS active range"
+CLIENT = ("pts-c", "1.x")  # edition and revision that have the combinations
+GIB = 1 << 30
+SEGMENTS = 2048
+COMBINATIONS = tuple((pct, gib) for pct in (100.0, 75.0) for gib in (8.0, 16.0))
+START_ALIGN_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentOptions:
+    """Options of tests whose loads may be limited to segments of the active range."""
+
+    ar_amount_gib: float | None = option(
+        None,
+        "GiB of the active range that the test touches, in segments",
+        within=Within(0, 1e9, open_low=True),
+        unset="all of it",
+    )
+    ar_segments: int = option(
+        SEGMENTS, "active range segments, with ar_amount_gib", within=Within(1, 1 << 20)
+    )
+
+
+def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) -> int:
+    """First byte of an active range. One with segments ends where the drive ends: fio passes
+    through segments up to the end of a device."""
+    if not segmented:
+        return 0
+    return (identity.capacity_bytes - range_bytes) // START_ALIGN_BYTES * START_ALIGN_BYTES
+
+
+def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> list[Deviation]:
+    """What of the segments differs from `edition` and revision."""
+    amount, count = options.ar_amount_gib, options.ar_segments
+    if amount is None:
+        return []
+    if edition != CLIENT:
+        return [Deviation("ar_amount_gib", "all of it", amount, "required", CLAUSE)]
+    amounts = sorted({gib for _, gib in COMBINATIONS})
+    found = []
+    if amount not in amounts:
+        found.append(Deviation("ar_amount_gib", tuple(amounts), amount, "required", CLAUSE))
+    if count != SEGMENTS:
+        found.append(Deviation("ar_segments", SEGMENTS, count, "required", CLAUSE))
+    return found
+
+
+def segments_setup(options: SegmentOptions, active_range_pct: float) -> Mapping[str, str]:
+    """What the header block says of the segments."""
+    return {
+        "ar_segments": f"{options.ar_segments}",
+        "ar_amount": f"{active_range_pct:g}%, {options.ar_amount_gib:g} GiB",
+    }
