@@ -18,11 +18,26 @@ pub struct Identity {
 impl Identity {
     /// Keys of device files that describe the drive but do not affect its behaviour. They are
     /// excluded from the device hash; all others are included.
-    pub const DOCUMENTARY: [&str; 7] =
-        ["name", "description", "vendor", "model", "firmware", "rated_writes", "link.interface"];
+    pub const DOCUMENTARY: [&str; 10] = [
+        "name",
+        "description",
+        "vendor",
+        "model",
+        "firmware",
+        "rated_writes",
+        "form_factor",
+        "uber",
+        "mtbf",
+        "link.interface",
+    ];
+    /// Those of them that only data sheets show.
+    const OF_SHEETS: [&str; 3] = ["form_factor", "uber", "mtbf"];
 
     /// Reads the identity from the top-level keys of a device file.
     pub fn read(root: &Table<'_>) -> Result<Self, LocatedError> {
+        for key in Self::OF_SHEETS {
+            root.optional_text(key)?;
+        }
         Ok(Self {
             name: root.required_text("name")?.to_owned(),
             description: root.required_text("description")?.to_owned(),

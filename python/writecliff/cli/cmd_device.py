@@ -42,7 +42,14 @@ def list_command(*, json: bool = False) -> int:
 
 
 @app.command
-def show(name: str, *, json: bool = False) -> int:
+def show(
+    name: str,
+    *,
+    sheet: bool = False,
+    page: Path | None = None,
+    whole: bool = False,
+    json: bool = False,
+) -> int:
     """Show the parameters of a simulated drive, each with its source, or what a real one says.
 
     Parameters
@@ -50,10 +57,22 @@ def show(name: str, *, json: bool = False) -> int:
     name
         A name from `writecliff device list`, the path of a .toml file, or a block device such as
         /dev/nvme0n1: its identity, health, and the write hints and streams that reach it.
+    sheet
+        Show a simulated drive as a data sheet: stated and published values with their sources, and
+        what it does under the loads of data sheets, measured now.
+    page
+        Write the sheet to this HTML file too.
+    whole
+        Measure the whole drive for the sheet, with its slowest I/Os; without it a drive scaled down
+        to some GB, in seconds.
     json
         Print the description as JSON; sizes in bytes, times in ns. Of a block device: {"device",
         "health", "data_placement"}.
     """
+    if sheet or page is not None or whole:
+        from writecliff.cli.sheet import show_sheet
+
+        return show_sheet(name, page, whole=whole, as_json=json)
     if name.startswith("/dev/"):
         from writecliff.cli.real_drive import show_real_drive
 

@@ -81,7 +81,7 @@ def _reads(item: Profile) -> str:
 
 
 def _pattern(item: Profile) -> str:
-    kinds: set[str] = {job.addresses.kind for job in item.jobs} - {"uniform"}
+    kinds = {str(job.addresses.kind) for job in item.jobs} - {"uniform"}
     if any(job.sequential_read_pct or job.sequential_write_pct for job in item.jobs):
         kinds.add("partly sequential")
     return ", ".join(sorted({job.pattern for job in item.jobs} | kinds))

@@ -70,6 +70,15 @@ class SheetOptions:
     tbw: str | None = None
     """Bytes that may be written in its life, such as 600TB."""
 
+    form_factor: str | None = None
+    """Such as "M.2 2280"; shown on sheets, as the next two."""
+
+    uber: str | None = None
+    """Uncorrectable bit error rate, such as "1 sector in 10^17 bits"."""
+
+    mtbf: str | None = None
+    """Mean time between failures, such as "2,000,000 h"."""
+
 
 NO_SHEET = SheetOptions()
 

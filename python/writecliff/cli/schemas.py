@@ -295,6 +295,18 @@ SCHEMAS: Mapping[str, Schema] = {
             "data_placement": "as `device probe` prints it",
         },
     ),
+    "data-sheet": Schema(
+        "device show NAME --sheet",
+        {
+            "name": "of the drive",
+            "description": "in words",
+            "device_hash": "of all values that change behaviour",
+            "scale": "the drive was measured so many times smaller; 1: whole",
+            "rows": "`group`, `name`, `value` with its unit, and `source` of each",
+            "not_stated": "what sheets have and nobody says of this drive",
+            "page": "the HTML file, or `null`",
+        },
+    ),
     "device-file": Schema(
         "device export",
         {"name": "of the drive", "output": "the file, or `null`", "text": "of the device file"},

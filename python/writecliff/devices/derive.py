@@ -7,6 +7,7 @@ does not promise is taken up by the firmware.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from itertools import groupby
@@ -282,6 +283,9 @@ class _Derivation:
         ]
         if sheet.tbw is not None:
             rows.append(Value("rated_writes", f'"{sheet.tbw / 1e12:g} TB"', "the sheet: TBW"))
+        for key in ("form_factor", "uber", "mtbf"):
+            if text := getattr(sheet, key):
+                rows.append(Value(key, json.dumps(text, ensure_ascii=False), "the sheet"))
         return rows
 
     def _flash(self) -> list[Value]:

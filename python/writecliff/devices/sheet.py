@@ -44,6 +44,9 @@ class DataSheet:
     read_latency: float | None = _field("time", "4 KiB read at queue depth 1, such as 90us")
     write_latency: float | None = _field("time", "4 KiB write at queue depth 1")
     tbw: float | None = _field("size", "bytes that may be written in its life, such as 600TB")
+    form_factor: str | None = _field("", "form factor, such as 'M.2 2280'")
+    uber: str | None = _field("", "uncorrectable bit error rate, such as '1 sector in 10^17 bits'")
+    mtbf: str | None = _field("", "mean time between failures, such as '2,000,000 h'")
 
     @property
     def enterprise(self) -> bool:

@@ -75,8 +75,8 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         return Verdict("warning", f"{UNKNOWN}: {rounds}{where}", tuple(meaning))
     if state == "fresh":
         rounds = f"rounds {one.window[0]} to {one.window[-1]}"
-        by = f"Ended by {one.end}" if one.end else "So far"
-        headline = f"{by}: level in {rounds}, but the drive may still be fresh{where}"
+        by = f"Ended by {one.end}: level" if one.end else "Rule met"
+        headline = f"{by} in {rounds}, but the drive may still be fresh{where}"
         return Verdict("warning", headline, tuple(meaning))
     meaning.append(
         "The figures below are of a drive in transition and must not be quoted as sustained "

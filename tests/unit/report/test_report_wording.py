@@ -10,9 +10,11 @@ import pytest
 from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.engines.base import PurgeReport
 from writecliff.procedures.steady import judge
-from writecliff.report import build_report
+from writecliff.report import build_report, steady_stages
 from writecliff.report.model import ReportModel
 from writecliff.report.steady import drifting
+from writecliff.report.testdata import load
+from writecliff.report.wsat import WsatReport
 from writecliff.store.rundir import RunDirectory
 
 ROUNDS = (1, 2, 3, 4, 5)
@@ -84,3 +86,24 @@ def test_versions_and_purge_read_well(tmp_path: Path) -> None:
     real = report(tmp_path / "real", Drive(), rounds=1, simulated=False, **FEW_STEPS)
     assert "fio 3.33" in dict(real.footer)["Versions"]
     assert "fio" not in dict(simulated.footer)["Versions"]
+
+
+@pytest.mark.parametrize(
+    ("fills", "headline", "text"),
+    [
+        (0.2, "Ended by 24 h of writes, steady state not reached in 7 rounds", "not reached; ended by 24 h of writes"),
+        (1e3, "Ended by 24 h of writes: level in rounds 3 to 7, but the drive may still be fresh", "drive still fresh in rounds 3 - 7; ended by 24 h of writes"),
+    ],
+)  # fmt: skip
+def test_an_end_by_time_is_named_and_is_no_failure(
+    tmp_path: Path, fills: float, headline: str, text: str
+) -> None:
+    """The standard lets a run end by time: the title says so, and what state was reached."""
+    drive = Drive(noise=0.3) if fills < 1 else Drive(capacity_bytes=1 << 50, noise=0.0)
+    path = tmp_path / "run"
+    build_run(path, drive, rounds=7, **FEW_STEPS)
+    found = WsatReport(load(RunDirectory.open(path)))
+    view = replace(found.wsat.view, end="24 h of writes")
+    assert steady_stages.verdict([view], ()).headline == headline
+    assert steady_stages.verdict([view], ()).level == "warning"
+    assert view.text == text
