@@ -16,6 +16,8 @@ def report(
     output: Path | None = None,
     pdf: bool = False,
     csv: Path | None = None,
+    power: Path | None = None,
+    power_offset: float = 0.0,
     json: bool = False,
 ) -> int:
     """Write the report of a run; print its path and the outcome in one line.
@@ -30,6 +32,11 @@ def report(
         Also write it as PDF, next to the HTML file: report.pdf.
     csv
         A folder for the data of every figure and table as CSV; created if needed.
+    power
+        The log of a power meter (CSV: seconds, watts), which is kept in the run directory: reports
+        of IOPS and of the comparison by block size show power over time.
+    power_offset
+        What the meter's time was, in seconds, when the run's first step began.
     json
         Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
@@ -40,6 +47,10 @@ def report(
     read_manifest(run)  # a clear error if it is not a run directory
     page = run / REPORT_NAME if output is None else output
     paper = paper_of(page, output, pdf=pdf, csv=csv)
+    if power is not None:
+        from writecliff.report.power_meter import keep
+
+        keep(power, run, offset_s=power_offset)
     write_report(run, output=page, pdf=paper, csv=csv)
     if json:
         shown = {"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary}

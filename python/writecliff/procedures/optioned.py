@@ -70,6 +70,11 @@ class OptionedProcedure(Procedure, Generic[O]):
         return self.options.quick
 
     @property
+    def duplicate_pct(self) -> float:
+        """The share of the written pages that repeat another."""
+        return 0.0
+
+    @property
     def is_short(self) -> bool:
         return is_short(self.options)
 
@@ -114,6 +119,7 @@ class OptionedProcedure(Procedure, Generic[O]):
             threads=threads,
             queue_depth=queue_depth,
             compressible_pct=self.options.compressible_pct,
+            duplicate_pct=self.duplicate_pct,
             duration_ns=round(seconds * SECOND_NS),
         )
         return self.step(name, Workload(name, (replace(job, **more),)), *seed_path, sample=sample)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 from writecliff.engines.base import DeviceIdentity
@@ -48,6 +49,7 @@ from writecliff.procedures.options import (
 )
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
+from writecliff.workload.data_pattern import data_pattern_of
 from writecliff.workload.model import KIB, BlockSize, Job, Pattern, Segments, Workload
 
 EDITION_TITLES = {
@@ -61,6 +63,7 @@ REVISIONS = ("1.x", "2.0")
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
 QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
 ROUNDS = Within(WINDOW_ROUNDS, 100_000)
+RANDOM_DATA = "random"  # no data file
 _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 
@@ -108,6 +111,14 @@ class PtsOptions:
     compressible_pct: float = required_option(
         "PTS data pattern", 0.0, "compressibility of the data (0: random)", within=PERCENT
     )
+    duplicate_pct: float = required_option(
+        "PTS data pattern", 0.0, "share of written 4 KiB pages that repeat another", within=PERCENT
+    )
+    data_file: str = option(
+        RANDOM_DATA,
+        "a file whose data are the data pattern: how much of it is compressible and repeated is "
+        "measured, and takes the place of the two shares that are not given",
+    )
     seed: int = option(1, "seed of every random choice", within=SEED)
 
     @property
@@ -136,6 +147,33 @@ class PtsProcedure(OptionedProcedure[P]):
 
     subtitle: ClassVar[str]
 
+    def settle(self, options: P, *, shorten: bool) -> P:
+        """The shares of a data file are measured once: a stored run has them, not the file."""
+        if options.data_file == RANDOM_DATA or None not in (
+            options.compressible_pct,
+            options.duplicate_pct,
+        ):
+            return super().settle(options, shorten=shorten)
+        found = data_pattern_of(Path(options.data_file))
+        given = {
+            name: getattr(found, name)
+            for name in ("compressible_pct", "duplicate_pct")
+            if getattr(options, name) is None
+        }
+        return super().settle(replace(options, **given), shorten=shorten)
+
+    @property
+    def duplicate_pct(self) -> float:
+        return self.options.duplicate_pct
+
+    @property
+    def data_pattern(self) -> str:
+        """The data as the header block has them: "RND", "40% compr., 5% dup. (as db.bin)"."""
+        o = self.options
+        shares = ((o.compressible_pct, "compr."), (o.duplicate_pct, "dup."))
+        text = ", ".join(f"{share:g}% {word}" for share, word in shares if share) or "RND"
+        return text if o.data_file == RANDOM_DATA else f"{text} (as {Path(o.data_file).name})"
+
     @property
     @abstractmethod
     def load_point(self) -> LoadPoint:
@@ -161,7 +199,7 @@ class PtsProcedure(OptionedProcedure[P]):
         o, limited = self.options, self.segmented
         return {
             "subtitle": self.subtitle,
-            "data_pattern": f"{o.compressible_pct:g}% compr." if o.compressible_pct else "RND",
+            "data_pattern": self.data_pattern,
             "active_range": f"{o.active_range_pct:g}%",
             "ar_segments": "N/A",
             "precondition": "None",
@@ -311,6 +349,7 @@ class RoundProcedure(LoadProcedure[R]):
             range_bytes=range_bytes,
             thread_stride_bytes=stride,
             compressible_pct=o.compressible_pct,
+            duplicate_pct=o.duplicate_pct,
             volume_bytes=volume,
         )
         name = f"SEQ {block_text(block_bytes)} W, {o.wipc_capacities:g} x user capacity"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from writecliff import units
 from writecliff.procedures.cells import Cell
+from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady_stages
 from writecliff.report.axes import Axis, block_size_axis
@@ -15,6 +17,7 @@ from writecliff.report.compared import Curve, Grid
 from writecliff.report.csvs import lines_csv
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure, Section, section
+from writecliff.report.power import PowerSeries, power_figure, power_of
 from writecliff.report.sequence import block_size_sequence
 from writecliff.units import KIB
 
@@ -22,6 +25,11 @@ HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0
 # The cells of the SNIA primer's table (2013, figure 3).
 QUOTED: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
 LOG_IOPS = Axis("IOPS", log=True)
+
+
+def watts_text(watts: float | None) -> str:
+    """Watts in a table."""
+    return units.UNKNOWN if watts is None else f"{watts:.2f}"
 
 
 class IopsReport(CellReport):
@@ -98,6 +106,45 @@ class IopsReport(CellReport):
                 ),
             ),
             self._sequence(),
+            self._power_section(),
+        )  # fmt: skip
+
+    @cached_property
+    def power_rows(self) -> Sequence[StepRow]:
+        """The steps of the last round of the window, whose power is shown."""
+        last = self.view.window[-1:]
+        return [row for row in self.data.stage_rows("rounds") if row.round in last]
+
+    @cached_property
+    def power(self) -> PowerSeries | None:
+        """Power over that round; None if it was not measured."""
+        return power_of(self.data, self.power_rows)
+
+    def _power_section(self) -> Section:
+        """The loop with its power; an empty section, which is left out, without a measurement."""
+        power, rows = self.power, self.power_rows
+        if power is None:
+            return section("Power", "")
+        by_cell = {(row.block_bytes, row.read_pct): power.mean_of(row) for row in rows}
+        joules = {
+            (row.block_bytes, row.read_pct): row.iops / watts
+            for row in rows
+            if (watts := power.mean_of(row))
+        }
+        number = rows[-1].round
+        return section(
+            "Power",
+            f"Power under the IOPS loop, round {number}: reads, writes and mixes apart, and the "
+            "block size of each minute. The standard has no test of power; this is an addition.",
+            power_figure(power, rows),
+            self.grid(
+                f"Average power (W), round {number}", by_cell.get, watts_text,
+                self.grid_file("power-by-cell.csv", "watts", by_cell.get),
+            ),
+            self.grid(
+                f"IOPS per watt, round {number}", joules.get, units.number,
+                self.grid_file("iops-per-watt.csv", "iops_per_watt", joules.get),
+            ),
         )  # fmt: skip
 
     def _sequence(self) -> Section:

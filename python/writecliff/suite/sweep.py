@@ -83,7 +83,9 @@ def plan_sweep(
 def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return Path(value).name if isinstance(value, str) else str(value)  # of a file, its name
 
 
 def _device(target: str, percent: float) -> str:

@@ -29,8 +29,8 @@ from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import report_of, summarise, write_report
-from writecliff.report.campaigns.power import PowerSeries, power_figure
 from writecliff.report.campaigns.seconds import Seconds
+from writecliff.report.power import PowerSeries, power_figure
 from writecliff.report.testdata import load
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import BlockSize, Job, Workload

@@ -12,11 +12,11 @@ from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StepRow
 from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
-from writecliff.report.campaigns.power import PowerSeries, power_figure, power_of
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.cells import CellReport
 from writecliff.report.compared import Grid
 from writecliff.report.model import DataFile, KeyFigure, Section, section, table
+from writecliff.report.power import PowerSeries, power_figure, power_of
 from writecliff.units import KIB
 
 LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
@@ -132,6 +132,11 @@ class BlockSizesReport(CampaignReport, CellReport):
         head = ("Load", "IOPS", "Average power")
         loads = table("Power by load", head, rows, data=self.results_file)
         if self.power is None:
-            return section("Power", "Power was not measured: the drive does not report it.", loads)
+            return section(
+                "Power",
+                "Power was not measured: the drive does not report it, and no "
+                "meter's log was given (`writecliff report --power`).",
+                loads,
+            )
         intro = "Power over time, with the block size of the load as bars."
         return section("Power", intro, power_figure(self.power, self.power_rows), loads)

@@ -1,7 +1,7 @@
-"""Power over time, where the drive reports it: so far only simulated drives do.
+"""Power over time: of a simulated drive that has a power model, or of a real one with a meter.
 
-The intervals of a run have a column of watts if its engine knows them; those of real drives have
-none, or only nulls.
+The intervals of a run have a column of watts if its engine knows them. Those of real drives have
+none: what a meter on their supply recorded is put beside the run (`power_meter.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure
+from writecliff.report.power_meter import Readings, readings_of
 from writecliff.report.sequence import two_tracks
 from writecliff.report.series import timeline
 from writecliff.report.style import house_style
@@ -57,8 +58,13 @@ class PowerSeries:
 
 def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
     """The power of `rows`; None if it was not measured."""
+    if not rows:
+        return None
+    metered = readings_of(data.run.path)
+    if metered is not None:
+        return _of_meter(data, rows, metered)
     columns = data.run.query("select * from intervals limit 0").column_names
-    if COLUMN not in columns or not rows:
+    if COLUMN not in columns:
         return None
     found = data.run.query(
         f"select seq, end_ns, max({COLUMN}) as watts from intervals "
@@ -74,20 +80,54 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
     return PowerSeries(data, seq, *timeline(data, rows, seq, inside_ns), watts)
 
 
+def _of_meter(data: TestData, rows: Sequence[StepRow], metered: Readings) -> PowerSeries | None:
+    """Each reading holds until the next one; those between steps belong to none."""
+    first_ns, zero_ns = data.rows[0].started_ns, rows[0].started_ns
+    begin_ns = metered.times_s * 1e9 + first_ns
+    gap_ns = float(np.median(np.diff(begin_ns))) if len(begin_ns) > 1 else 1e9
+    end_ns = np.append(begin_ns[1:], begin_ns[-1] + gap_ns)
+    starts = np.array([row.started_ns for row in rows], dtype=np.float64)
+    ends = np.array([row.ended_ns for row in rows], dtype=np.float64)
+    step = np.searchsorted(starts, begin_ns, side="right") - 1
+    inside = (step >= 0) & (begin_ns < ends[step])
+    if not inside.any():
+        return None
+    step = step[inside]
+    seq = np.array([data.seq(rows[int(index)]) for index in step], dtype=np.int64)
+    until_ns = np.minimum(end_ns[inside], ends[step])
+    return PowerSeries(data, seq, begin_ns[inside] - zero_ns, until_ns - zero_ns,
+                       metered.watts[inside])  # fmt: skip
+
+
+def _way(row: StepRow) -> str:
+    """Which line the power of a step belongs to: reads and writes are never one."""
+    read_pct = -1.0 if row.read_pct is None else row.read_pct
+    return {100.0: "reads", 0.0: "writes"}.get(read_pct, "mixes")
+
+
+WAYS = ("reads", "writes", "mixes")
+
+
 @house_style()
 def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
-    """Watts as a line, and the block size of each step as a bar behind it (right axis)."""
+    """Watts, a line each for reads, writes and mixes, and the block size of each step as a bar
+    behind them (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, "Power (W)")
     # Short intervals at the end of a step, in which its last I/Os complete, show an idle drive.
     width = power.end_ns - power.begin_ns
     whole = width >= np.median(width) / 2
-    middle = ((power.begin_ns + power.end_ns) / 2 / unit.size)[whole]
-    plot.plot(
-        middle, power.watts[whole], color=style.SERIES[0], linewidth=1.2, label="power (left)"
-    )
+    middle = (power.begin_ns + power.end_ns) / 2 / unit.size
+    ways = {power.data.seq(row): _way(row) for row in rows}
+    way = np.array([ways.get(int(seq), "") for seq in power.seq])
+    for number, name in enumerate(WAYS):
+        if (way == name).any():
+            # Gaps stand for the other ways: readings are not joined across them.
+            watts = np.where(way == name, power.watts, np.nan)
+            plot.plot(middle[whole], watts[whole], color=style.SERIES[number], linewidth=1.2,
+                      label=f"{name} (left)")  # fmt: skip
     style.linear_axis(plot, "y")
     plot.set_ylim(0, float(power.watts.max()) * 1.15)
     style.legend(figure, plot, bars)
-    alt = "Power over time, with the block size as bars"
+    alt = "Power over time of reads, writes and mixes, with the block size as bars"
     return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)
