@@ -61,7 +61,9 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
     start = page.index('id="writecliff-comparison">') + len('id="writecliff-comparison">')
     summary = json.loads(page[start : page.index("</script>", start)])
     assert list(summary["runs"]) == ["queue-depth-4", "queue-depth-32"]
-    assert page.count("<figure") == 4
+    assert "<h2>Figures by queue depth</h2>" in page
+    assert page.count('<figure id="by-setting-') == 5
+    assert page.count("<figure") == 10
     assert "NOT PTS-CONFORMANT" in page
     assert 'href="queue-depth-4/report.html"' in page
 
