@@ -10,6 +10,9 @@
     steady.py        steady state: sentences, table, figures, CSV, JSON
     latency.py       response times: key figures, table, JSON
     series.py        what happened inside steps
+    compared.py      what reports give to comparisons besides headline figures: curves, grids
+    sequence.py      steps over time with their block sizes as a second track
+    platform.py      the section about the test platform
     header.py        the four-column header block of the standard
     disclosure.py    what the reader must know first: interruptions, purge, deviations
     extras.py        disturbed steps, health of the drive

@@ -14,7 +14,7 @@ import pytest
 from tests.support.fake_engine import FakeEngine
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.report import build_report
+from writecliff.report import build_report, report_of
 from writecliff.report.model import ReportModel, Section
 from writecliff.report.pages import render_html
 from writecliff.report.platform import TITLE, platform_section
@@ -77,6 +77,16 @@ def test_a_round_is_drawn_with_its_block_sizes_and_mixes(
         assert fmean(float(line["iops"]) for line in mine) == pytest.approx(row.iops)
     times = [float(line["middle_ns"]) for line in lines]
     assert times == sorted(times)
+
+
+def test_compared_runs_get_iops_over_block_size(runs: dict[str, Path]) -> None:
+    report = report_of(RunDirectory.open(runs["iops"]))
+    curves = {curve.name: dict(curve.points) for curve in report.curves()}
+    assert set(curves) == {"iops-by-size-0", "iops-by-size-65", "iops-by-size-100"}
+    results = report.summary()["results"]
+    for one in results:
+        points = curves[f"iops-by-size-{one['read_pct']:g}"]
+        assert points[one["block_bytes"]] == pytest.approx(one["iops"])
 
 
 def test_the_window_of_reads_is_beside_that_of_writes(
