@@ -17,7 +17,7 @@ def experiment(
     name: str | None = None,
     *,
     live: bool = False,
-    repeats: int = 2,
+    repeats: int = 3,
     trim: Literal["both", "on", "off"] = "both",
     scale: float = 32.0,
     output: Path | None = None,
@@ -79,14 +79,14 @@ def experiment(
 
 def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleType]:
     """The result of a live experiment, and the module that renders it."""
-    from writecliff.experiments import live
+    from writecliff.experiments import live_application
     from writecliff.experiments.live import page as renderer
     from writecliff.experiments.live.trials import run_trials
 
     trims = {"both": (False, True), "on": (True,), "off": (False,)}[trim]
     if not 1 <= repeats <= 100:
         raise ConfigError(f"--repeats must be 1 to 100, not {repeats}")
-    application = live(name)
+    application = live_application(name)
     trials = 2 * repeats * len(trims)
     log(f"{name}: {trials} trials of some minutes each on two cores")
     runs = page.with_suffix("")

@@ -37,7 +37,7 @@ ABOUT_LIVE = {
 }
 
 
-def live(name: str) -> Application:
+def live_application(name: str) -> Application:
     """The program of a live experiment. Raises ConfigError for an unknown name."""
     if name not in LIVE:
         raise ConfigError.unknown("live experiment", name, LIVE)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.cli import CommandLine
 from writecliff.devices import describe, open_device
 from writecliff.errors import ConfigError, WritecliffError
-from writecliff.experiments import LIVE, experiment, live
+from writecliff.experiments import LIVE, experiment, live_application
 from writecliff.experiments.live import cassandra, page, rocksdb
 from writecliff.experiments.live.machine import small_drive, stretched
 from writecliff.experiments.live.model import MIB, Client, Condition, Part, Ratio, Result, Trial
@@ -56,7 +56,7 @@ def test_every_other_pair_begins_with_streams() -> None:
 
 @pytest.mark.parametrize("name", LIVE)
 def test_the_parts_fill_a_small_drive(name: str, tmp_path: Path) -> None:
-    application = live(name)
+    application = live_application(name)
     path, device = small_drive("sas-ms-480", application.parts, application.unit_bytes, tmp_path)
     again = describe(open_device(path.read_text(), path.name))
     assert again == replace(device, path=path.name)
@@ -80,9 +80,11 @@ def test_ratios_have_an_interval() -> None:
         pytest.approx(1.473, abs=1e-3),
     )
     assert ratio.reaches(0.9) == "reached"
-    assert ratio.reaches(1.2) == "within the interval"
+    assert ratio.reaches(1.2) == "neither reached nor ruled out"
     assert ratio.reaches(1.5) == "not reached"
     assert Ratio.of([1.5]).reaches(1.45) == "reached, in one pair"
+    assert page.ratio_text(Ratio(1.5, 1.2, 1.8)) == "1.50 (1.20 to 1.80)"
+    assert page.ratio_text(Ratio(1.5, 0.1, 15.0)) == "1.50 (no interval)"
 
 
 def trial(streams: bool, repeat: int, waf: float, seconds: float) -> Trial:
@@ -130,7 +132,7 @@ def test_streams_are_compared_in_pairs(result: Result) -> None:
 def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
     said = list(page.findings(result))
     assert "lasts 1.29 (" in said[0]
-    assert "claimed 1.33 is within the interval" in said[0]
+    assert "claimed 1.33 is neither reached nor ruled out" in said[0]
     plain = page.mapping(result)
     assert json.loads(json.dumps(plain))["comparisons"][0]["trim"] is False
     shown = page.page(result)
@@ -157,7 +159,7 @@ def _late(result: Result) -> Result:
 
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(ConfigError, match="live experiment"):
-        live("fms-fio")
+        live_application("fms-fio")
     with pytest.raises(ConfigError) as caught:
         experiment("streams-rocksdb")
     assert "--live" in str(caught.value.hint)
@@ -173,6 +175,6 @@ def test_bad_options_are_refused(
 
 def test_a_part_needs_no_stream_of_the_default() -> None:
     for name in LIVE:
-        streams = [part.stream for part in live(name).parts]
+        streams = [part.stream for part in live_application(name).parts]
         assert streams == list(range(1, len(streams) + 1))
-        assert isinstance(live(name).parts[0], Part)
+        assert isinstance(live_application(name).parts[0], Part)

@@ -133,7 +133,7 @@ class Ratio:
             return "reached, in one pair" if self.mean >= claimed else "not reached, in one pair"
         if self.low >= claimed:
             return "reached"
-        return "not reached" if self.high < claimed else "within the interval"
+        return "not reached" if self.high < claimed else "neither reached nor ruled out"
 
 
 @dataclass(frozen=True)

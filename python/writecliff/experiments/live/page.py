@@ -22,6 +22,7 @@ SCHEMA = "writecliff/experiment-live/1"
 TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
 _POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
 _LATE_MAX = 0.1  # as a served drive warns of
+_WIDE = 3.0
 _OUTSTANDING_MIN = 1.0  # else the drive does not limit the load
 
 
@@ -100,9 +101,11 @@ def findings(result: Result) -> Iterator[str]:
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """A ratio with its confidence interval."""
+    """A ratio with its confidence interval, unless that says nothing."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.mean:.2f}"
+    if ratio.high > _WIDE * ratio.mean:
+        return f"{ratio.mean:.2f} (no interval)"
     return f"{ratio.mean:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
@@ -126,7 +129,7 @@ def _compared(result: Result) -> Table:
         ("operations a second", "right", lambda one: ratio_text(one.throughput)),
         *((f"write {_POINTS[point]}", "right", _latency_ratio(point)) for point in points),
         note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
-        "if there are several pairs",
+        f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
     )
 
 

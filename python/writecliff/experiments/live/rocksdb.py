@@ -65,7 +65,7 @@ class RocksDB:
             "The client writes only: what RocksDB reads for itself comes from the page cache, "
             "mostly.",
             "RocksDB writes through the page cache and starts writeback every 512 KiB "
-            "(`bytes_per_sync`); the client syncs the log after every MiB of records. Else the "
+            "(bytes_per_sync); the client syncs the log after every MiB of records. Else the "
             "log would be deleted before it is written.",
             f"A reclaim unit holds {self.unit_bytes / _TABLE_BYTES:.1f} tables, as a unit of "
             "302 MB holds 4.5 of RocksDB's usual tables of 64 MiB.",
