@@ -147,14 +147,17 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
     # 1,000 requests of 2 ms in 1.6 s of the drive's time.
     assert result.trials[0].outstanding == pytest.approx(1.25)
     assert not [t for t in said if "idle" in t]
-    (late,) = [t for t in page.findings(_late(result)) if "late" in t]
+    (idle,) = [t for t in page.findings(_with(result, wall_s=80.0)) if "idle" in t]
+    assert "0.2 writes outstanding" in idle
+    (late,) = [t for t in page.findings(_with(result, lateness_share=0.4)) if "late" in t]
     assert "40 %" in late
 
 
-def _late(result: Result) -> Result:
+def _with(result: Result, **session: float) -> Result:
+    """The same with another session of the first trial."""
     first = result.trials[0]
-    slow = replace(first, session={**first.session, "lateness_share": 0.4})
-    return replace(result, trials=(slow, *result.trials[1:]))
+    other = replace(first, session={**first.session, **session})
+    return replace(result, trials=(other, *result.trials[1:]))
 
 
 def test_unknown_experiments_are_refused() -> None:
