@@ -169,12 +169,13 @@ def _show_outcome(
     compared: AgainstBaseline | None,
     as_json: bool,
 ) -> None:
-    from writecliff.report.steady import SteadyView
+    from writecliff.report.steady import OTHER_ENDS, SteadyView
     from writecliff.report.steady_stages import views_text
 
     last = outcome.history.rows[-1]
     stages = [stage for stage in outcome.history.stages.values() if stage.tracker is not None]
-    views = [SteadyView(stage, stage.phase, short=procedure.is_short) for stage in stages]
+    end = outcome.reason if outcome.ended_by in OTHER_ENDS else ""
+    views = [SteadyView(stage, stage.phase, short=procedure.is_short, end=end) for stage in stages]
     device = run.directory.manifest.device
     if as_json:
         emit_json(

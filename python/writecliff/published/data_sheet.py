@@ -209,7 +209,7 @@ def page_of(sheet: Sheet) -> Page:
     small = (
         f"The drive was simulated at 1/{sheet.scale:g} of its capacity: rates and average latencies"
         " are those of the whole drive, and the slowest I/Os would be too fast, so they are left"
-        " out (`--whole` measures them)."
+        " out (--whole measures them)."
     )
     left_out = f"Nobody states: {', '.join(sheet.not_stated)}." if sheet.not_stated else ""
     disclosed = (small if sheet.scale > 1 else "", left_out)

@@ -135,7 +135,8 @@ class IopsReport(CellReport):
         return section(
             "Power",
             f"Power under the IOPS loop, round {number}: reads, writes and mixes apart, and the "
-            "block size of each minute. The standard has no test of power; this is an addition.",
+            "block size of each minute. Lines are means of a twelfth of a step. The standard has "
+            "no test of power; this is an addition.",
             power_figure(power, rows),
             self.grid(
                 f"Average power (W), round {number}", by_cell.get, watts_text,

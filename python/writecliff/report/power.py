@@ -6,6 +6,7 @@ none: what a meter on their supply recorded is put beside the run (`power_meter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from writecliff.report import style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure
 from writecliff.report.power_meter import Readings, readings_of
-from writecliff.report.sequence import two_tracks
+from writecliff.report.sequence import PARTS, two_tracks
 from writecliff.report.series import timeline
 from writecliff.report.style import house_style
 from writecliff.report.testdata import TestData
@@ -105,7 +106,32 @@ def _way(row: StepRow) -> str:
     return {100.0: "reads", 0.0: "writes"}.get(read_pct, "mixes")
 
 
-WAYS = ("reads", "writes", "mixes")
+WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # and the number of their colour
+
+
+def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers, Numbers]:
+    """Times and means of equal parts of each of `rows`; a gap stands for a row that is None, so
+    that nothing is joined across it. Single intervals jump: erases come in bursts."""
+    times: list[float] = []
+    watts: list[float] = []
+    for row in rows:
+        if row is None:
+            times.append(math.nan)
+            watts.append(math.nan)
+            continue
+        mine = power.seq == power.data.seq(row)
+        begin, width = power.begin_ns[mine], (power.end_ns - power.begin_ns)[mine]
+        if not width.sum():
+            continue
+        from_ns, length_ns = float(begin[0]), float(begin[-1] + width[-1] - begin[0])
+        count = min(PARTS, len(begin))
+        part = np.minimum(((begin - from_ns) / length_ns * count).astype(np.int64), count - 1)
+        for index in np.unique(part):
+            here = part == index
+            middle = from_ns + (float(index) + 0.5) * length_ns / count
+            times.append(middle)
+            watts.append(float((power.watts[mine][here] * width[here]).sum() / width[here].sum()))
+    return np.array(times), np.array(watts)
 
 
 @house_style()
@@ -114,20 +140,16 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     behind them (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, "Power (W)")
-    # Short intervals at the end of a step, in which its last I/Os complete, show an idle drive.
-    width = power.end_ns - power.begin_ns
-    whole = width >= np.median(width) / 2
-    middle = (power.begin_ns + power.end_ns) / 2 / unit.size
-    ways = {power.data.seq(row): _way(row) for row in rows}
-    way = np.array([ways.get(int(seq), "") for seq in power.seq])
-    for number, name in enumerate(WAYS):
-        if (way == name).any():
-            # Gaps stand for the other ways: readings are not joined across them.
-            watts = np.where(way == name, power.watts, np.nan)
-            plot.plot(middle[whole], watts[whole], color=style.SERIES[number], linewidth=1.2,
-                      label=f"{name} (left)")  # fmt: skip
+    bars.grid(False)
+    highest = 0.0
+    for name, number in WAYS.items():
+        times, watts = _drawn(power, [row if _way(row) == name else None for row in rows])
+        if not np.isnan(watts).all():
+            highest = max(highest, float(np.nanmax(watts)))
+            colour, label = style.SERIES[number], f"{name} (left)"
+            plot.plot(times / unit.size, watts, color=colour, linewidth=1.2, label=label)
     style.linear_axis(plot, "y")
-    plot.set_ylim(0, float(power.watts.max()) * 1.15)
+    plot.set_ylim(0, highest * 1.15)
     style.legend(figure, plot, bars)
     alt = "Power over time of reads, writes and mixes, with the block size as bars"
     return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)

@@ -39,6 +39,7 @@ State = Literal[
     "not achieved",
 ]
 UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
+OTHER_ENDS = ("capacity", "time")  # of WSAT: the standard lets a run end by them, unsteady or not
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _AXIS_LABELS = {"MB/s": "Throughput (MB/s)", "µs": "Average latency (µs)"}
 

@@ -29,6 +29,10 @@ def worst(views: Sequence[SteadyView]) -> State:
 def flag(views: Sequence[SteadyView]) -> str:
     """What a title adds: nothing if all stages are steady."""
     state = worst(views)
+    if state in ("ended", "fresh"):
+        end = next(view.end for view in views if view.state == state)
+        found = "not steady" if state == "ended" else "level, may still be fresh"
+        return f" - ended by {end}, {found}" if end else f" - {found}"
     return "" if state == "steady" else f" - {UNKNOWN if state == 'not known' else UNSTEADY}"
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from writecliff.errors import StoreError
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.wsat import FOB_DRIVE_FILLS
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.steady import OTHER_ENDS, SteadyView, known
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WsatData:
     def view(self) -> SteadyView:
         """The rounds."""
         manifest = self.data.manifest
-        other = manifest.ended_by in ("capacity", "time")
+        other = manifest.ended_by in OTHER_ENDS
         return replace(self.data.view("rounds"), end=manifest.reason if other else "")
 
     def column(self, value: Callable[[StepRow], float | None]) -> Numbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,9 @@ def test_early_run_has_no_window(tmp_path: Path) -> None:
 
 def test_a_drive_that_leaves_steady_state(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    with RunDirectory.create(path, manifest(steps_per_round=2, step_s=90.0)) as run:
+    made = manifest(steps_per_round=2, step_s=90.0)
+    made = replace(made, options={**made.options, "fresh_fills": 0.0})  # what is level counts
+    with RunDirectory.create(path, made) as run:
         fresh = records(Drive(cliff_fills=3.0), rounds=9, steps_per_round=2, step_s=90.0)
         for record in fresh:
             run.append_round(record)
@@ -159,8 +162,6 @@ def test_a_drive_that_leaves_steady_state(tmp_path: Path) -> None:
 
 
 def test_response_time_histogram_phase_is_preferred(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     path = tmp_path / "run"
     steps = list(records(rounds=6, steps_per_round=2, step_s=900.0))
     made = manifest(steps_per_round=2, step_s=900.0)
