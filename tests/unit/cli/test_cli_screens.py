@@ -219,6 +219,10 @@ Options:
       Show what would be done and how much would be written; touch nothing.
   --quiet
       Show no progress on stderr.
+  --ar-amount-gib FLOAT
+      GiB of the active range that the test touches, in segments (default: all of it).
+  --ar-segments INT
+      Active range segments, with ar_amount_gib (default: 2048).
 """)
 
 
@@ -241,6 +245,12 @@ def test_wsat_screen(cli: CommandLine) -> None:
       75).
   --compressible-pct FLOAT
       Compressibility of the data (0: random) (standard: 0).
+  --duplicate-pct FLOAT
+      Share of written 4 KiB pages that repeat another (standard: 0).
+  --data-file STR
+      A file whose data are the data pattern: how much of it is compressible and
+      repeated is measured, and takes the place of the two shares that are not given
+      (default: random).
   --seed INT
       Seed of every random choice (default: 1).
   --threads INT
@@ -260,6 +270,9 @@ def test_wsat_screen(cli: CommandLine) -> None:
       Device time of the end 'time' in hours (1.x: 24, 2.0: 6).
   --drive-fills FLOAT
       User capacities of the end 'capacity' (standard: 4).
+  --fresh-fills FLOAT
+      User capacities that must be written before a steady-state window may begin: a
+      drive is level, and not saturated, while it is fresh (default: 2).
   --max-rounds INT
       Rounds after which a run that only 'steady' may end gives up (standard: 25).
   --histogram on|off
@@ -279,10 +292,10 @@ iops         IOPS Test                                        pts-e, pts-c      
 tp           Throughput Test                                  pts-e, pts-c              sequential reads and writes of 1024 and 128 KiB until steady state
 lat          Latency Test                                     pts-e, pts-c              response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
 wsat         Write Saturation Test                            pts-e, pts-c              random 4 KiB writes to a purged drive until it is saturated
-hir          Host Idle Recovery Test                          pts-e, pts-c              bursts of random 4 KiB writes with increasing pauses, from steady state
-xsr          Cross Stimulus Recovery Test                     pts-e, pts-c              sequential, then random, then sequential writes for 22 hours
-ecw          Enterprise Composite Workload Test               pts-e, pts-c              a mix of block sizes over address zones (CBW) by thread count and queue depth
-dirth        Demand Intensity / Response Time Histogram Test  pts-e, pts-c              response times and IOPS of one load by thread count and queue depth
+hir          Host Idle Recovery Test                          pts-e                     bursts of random 4 KiB writes with increasing pauses, from steady state
+xsr          Cross Stimulus Recovery Test                     pts-e                     sequential, then random, then sequential writes for 22 hours
+ecw          Enterprise Composite Workload Test               pts-e                     a mix of block sizes over address zones (CBW) by thread count and queue depth
+dirth        Demand Intensity / Response Time Histogram Test  pts-e                     response times and IOPS of one load by thread count and queue depth
 datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  basic figures, mixes, consistency, messenger and servers from the sustained state
 consistency  Performance Consistency Test                     AnandTech (2012-2014)     random 4 KiB writes second by second, to the whole drive and to part of it
 act          Aerospike Certification Test                     Aerospike ACT             reads at a fixed rate beside large-block reads and writes, judged hour by hour
