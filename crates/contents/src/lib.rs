@@ -26,7 +26,7 @@ use writecliff_base::Bytes;
 
 pub use memory::MemoryOptions;
 pub use saved::SavedError;
-pub use undo::Lost;
+pub use undo::{Loses, Lost, LostPage};
 
 /// Bytes of a page, the unit in which space is taken.
 pub const PAGE_BYTES: usize = 4096;

@@ -1,19 +1,30 @@
 //! What a power cut may undo: the data from before each change that is not durable yet.
 //!
 //! A change of a page is an entry with a number. Entries end when the drive has made their data
-//! durable: all up to a number, by a flush, or those of a range, by the end of a write to a drive
-//! that keeps what it has acknowledged. A cut keeps the first few changes of each page that has
-//! entries; how many, a seed chooses. So any subset of the writes may be lost, in any order, and a
-//! write may be torn between pages. NVMe orders commands by flushes alone (NVM Command Set 1.0,
-//! 2.1.4), and a page is what drives write atomically.
+//! durable: all up to a number, by a flush, or those of a range. A cut undoes those that are left,
+//! or it keeps the first few changes of each page; how many, a seed chooses. Then any subset of the
+//! writes may be lost, in any order, and a write may be torn between pages. NVMe orders commands by
+//! flushes alone (NVM Command Set 1.0, 2.1.4), and a page is what drives write atomically.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use writecliff_base::{Bytes, Prng};
 
 use crate::{Contents, ContentsError, PAGE_BYTES, PageData, ZEROS};
+
+/// Entries in the order of their numbers that may have ended, beside as many that have not.
+const ENDED_MAX: usize = 1024;
+
+/// Which of the changes that are not durable a power cut undoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loses {
+    All,
+    /// As this seed chooses.
+    Some(u64),
+}
 
 /// What a power cut has done to the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,18 +35,57 @@ pub struct Lost {
     pub pages_lost: u64,
 }
 
-struct Entry {
-    number: u64,
-    page: u64,
-    /// `None`: zeros.
-    before: Option<Box<PageData>>,
+/// A page that a power cut has changed, and the number of the first change that it has undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPage {
+    pub page: u64,
+    pub first: u64,
 }
 
+/// `None`: zeros.
+type Before = Option<Box<PageData>>;
+
 pub(crate) struct Undo {
-    entries: VecDeque<Entry>,
+    /// By page and number of the change.
+    before: BTreeMap<(u64, u64), Before>,
+    /// Numbers and pages, oldest first; of some the entry has ended.
+    order: VecDeque<(u64, u64)>,
     /// The oldest entries beyond so many end: the cache had to write them.
     pages_max: usize,
     next: Arc<AtomicU64>,
+}
+
+impl Undo {
+    fn end_below(&mut self, number: u64) {
+        while let Some(&(oldest, page)) = self.order.front()
+            && oldest < number
+        {
+            self.order.pop_front();
+            self.before.remove(&(page, oldest));
+        }
+    }
+
+    fn end_range(&mut self, pages: &Range<u64>, below: u64) {
+        let keys = self.before.range((pages.start, 0)..(pages.end, 0)).map(|(&key, _)| key);
+        let ended: Vec<_> = keys.filter(|&(_, number)| number < below).collect();
+        for key in ended {
+            self.before.remove(&key);
+        }
+        if self.order.len() > 2 * self.before.len() + ENDED_MAX {
+            self.order.retain(|&(number, page)| self.before.contains_key(&(page, number)));
+        }
+    }
+
+    fn add(&mut self, page: u64, data: Before) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.before.insert((page, number), data);
+        self.order.push_back((number, page));
+        while self.before.len() > self.pages_max
+            && let Some((oldest, page)) = self.order.pop_front()
+        {
+            self.before.remove(&(page, oldest));
+        }
+    }
 }
 
 impl Contents {
@@ -44,49 +94,46 @@ impl Contents {
     pub fn keep_undo(&mut self, limit: Bytes) -> Arc<AtomicU64> {
         let pages_max = (limit.0 as usize / PAGE_BYTES).max(1);
         let next = Arc::new(AtomicU64::new(0));
-        self.undo = Some(Undo { entries: VecDeque::new(), pages_max, next: Arc::clone(&next) });
+        let (before, order) = (BTreeMap::new(), VecDeque::new());
+        self.undo = Some(Undo { before, order, pages_max, next: Arc::clone(&next) });
         next
     }
 
     /// Notes that all changes below a number are durable.
     pub fn durable_until(&mut self, number: u64) {
         if let Some(undo) = &mut self.undo {
-            while undo.entries.front().is_some_and(|entry| entry.number < number) {
-                undo.entries.pop_front();
-            }
+            undo.end_below(number);
         }
     }
 
     /// Notes that the changes of a range below a number are durable.
     pub fn durable_range(&mut self, offset: u64, length: u64, number: u64) {
         if let Some(undo) = &mut self.undo {
-            let pages = pages_of(offset, length);
-            undo.entries.retain(|one| one.number >= number || !pages.contains(&one.page));
+            undo.end_range(&pages_of(offset, length), number);
         }
     }
 
-    /// Loses changes that are not durable, as `seed` chooses.
-    pub fn power_cut(&mut self, seed: u64) -> Result<Lost, ContentsError> {
-        let Some(mut undo) = self.undo.take() else { return Ok(Lost::default()) };
-        let mut changes_of: BTreeMap<u64, Vec<Option<Box<PageData>>>> = BTreeMap::new();
-        for Entry { page, before, .. } in undo.entries.drain(..) {
-            changes_of.entry(page).or_default().push(before);
+    /// Loses changes that are not durable. Also returns the pages that it has changed, ascending.
+    pub fn power_cut(&mut self, loses: Loses) -> Result<(Lost, Vec<LostPage>), ContentsError> {
+        let Some(mut undo) = self.undo.take() else { return Ok(Default::default()) };
+        let mut changes_of: BTreeMap<u64, Vec<(u64, Before)>> = BTreeMap::new();
+        for ((page, number), before) in std::mem::take(&mut undo.before) {
+            changes_of.entry(page).or_default().push((number, before));
         }
-        let mut lost = Lost { pages_open: changes_of.len() as u64, pages_lost: 0 };
-        let mut random = Prng::new(seed);
-        // Some cuts lose nearly all, others nearly nothing.
-        let share = random.unit();
+        undo.order.clear();
+        let pages_open = changes_of.len() as u64;
+        let mut kept_of = chooser(loses);
+        let mut undone = Vec::new();
         for (page, mut changes) in changes_of {
-            if random.unit() >= share {
-                continue;
+            let kept = kept_of(changes.len());
+            if kept < changes.len() {
+                let (first, before) = changes.swap_remove(kept);
+                self.put_page(page, before.as_deref())?;
+                undone.push(LostPage { page, first });
             }
-            let kept = random.below(changes.len() as u64) as usize;
-            let before = changes.swap_remove(kept);
-            self.put_page(page, before.as_deref())?;
-            lost.pages_lost += 1;
         }
         self.undo = Some(undo);
-        Ok(lost)
+        Ok((Lost { pages_open, pages_lost: undone.len() as u64 }, undone))
     }
 
     fn put_page(&mut self, page: u64, data: Option<&PageData>) -> Result<(), ContentsError> {
@@ -110,7 +157,7 @@ impl Contents {
         let pages = pages_of(offset, length);
         if pages.end - pages.start > undo.pages_max as u64 {
             // More than the cache holds (a trim of the whole drive) is durable at once.
-            undo.entries.retain(|entry| !pages.contains(&entry.page));
+            undo.end_range(&pages, u64::MAX);
             return Ok(());
         }
         for page in pages {
@@ -118,17 +165,27 @@ impl Contents {
             let start = page * PAGE_BYTES as u64;
             let length = (self.capacity.0 - start).min(PAGE_BYTES as u64) as usize;
             self.read(start, &mut data[..length])?;
-            let before = (*data != ZEROS).then_some(data);
-            let number = undo.next.fetch_add(1, Ordering::Relaxed);
-            undo.entries.push_back(Entry { number, page, before });
+            undo.add(page, (*data != ZEROS).then_some(data));
         }
-        let over = undo.entries.len().saturating_sub(undo.pages_max);
-        undo.entries.drain(..over);
         Ok(())
     }
 }
 
-fn pages_of(offset: u64, length: u64) -> std::ops::Range<u64> {
+/// How many changes of a page a cut keeps, of so many; asked of each page in order.
+fn chooser(loses: Loses) -> impl FnMut(usize) -> usize {
+    let mut random = match loses {
+        Loses::All => None,
+        Loses::Some(seed) => Some(Prng::new(seed)),
+    };
+    // Some cuts lose nearly all, others nearly nothing.
+    let share = random.as_mut().map_or(1.0, Prng::unit);
+    move |changes| {
+        let Some(random) = &mut random else { return 0 };
+        if random.unit() < share { random.below(changes as u64) as usize } else { changes }
+    }
+}
+
+fn pages_of(offset: u64, length: u64) -> Range<u64> {
     offset / PAGE_BYTES as u64..(offset + length).div_ceil(PAGE_BYTES as u64)
 }
 
@@ -231,14 +288,14 @@ mod tests {
                     }
                 }
             }
-            contents.power_cut(seed).unwrap();
+            contents.power_cut(Loses::Some(seed)).unwrap();
             let mut data = vec![0; BYTES as usize];
             contents.read(0, &mut data).unwrap();
             for (page, allowed) in data.chunks(PAGE_BYTES).zip(&model.allowed) {
                 prop_assert!(allowed.iter().any(|state| state == page));
             }
-            let again = contents.power_cut(seed).unwrap();
-            prop_assert_eq!(again, Lost::default(), "all is durable now");
+            let again = contents.power_cut(Loses::All).unwrap();
+            prop_assert_eq!(again, Default::default(), "all is durable now");
         }
     }
 
@@ -248,7 +305,8 @@ mod tests {
         for seed in 0..200 {
             let (mut contents, _) = contents(1 << 30);
             contents.write(0, &[1; 4 * PAGE_BYTES]).unwrap();
-            let lost = contents.power_cut(seed).unwrap();
+            let (lost, pages) = contents.power_cut(Loses::Some(seed)).unwrap();
+            assert_eq!(pages.len() as u64, lost.pages_lost);
             assert_eq!(lost.pages_open, 4);
             match lost.pages_lost {
                 0 => nothing += 1,
@@ -260,14 +318,49 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_that_loses_all_leaves_the_last_durable_state() {
+        let (mut contents, next) = contents(1 << 30);
+        let page = PAGE_BYTES as u64;
+        contents.write(0, &[1; 3 * PAGE_BYTES]).unwrap();
+        contents.durable_range(page, page, next.load(Ordering::Relaxed));
+        contents.write(page, &[2; PAGE_BYTES]).unwrap();
+        contents.write(page, &[3; PAGE_BYTES]).unwrap();
+        let (lost, pages) = contents.power_cut(Loses::All).unwrap();
+        assert_eq!((lost.pages_open, lost.pages_lost), (3, 3));
+        let first = |page, first| LostPage { page, first };
+        assert_eq!(pages, [first(0, 0), first(1, 3), first(2, 2)]);
+        let mut data = [9; 3 * PAGE_BYTES];
+        contents.read(0, &mut data).unwrap();
+        let of_page = |page: usize| data[page * PAGE_BYTES];
+        assert_eq!([0, 1, 2].map(of_page), [0, 1, 0]);
+    }
+
+    #[test]
+    fn ranges_that_become_durable_leave_no_trace() {
+        let (mut contents, next) = contents(1 << 30);
+        contents.write(7 * PAGE_BYTES as u64, &[1; 512]).unwrap(); // the oldest stays
+        for n in 0..3 * ENDED_MAX {
+            contents.write(0, &[n as u8; PAGE_BYTES]).unwrap();
+            contents.durable_range(0, 1, next.load(Ordering::Relaxed));
+        }
+        let undo = contents.undo.as_ref().unwrap();
+        assert_eq!(undo.before.len(), 1);
+        assert!(undo.order.len() <= ENDED_MAX + 3, "{}", undo.order.len());
+    }
+
+    #[test]
     fn a_cache_holds_no_more_than_it_has() {
         let (mut contents, _) = contents(2 * PAGE_BYTES as u64);
         for page in 0..4 {
             contents.write(page * PAGE_BYTES as u64, &[1; PAGE_BYTES]).unwrap();
         }
-        assert_eq!(contents.power_cut(1).unwrap().pages_open, 2, "the last two");
+        assert_eq!(contents.power_cut(Loses::Some(1)).unwrap().0.pages_open, 2, "the last two");
         contents.write(0, &[2; PAGE_BYTES]).unwrap();
         contents.deallocate(0, BYTES).unwrap();
-        assert_eq!(contents.power_cut(1).unwrap().pages_open, 0, "too much to be held");
+        assert_eq!(
+            contents.power_cut(Loses::Some(1)).unwrap().0.pages_open,
+            0,
+            "too much to be held"
+        );
     }
 }

@@ -47,6 +47,7 @@ macro_rules! of_ssd {
         match &mut *$commands.drive.get().get()? {
             AnyDrive::Ssd($ssd) => Ok($do),
             AnyDrive::AttributedSsd($ssd) => Ok($do),
+            AnyDrive::VolatileSsd($ssd) => Ok($do),
             AnyDrive::Disk(_) => Err(errors::config(
                 "the drive is a hard disk and has no data placement interface",
                 None,

@@ -7,7 +7,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use writecliff_base::{Bytes, Prng};
+use writecliff_base::{Bytes, Nanos, Prng};
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
@@ -18,8 +18,10 @@ use writecliff_serve::statistics::{
     OPERATION_NAMES, OperationStatistics, Operations, Snapshot, operation_number,
 };
 use writecliff_serve::{
-    Address, Listener, PowerCut, Served, ServedParts, Timing, Trace, Traced, nbd, nvme,
+    Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, Traced, nbd,
+    nvme,
 };
+use writecliff_ssd::Rebuild;
 
 use crate::data_placement;
 use crate::device::PyDevice;
@@ -86,7 +88,7 @@ impl Server {
         let config = device.inner.with_seed(seed);
         let capacity = config.user_capacity();
         let timing = slow_down.map_or(Timing::Fast, |slow_down| Timing::Real { slow_down });
-        let mut drive = AnyDrive::new(config, false).map_err(|e| errors::config(&e, None))?;
+        let mut drive = AnyDrive::losing_power(config).map_err(|e| errors::config(&e, None))?;
         if let Some(like) = like {
             let other = like.get()?;
             let (drive, other) = (&mut drive, &*other);
@@ -158,33 +160,41 @@ impl Server {
         Ok((real, target.nqn()))
     }
 
-    /// Cuts the power now, and gives it back; see `power_cuts`.
-    fn power_cut(&self, py: Python<'_>, seed: u64) -> PyResult<()> {
-        let served = self.served()?;
-        py.detach(|| served.power_cut(seed)).map_err(|e| errors::state("the contents", &e))?;
+    /// Seeds the power cuts to come; each further one takes the next seed.
+    fn seed_cuts(&self, seed: u64) -> PyResult<()> {
+        self.served()?.seed_cuts(seed);
         Ok(())
     }
 
-    /// Cuts the power at the `write`th write from now on.
-    fn cut_at_write(&self, write: u64, seed: u64) -> PyResult<()> {
-        self.served()?.cut_at_write(write, seed);
+    /// Cuts the power now, and gives it back.
+    fn power_cut<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let served = self.served()?;
+        let cut = py.detach(|| served.power_cut());
+        power_cut(py, &cut.map_err(|e| errors::state("the contents", &e))?)
+    }
+
+    /// Cuts the power `cuts` times: at the `write`th write, or after a random time of `after_ns`,
+    /// from the first to the second.
+    #[pyo3(signature = (*, write = None, after_ns = None, cuts = 1))]
+    fn plan_cuts(
+        &self,
+        write: Option<u64>,
+        after_ns: Option<(u64, u64)>,
+        cuts: u32,
+    ) -> PyResult<()> {
+        let when = match (write, after_ns) {
+            (Some(write), None) => CutWhen::AtWrite(write),
+            (None, Some((from, to))) => CutWhen::After(Nanos(from), Nanos(to)),
+            _ => return Err(errors::config("a plan of power cuts needs a write or a time", None)),
+        };
+        self.served()?.plan_cuts(CutPlan { when, cuts });
         Ok(())
     }
 
     /// The power cuts so far.
     fn power_cuts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let row = |cut: PowerCut| {
-            let row = PyDict::new(py);
-            row.set_item("wall_ns", cut.wall.0)?;
-            row.set_item("seed", cut.seed)?;
-            row.set_item("writes", cut.writes)?;
-            row.set_item("outstanding", cut.outstanding)?;
-            row.set_item("rebuild_ns", cut.rebuild.map(|time| time.0))?;
-            row.set_item("pages_open", cut.lost.pages_open)?;
-            row.set_item("pages_lost", cut.lost.pages_lost)?;
-            Ok(row)
-        };
-        self.served()?.power_cuts().into_iter().map(row).collect()
+        let cuts = self.served()?.power_cuts();
+        cuts.iter().map(|cut| power_cut(py, cut)).collect()
     }
 
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -262,6 +272,35 @@ impl Server {
             state::save(&parts, Path::new(path)).map_err(|e| state_error(path, &e))
         })
     }
+}
+
+fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("wall_ns", cut.wall.0)?;
+    row.set_item("seed", cut.seed)?;
+    row.set_item("writes", cut.writes)?;
+    row.set_item("outstanding", cut.outstanding)?;
+    row.set_item("pages_open", cut.lost.pages_open)?;
+    row.set_item("pages_lost", cut.lost.pages_lost)?;
+    row.set_item("hold_up_ns", cut.recovery.map(|of| of.hold_up.0))?;
+    row.set_item("rebuild_ns", cut.recovery.map(|of| of.rebuild.total().0))?;
+    let parts = cut.recovery.map(|of| rebuild_parts(py, &of.rebuild)).transpose()?;
+    row.set_item("rebuild_parts_ns", parts)?;
+    Ok(row)
+}
+
+/// The time to find the mapping, by part.
+pub(crate) fn rebuild_parts<'py>(
+    py: Python<'py>,
+    rebuild: &Rebuild,
+) -> PyResult<Bound<'py, PyDict>> {
+    let Rebuild { start, checkpoint, journal, scan, erase } = *rebuild;
+    let parts = PyDict::new(py);
+    let names = ["start", "checkpoint", "journal", "scan", "erase"];
+    for (name, time) in names.into_iter().zip([start, checkpoint, journal, scan, erase]) {
+        parts.set_item(name, time.0)?;
+    }
+    Ok(parts)
 }
 
 fn operations(py: Python<'_>, all: Operations) -> PyResult<Bound<'_, PyDict>> {

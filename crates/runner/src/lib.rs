@@ -8,6 +8,7 @@
 //! intervals, and [`IntervalSeries`] holds the rows of the time series. They do not depend on the
 //! source of the latencies: real drives measured through fio use the same types.
 
+mod any_drive;
 pub mod bench;
 pub mod described;
 pub mod device;
@@ -27,8 +28,9 @@ pub mod series;
 pub mod validation;
 mod watch;
 
+pub use any_drive::{AnyDrive, MovedByStream};
 pub use described::{DeriveError, Device};
-pub use device::{AnyConfig, AnyDrive, Counters, DriveModel, MovedByStream};
+pub use device::{AnyConfig, Counters, DriveModel};
 pub use histogram::{Histogram, HistogramError};
 pub use latency_causes::{BucketCauses, LatencyCauses};
 pub use moments::Moments;

@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use writecliff_base::Nanos;
+use writecliff_base::{Bytes, Nanos, StreamId};
+use writecliff_contents::{Contents, ContentsError, Lost};
 use writecliff_host_interface::{Command, Completion, Content, Operation};
 use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
-use crate::power::{CutAt, Durable};
+use crate::power::{Durable, Planned, Recovery};
 use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
 use crate::served::Timing;
 use crate::statistics::{Operations, Streams};
 use crate::trace::Trace;
+use crate::volatile::{Durability, told_by};
 
 /// Commands inside the drive; more wait outside. A drive has at most 65,536.
 const COMMANDS_MAX: usize = 16_384;
@@ -68,8 +70,9 @@ pub(crate) struct Core {
     /// What is to be told to clients.
     pub done: Vec<(Client, Done)>,
     /// What has become durable since the contents were told.
-    pub durable: Vec<Durable>,
-    pub cut_at: Option<CutAt>,
+    durable: Vec<Durable>,
+    durability: Durability,
+    pub planned: Planned,
     /// Writes that were submitted.
     pub writes: u64,
     /// The number of the next change of the contents.
@@ -81,9 +84,18 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(mut drive: AnyDrive, timing: Timing, changes: Arc<AtomicU64>) -> Self {
+    /// `kept` is what is kept of the changes of the contents.
+    pub(crate) fn new(
+        mut drive: AnyDrive,
+        timing: Timing,
+        changes: Arc<AtomicU64>,
+        kept: Bytes,
+    ) -> Self {
+        let durability = Durability::of(&mut drive, timing, kept);
+        // What is on its way to flash in a restored state, the drive has not recorded.
+        let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         let model = drive.model();
-        if timing == Timing::Fast {
+        if quiesces {
             model.quiesce();
         }
         let (at, capacity, streams) = (model.now(), model.capacity().0, model.streams());
@@ -108,7 +120,8 @@ impl Core {
             waiting: VecDeque::new(),
             done: Vec::new(),
             durable: Vec::new(),
-            cut_at: None,
+            durability,
+            planned: Planned::default(),
             writes: 0,
             changes,
             capacity,
@@ -185,12 +198,23 @@ impl Core {
 
     /// The wall time at which [`Self::advance`] has something to do next.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+        let cut = self.planned.time().map(|at| self.clock.wall_time(at));
+        cut.into_iter().chain(self.next_event()).min()
+    }
+
+    /// The same of the drive's work.
+    fn next_event(&mut self) -> Option<Nanos> {
         let event = self.drive.model().next_event()?;
         match (self.timing, self.in_drive) {
             (Timing::Fast, _) => None,
             (_, 0) => Some(self.clock.wall_time(event).max(self.clock.wall() + IDLE_TICK)),
             _ => Some(self.clock.wall_time(event)),
         }
+    }
+
+    /// From when on the drive takes commands; long ago without timing.
+    pub(crate) fn ready(&self) -> Nanos {
+        if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }
 
     /// Takes a request that is not refused. `failure` is what has already gone wrong with it.
@@ -204,8 +228,9 @@ impl Core {
         self.by_stream.count(&request);
         self.keep(client.number, &request, arrived);
         if self.timing == Timing::Fast {
-            self.fast_forward(&request);
-            self.note_durable(&request, self.next_change());
+            let change = self.next_change();
+            self.fast_forward(&request, change);
+            self.note_durable(&request, change);
             let done = Done { request, due: arrived, failure };
             self.operations.count(&request);
             self.recent.count(&request);
@@ -254,7 +279,7 @@ impl Core {
         self.requests.len() as u32 - 1
     }
 
-    fn fast_forward(&mut self, request: &Request) {
+    fn fast_forward(&mut self, request: &Request, change: u64) {
         if !matches!(request.operation, Operation::Write | Operation::Trim) {
             return;
         }
@@ -263,7 +288,14 @@ impl Core {
         while given < request.length {
             let command = command(request, given, 0, 0);
             given += u64::from(command.length);
-            self.drive.model().fast_forward(&command);
+            let Durability::Untimed(untimed) = &mut self.durability else {
+                self.drive.model().fast_forward(&command);
+                continue;
+            };
+            let ssd = self.drive.volatile().expect("it is one that loses changes");
+            if untimed.fast_forward(ssd, &command, change) {
+                self.durable.push(Durable::All { below: change });
+            }
         }
     }
 
@@ -282,6 +314,11 @@ impl Core {
                 self.waiting.pop_front();
             }
             self.in_drive += 1;
+            if let Durability::ByDrive = self.durability
+                && let Some(ssd) = self.drive.volatile()
+            {
+                ssd.recorder_mut().numbered(number, outstanding.change);
+            }
             self.drive.model().submit(at, command);
         }
     }
@@ -335,20 +372,58 @@ impl Core {
 
     /// Notes what a request that completes has made durable of the changes below `change`.
     fn note_durable(&mut self, request: &Request, change: u64) {
-        let Request { operation, offset, length, durable, .. } = *request;
-        if operation == Operation::Flush || (durable && self.drive.is_volatile()) {
-            self.durable.push(Durable::All { below: change });
-        } else if operation != Operation::Read && !self.drive.is_volatile() {
-            self.durable.push(Durable::Range { offset, length, below: change });
-        }
+        let is_volatile = self.drive.is_volatile();
+        self.durability.note_completed(request, is_volatile, change, &mut self.durable);
     }
 
-    /// Forgets all that is outstanding, without replies. Returns how much that was, and the time
-    /// that the drive takes to find its mapping again. A drive of which that is not modelled ends
-    /// its commands by itself and is ready at once.
-    pub(crate) fn power_cut(&mut self) -> (usize, Option<Nanos>) {
-        let outstanding = self.outstanding();
+    /// What has become durable since the contents were told.
+    pub(crate) fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
+        if let Durability::ByDrive = self.durability
+            && let Some(ssd) = self.drive.volatile()
+        {
+            self.durable.extend(told_by(ssd));
+        }
+        self.durable.drain(..)
+    }
+
+    /// Flushes, once the drive has completed what it has: for a host that shuts it down.
+    pub(crate) fn flush_all(&mut self) {
+        self.drain();
+        let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
+        let flush = Request { tag: 0, operation, offset: 0, length: 0, stream, durable: true };
+        if self.timing != Timing::Fast && self.drive.is_volatile() {
+            let at = self.at.max(self.drive.now());
+            self.drive.model().submit(at, command(&flush, 0, 0, 0));
+            let done = self.drive.model().step(Nanos::MAX).expect("a flush completes");
+            self.at = self.at.max(done.at);
+        }
+        self.note_durable(&flush, self.next_change());
+    }
+
+    /// Notes that all changes of the contents so far are durable.
+    pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
+        self.take_durable();
+        contents.durable_until(u64::MAX);
+    }
+
+    /// Loses power: forgets all that is outstanding, without replies, and what was not durable.
+    /// Then the drive is powered up and finds its mapping again. A drive of which that is not
+    /// modelled ends its commands by itself and is ready at once.
+    pub(crate) fn power_cut(
+        &mut self,
+        contents: &mut Contents,
+        seed: u64,
+    ) -> Result<(Lost, Option<Recovery>), ContentsError> {
         self.settle();
+        self.take_durable().for_each(|one| one.note(contents));
+        let undone = contents.power_cut(self.durability.loses(seed));
+        let pages = undone.as_ref().map_or(&[][..], |(_, pages)| pages);
+        if let Durability::Untimed(untimed) = &mut self.durability
+            && let Some(ssd) = self.drive.volatile()
+        {
+            let lost = untimed.lost(ssd, pages);
+            ssd.recorder_mut().lose_untimed(lost);
+        }
         let cut = self.drive.cut_power();
         while cut.is_none() && self.in_drive > 0 {
             self.drive.model().step(Nanos::MAX).expect("commands complete");
@@ -359,9 +434,9 @@ impl Core {
         self.free.clear();
         self.waiting.clear();
         self.done.clear();
-        self.cut_at = None;
         self.catch_up();
-        (outstanding, cut.map(|cut| cut.hold_up + cut.rebuild.total()))
+        let recovery = cut.map(|cut| Recovery { hold_up: cut.hold_up, rebuild: cut.rebuild });
+        undone.map(|(lost, _)| (lost, recovery))
     }
 
     fn finish(&mut self, number: u32, at: Nanos) {

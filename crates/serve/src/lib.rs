@@ -21,7 +21,8 @@
 //! | `request.rs` | requests and their results, the trait of those who wait for them |
 //! | `served.rs` | the interface to transports: sessions and batches |
 //! | `core.rs` | the drive with its outstanding requests |
-//! | `power.rs` | power cuts: what is durable, what is lost |
+//! | `power.rs`, `served/power_cuts.rs` | power cuts: planned ones, what they did |
+//! | `volatile.rs` | what is durable, what contents and mapping lose |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
@@ -46,10 +47,11 @@ pub mod socket;
 pub mod state;
 pub mod statistics;
 pub mod trace;
+mod volatile;
 
 pub use listener::{Address, Listener};
 pub use outbox::Outbox;
-pub use power::PowerCut;
+pub use power::{CutPlan, CutWhen, PowerCut, Recovery};
 pub use request::{Done, Failure, Refusal, Replies, Request};
 pub use served::{
     LOGICAL_BLOCKS, PowerHistory, Served, ServedParts, Session, SessionBatch, Timing,

@@ -2,14 +2,19 @@
 
 use std::sync::Weak;
 
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, Prng};
 use writecliff_contents::{Contents, Lost};
-use writecliff_runner::AnyConfig;
+use writecliff_runner::{AnyConfig, AnyDrive};
+use writecliff_ssd::Rebuild;
 
 use crate::request::Replies;
+use crate::served::Timing;
 
 /// What is kept of changes on drives whose cache is not described: more than they have.
 const CACHE_BYTES: Bytes = Bytes(64 << 20);
+
+/// Label of the random generator of a cut's moment.
+const MOMENT_LABEL: u64 = 0x0063_7574;
 
 /// A power cut and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +25,82 @@ pub struct PowerCut {
     pub writes: u64,
     /// Requests without a reply: each has happened, in part, or not at all.
     pub outstanding: usize,
-    /// How long the drive takes to be ready again; `None` if that is not modelled.
-    pub rebuild: Option<Nanos>,
+    /// What the drive does until it is ready again; `None` if that is not modelled.
+    pub recovery: Option<Recovery>,
     pub lost: Lost,
 }
 
-/// When to cut the power.
+/// How long the capacitors of a drive last, and how long it takes to find its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CutAt {
-    pub write: u64,
-    pub seed: u64,
+pub struct Recovery {
+    pub hold_up: Nanos,
+    pub rebuild: Rebuild,
+}
+
+/// Power cuts to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutPlan {
+    pub when: CutWhen,
+    /// How many; each next one counts from when the drive is ready again.
+    pub cuts: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutWhen {
+    /// When the drive is sent this write, from 1, before it answers.
+    AtWrite(u64),
+    /// After a random time from the first to the second, by the drive's clock, or by the wall's
+    /// without timing. The seed of the cut draws it.
+    After(Nanos, Nanos),
+}
+
+/// When the next cut of a plan comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    AtWrite(u64),
+    At(Nanos),
+}
+
+/// The power cuts that are planned, and the seeds of all.
+#[derive(Default)]
+pub(crate) struct Planned {
+    plan: Option<CutPlan>,
+    next: Option<Next>,
+    /// Of the first cut; each further one has the next.
+    pub first_seed: u64,
+}
+
+impl Planned {
+    /// Cuts as planned from `now` on, after so many `writes`; `seed` is that of the next cut.
+    pub(crate) fn begin(&mut self, plan: CutPlan, seed: u64, now: Nanos, writes: u64) {
+        self.plan = (plan.cuts > 0).then_some(plan);
+        self.next = self.plan.map(|plan| match plan.when {
+            CutWhen::AtWrite(write) => Next::AtWrite(writes + write),
+            CutWhen::After(from, to) => {
+                let more = to.0.saturating_sub(from.0) + 1;
+                Next::At(now + from + Nanos(Prng::derive(seed, MOMENT_LABEL).below(more)))
+            }
+        });
+    }
+
+    /// The same again after a cut, if the plan has more.
+    pub(crate) fn after_cut(&mut self, seed: u64, now: Nanos, writes: u64) {
+        if let Some(plan) = self.plan {
+            self.begin(CutPlan { cuts: plan.cuts - 1, ..plan }, seed, now, writes);
+        }
+    }
+
+    pub(crate) fn is_at_write(&self, writes: u64) -> bool {
+        matches!(self.next, Some(Next::AtWrite(write)) if writes >= write)
+    }
+
+    /// When the power is to be cut, if that is a time.
+    pub(crate) fn time(&self) -> Option<Nanos> {
+        match self.next {
+            Some(Next::At(time)) => Some(time),
+            _ => None,
+        }
+    }
 }
 
 /// What the drive has made durable, of the changes of the contents below a number.
@@ -48,9 +119,12 @@ impl Durable {
     }
 }
 
-/// The volume of changes that a drive may hold in its volatile cache, or have in flight.
-pub(crate) fn undo_limit(config: &AnyConfig) -> Bytes {
-    match config {
+/// The volume of changes that are kept: what a drive may hold in its volatile cache, or have in
+/// flight. A drive that tells what it has programmed may lose all that was sent to it.
+pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
+    let is_told = timing != Timing::Fast && drive.volatile().is_some();
+    match drive.config() {
+        AnyConfig::Ssd(ssd) if is_told => Bytes(CACHE_BYTES.0 + ssd.controller.write_buffer.0),
         AnyConfig::Ssd(ssd) if !ssd.controller.power_loss_protection => ssd.controller.write_buffer,
         _ => CACHE_BYTES,
     }

@@ -12,10 +12,12 @@ use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
 
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
-use crate::power::{CutAt, OpenSessions, PowerCut, undo_limit};
+use crate::power::{OpenSessions, PowerCut, undo_limit};
 use crate::request::{Done, Failure, Refusal, Replies, Request};
 use crate::statistics::{Recent, Snapshot};
 use crate::trace::Trace;
+
+mod power_cuts;
 
 /// How the drive's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,12 +106,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Served {
     /// Begins to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
-        let ServedParts { drive, mut contents, logical_block, power } = parts;
+        let ServedParts { mut drive, mut contents, logical_block, power } = parts;
         let config = drive.config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
-        let changes = contents.keep_undo(undo_limit(&config));
-        let core = Core::new(drive, timing, changes);
+        let kept = undo_limit(&mut drive, timing);
+        let core = Core::new(drive, timing, contents.keep_undo(kept), kept);
         let shared = Arc::new(Shared {
             clock: core.clock,
             refuses_trim: core.refuses_trim(),
@@ -153,6 +155,7 @@ impl Served {
         let arrived = self.shared.clock.wall();
         let mut core = self.core();
         let now = self.shared.clock.drive_time(arrived);
+        self.cut_in_time(&mut core, now);
         core.advance(now);
         Batch { served: self, core: Some(core), arrived }
     }
@@ -208,45 +211,6 @@ impl Served {
         self.contents().deallocate(offset, length)
     }
 
-    /// Cuts the power now, and gives it back.
-    pub fn power_cut(&self, seed: u64) -> Result<PowerCut, ContentsError> {
-        let mut batch = self.locked();
-        self.cut(batch.core(), seed)
-    }
-
-    /// Cuts the power when the drive is sent its `write`th write from now on, before it answers.
-    pub fn cut_at_write(&self, write: u64, seed: u64) {
-        let mut core = self.core();
-        core.cut_at = Some(CutAt { write: core.writes + write, seed });
-    }
-
-    /// The power cuts so far. Waits for one that is under way: whoever has lost a connection by it
-    /// finds it here.
-    pub fn power_cuts(&self) -> Vec<PowerCut> {
-        let _core = self.core();
-        locked(&self.shared.cuts).clone()
-    }
-
-    /// First ends all connections, so that no reply is sent any more. Sessions from before the cut
-    /// can store no data after it.
-    fn cut(&self, core: &mut Core, seed: u64) -> Result<PowerCut, ContentsError> {
-        locked(&self.shared.open_sessions).sever();
-        let (outstanding, rebuild) = core.power_cut();
-        let mut contents = self.contents();
-        core.durable.drain(..).for_each(|one| one.note(&mut contents));
-        let lost = contents.power_cut(seed)?;
-        let cut = PowerCut {
-            wall: self.shared.clock.wall(),
-            seed,
-            writes: core.writes,
-            outstanding,
-            rebuild,
-            lost,
-        };
-        locked(&self.shared.cuts).push(cut);
-        Ok(cut)
-    }
-
     /// Calls `administer` with the drive, simulated until now. Whatever needs an idle drive must
     /// ask [`Snapshot::outstanding`] or wait for its own requests before.
     pub fn with_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
@@ -269,13 +233,32 @@ impl Served {
         answer
     }
 
-    /// Keeps in the trace that all data are gone.
-    pub(crate) fn trace_purge(&self) {
+    /// Makes all that was written durable, and lets the drive complete what it has.
+    pub(crate) fn shut_down(&self) {
         let mut batch = self.locked();
-        let (arrived, length) = (batch.arrived, self.shared.capacity.0);
+        let core = batch.core();
+        core.flush_all();
+        core.drive.model().quiesce();
+        core.catch_up();
+    }
+
+    /// Purges the drive with its data, once it has completed what is outstanding. Writes that are
+    /// not submitted before, but of which data were stored, are refused: these are gone.
+    pub fn purge(&self) -> Result<(), ContentsError> {
+        let mut batch = self.locked();
+        let arrived = batch.arrived;
+        let core = batch.core();
+        core.drain();
+        core.drive.purge();
+        core.catch_up();
+        let mut contents = self.contents();
+        let length = self.shared.capacity.0;
+        contents.deallocate(0, length)?;
+        core.durable_all(&mut contents);
         let (offset, stream, operation) = (0, StreamId::DEFAULT, Operation::Trim);
         let purge = Request { tag: 0, operation, offset, length, stream, durable: true };
-        batch.core().keep(u32::MAX, &purge, arrived);
+        core.keep(u32::MAX, &purge, arrived);
+        Ok(())
     }
 
     pub fn snapshot(&self) -> Snapshot {
@@ -458,12 +441,7 @@ impl SessionBatch<'_> {
     fn is_cut(&mut self) -> bool {
         let core = self.batch.core();
         core.writes += 1;
-        let Some(CutAt { write, seed }) = core.cut_at else { return false };
-        if core.writes < write {
-            return false;
-        }
-        // Contents that cannot be read or written have failed every request before.
-        self.session.served.cut(core, seed).is_ok()
+        core.planned.is_at_write(core.writes) && self.session.served.cut(core).is_ok()
     }
 }
 
@@ -484,9 +462,12 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let Some(mut core) = self.core.take() else { return };
         let done = std::mem::take(&mut core.done);
-        if !core.durable.is_empty() {
-            let mut contents = self.served.contents();
-            core.durable.drain(..).for_each(|one| one.note(&mut contents));
+        {
+            let mut durable = core.take_durable().peekable();
+            if durable.peek().is_some() {
+                let mut contents = self.served.contents();
+                durable.for_each(|one| one.note(&mut contents));
+            }
         }
         if !core.stopped {
             let next = core.next_due();

@@ -65,7 +65,7 @@ pub trait Recorder: Default {
 
     // What the flash holds; see `power_loss.rs`.
 
-    /// A write of the host with this tag is being placed.
+    /// A write or deallocation of the host with this tag is being placed.
     fn writing(&mut self, _tag: u32) {}
     /// The host has written a logical page, to `at`, which is not on flash yet; until then it was
     /// at `before`.
@@ -76,6 +76,10 @@ pub trait Recorder: Default {
     }
     /// A logical page that was at `before` is deallocated.
     fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
+    /// Whether a deallocation of so much is journaled at once, and not told by [`Self::trimmed`].
+    fn journals(&mut self, _first: Lpn, _slots: u32) -> bool {
+        false
+    }
     /// All deallocations so far survive a loss of power.
     fn journaled(&mut self) {}
     /// The erase of a reclaim unit that is opened has to wait. What is placed there from now on is
@@ -87,6 +91,8 @@ pub trait Recorder: Default {
     fn landed(&mut self, _ppas: Range<u32>) {}
     /// The blocks of a reclaim unit on a die are erased.
     fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
+    /// All reclaim units are erased.
+    fn purged(&mut self) {}
     /// What is not on flash, newest first; `None` if that is not recorded.
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         None

@@ -324,6 +324,7 @@ impl<R: Recorder> Backend<R> {
         let time = Nanos(blocks * self.timing.erase.0);
         self.busy.erase += time.0 * self.dies.len() as u64;
         self.now += time;
+        self.recorder.purged();
     }
 
     /// Handles the end of tR on a die: transfers the data. Returns those of a host read.

@@ -56,7 +56,8 @@ pub mod thermal;
 
 pub use attribution::Attribution;
 pub use config::DeviceConfig;
-pub use power_loss::{OnTheWay, PowerCut, Volatile};
+pub use power_loss::{Durable, OnTheWay, PowerCut, Rebuild, Volatile};
 pub use ssd::Ssd;
 pub use ssd::counters::DriveCounters;
+pub use writecliff_ftl::power_up::Unwritten;
 pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation};

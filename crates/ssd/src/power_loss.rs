@@ -52,6 +52,11 @@ impl<T> OnTheWay<T> {
         self.all.remove(&key)
     }
 
+    /// What was added last of that address.
+    pub fn newest(&self, at: Ppa) -> Option<&T> {
+        self.all.range((at.0, 0)..=(at.0, u64::MAX)).next_back().map(|(_, data)| data)
+    }
+
     /// Takes all, with its numbers.
     pub fn take_all(&mut self) -> impl Iterator<Item = (u32, u64, T)> + use<T> {
         let taken = std::mem::take(self);
@@ -59,38 +64,132 @@ impl<T> OnTheWay<T> {
     }
 }
 
+/// Deallocations that the journal holds back, at most; beyond them it is written.
+const TRIMS_MAX: usize = 1 << 16;
+/// A deallocation of more slots than this is journaled at once.
+const TRIM_SLOTS_MAX: u32 = 1 << 13;
+
+/// Slots of which the flash has changes of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durable {
+    pub first: Lpn,
+    pub slots: u32,
+    /// All of the host's changes below this number; see [`Volatile::numbered`].
+    pub below: u64,
+}
+
+/// A change of the mapping. On flash, the host's changes below a number are there, too.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    of: Unwritten,
+    below: u64,
+}
+
 /// Records what is not on flash.
 #[derive(Clone, Debug, Default)]
 pub struct Volatile {
-    placed: OnTheWay<Unwritten>,
+    placed: OnTheWay<Recorded>,
     /// Deallocations since the journal was written.
-    trimmed: Vec<(u64, Unwritten)>,
+    trimmed: Vec<(u64, Recorded)>,
     /// Number of the last change.
     last: u64,
+    /// Of the command that is being placed: the host's changes up to it are below this number.
+    below: u64,
+    /// The same by tag.
+    numbers: Vec<u64>,
+    /// What has become durable since [`Self::take_durable`].
+    durable: Vec<Durable>,
+    /// Changes on the fast-forward clock that the next cut undoes.
+    untimed: Vec<Unwritten>,
 }
 
 impl Volatile {
+    /// Tells that the host numbers its changes, and that the next command with this tag makes those
+    /// below a number. [`Self::take_durable`] must be called from then on.
+    pub fn numbered(&mut self, tag: u32, below: u64) {
+        let index = tag as usize;
+        if index >= self.numbers.len() {
+            self.numbers.resize(index + 1, 0);
+        }
+        self.numbers[index] = below;
+    }
+
+    /// What of the numbered changes has become durable since this was called last.
+    pub fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
+        self.durable.drain(..)
+    }
+
+    /// Lets the next cut undo changes that were made on the fast-forward clock, newest first.
+    /// Where their data were before, they must still be.
+    pub fn lose_untimed(&mut self, changes: Vec<Unwritten>) {
+        self.untimed = changes;
+    }
+
     fn number(&mut self) -> u64 {
         self.last += 1;
         self.last
+    }
+
+    fn add(&mut self, of: Unwritten, below: u64) {
+        let number = self.number();
+        self.placed.add(of.at, number, Recorded { of, below });
+    }
+
+    fn note_durable(&mut self, first: Lpn, slots: u32, below: u64) {
+        if below == 0 {
+            return;
+        }
+        if let Some(before) = self.durable.last_mut()
+            && before.below == below
+            && before.first.0 + before.slots == first.0
+        {
+            before.slots += slots;
+            return;
+        }
+        self.durable.push(Durable { first, slots, below });
     }
 }
 
 impl Recorder for Volatile {
     const KEEPS_UNWRITTEN: bool = true;
 
+    fn writing(&mut self, tag: u32) {
+        self.below = self.numbers.get(tag as usize).copied().unwrap_or(0);
+    }
+
     fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
-        let number = self.number();
-        self.placed.add(at, number, Unwritten { lpn, at, before });
+        self.add(Unwritten { lpn, at, before }, self.below);
+    }
+
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        // Data that were still on their way come to flash with this copy, too.
+        let below = self.placed.newest(before).map_or(0, |one| one.below);
+        self.add(Unwritten { lpn, at, before }, below);
     }
 
     fn trimmed(&mut self, lpn: Lpn, before: Ppa) {
         let number = self.number();
-        self.trimmed.push((number, Unwritten { lpn, at: Ppa::NONE, before }));
+        let of = Unwritten { lpn, at: Ppa::NONE, before };
+        self.trimmed.push((number, Recorded { of, below: self.below }));
+        if self.trimmed.len() == TRIMS_MAX {
+            self.journaled();
+        }
+    }
+
+    fn journals(&mut self, first: Lpn, slots: u32) -> bool {
+        if slots <= TRIM_SLOTS_MAX {
+            return false;
+        }
+        self.journaled();
+        self.note_durable(first, slots, self.below);
+        true
     }
 
     fn journaled(&mut self) {
-        self.trimmed.clear();
+        let trimmed = std::mem::take(&mut self.trimmed);
+        for (_, one) in trimmed {
+            self.note_durable(one.of.lpn, 1, one.below);
+        }
     }
 
     fn held(&mut self, ppas: Range<u32>) {
@@ -103,15 +202,24 @@ impl Recorder for Volatile {
 
     fn landed(&mut self, ppas: Range<u32>) {
         for ppa in ppas {
-            self.placed.take(ppa);
+            if let Some(one) = self.placed.take(ppa) {
+                self.note_durable(one.of.lpn, 1, one.below);
+            }
         }
+    }
+
+    fn purged(&mut self) {
+        let numbers = std::mem::take(&mut self.numbers);
+        *self = Self { numbers, last: self.last, ..Self::default() };
     }
 
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         let mut all = std::mem::take(&mut self.trimmed);
-        all.extend(self.placed.take_all().map(|(_, number, change)| (number, change)));
+        all.extend(self.placed.take_all().map(|(_, number, one)| (number, one)));
         all.sort_unstable_by_key(|&(number, _)| std::cmp::Reverse(number));
-        Some(all.into_iter().map(|(_, change)| change).collect())
+        let mut unwritten = std::mem::take(&mut self.untimed);
+        unwritten.extend(all.into_iter().map(|(_, one)| one.of));
+        Some(unwritten)
     }
 
     fn settled(&mut self) {}

@@ -34,7 +34,7 @@ impl<R: Recorder> Ssd<R> {
     /// A new drive also takes it from another device whose flash and FTL are the same, if that has
     /// only been fast-forwarded: fast-forward depends on nothing else, neither on times nor on the
     /// link or the buffer.
-    pub fn copy_from(&mut self, other: &Self) -> Result<(), RestoreError> {
+    pub fn copy_from<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         if self.config.canonical != other.config.canonical {
             return self.take_fast_forwarded(other);
         }
@@ -50,7 +50,7 @@ impl<R: Recorder> Ssd<R> {
         Ok(())
     }
 
-    fn take_fast_forwarded(&mut self, other: &Self) -> Result<(), RestoreError> {
+    fn take_fast_forwarded<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
         let plain =
             |config: &DeviceConfig| config.endurance.is_none() && config.data_placement.is_none();

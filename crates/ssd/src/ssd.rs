@@ -450,7 +450,10 @@ impl<R: Recorder> Ssd<R> {
                     self.ftl.write_inlined(lpn, stream, bytes, &mut FastForward);
                 }
             }
-            Operation::Trim => self.trim(command),
+            Operation::Trim => {
+                self.trim(command);
+                self.backend.recorder.journaled();
+            }
             Operation::Read | Operation::Flush => {}
         }
     }

@@ -41,9 +41,7 @@ impl SimulatedDrive {
     }
 
     fn erase(&self) -> Result<(), Failure> {
-        self.served.with_drained_drive(AnyDrive::purge);
-        self.served.trace_purge();
-        self.served.store_zeros(0, self.served.capacity().0).map_err(|_| Failure::Internal)
+        self.served.purge().map_err(|_| Failure::Internal)
     }
 }
 
@@ -83,13 +81,14 @@ impl Drive for SimulatedDrive {
     }
 
     fn shutdown(&mut self) {
-        self.served.with_drained_drive(|drive| drive.model().quiesce());
+        self.served.shut_down();
     }
 
     fn controller_reset(&mut self) {
         self.served.with_drained_drive(|drive| match drive {
             AnyDrive::Ssd(ssd) => ssd.controller_reset(),
             AnyDrive::AttributedSsd(ssd) => ssd.controller_reset(),
+            AnyDrive::VolatileSsd(ssd) => ssd.controller_reset(),
             AnyDrive::Disk(_) => {}
         });
     }

@@ -16,6 +16,7 @@ macro_rules! ask {
         $served.with_drive(|drive| match drive {
             AnyDrive::Ssd($ssd) => Answer::ok($do),
             AnyDrive::AttributedSsd($ssd) => Answer::ok($do),
+            AnyDrive::VolatileSsd($ssd) => Answer::ok($do),
             AnyDrive::Disk(_) => None,
         })
     }};

@@ -9,6 +9,7 @@ mod nbd_client;
 mod nvme;
 mod nvme_host;
 mod power;
+mod power_mapping;
 mod same;
 mod served;
 mod state;

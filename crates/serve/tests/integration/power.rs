@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
-use writecliff_serve::{Refusal, Request, Served, Session, Timing};
+use writecliff_serve::{CutPlan, CutWhen, PowerCut, Refusal, Request, Served, Session, Timing};
 
 use crate::served::{Kept, session};
-use crate::support::{REAL, drive, drive_with, eventually, serve};
+use crate::support::{REAL, drive, drive_with, eventually, losing_power, serve};
 
 const PAGE: u64 = 4096;
 /// The test drive keeps what it has acknowledged; this one does not.
@@ -33,6 +33,11 @@ fn write(session: &Session, kept: &Arc<Kept>, pages: std::ops::Range<u64>, durab
     eventually("the writes complete", || kept.count() == all);
 }
 
+fn cut(served: &Served, seed: u64) -> PowerCut {
+    served.seed_cuts(seed);
+    served.power_cut().unwrap()
+}
+
 fn pages_there(served: &Served, pages: std::ops::Range<u64>) -> u64 {
     let mut data = [0; PAGE as usize];
     let is_there = |page: &u64| {
@@ -47,14 +52,15 @@ fn what_was_flushed_stays_and_the_rest_may_go() {
     for timing in [REAL, Timing::Fast] {
         let mut lost = 0;
         for seed in 0..8 {
-            let served = serve(drive_with(VOLATILE.0, VOLATILE.1), timing);
+            let drive = [drive_with, losing_power][seed as usize % 2](VOLATILE.0, VOLATILE.1);
+            let served = serve(drive, timing);
             let (session, kept) = session(&served);
             write(&session, &kept, 0..16, false);
             submit(&session, Operation::Flush, 0, false);
             eventually("the flush completes", || kept.count() == 17);
             write(&session, &kept, 16..24, true); // with forced unit access
             write(&session, &kept, 24..64, false);
-            let cut = served.power_cut(seed).unwrap();
+            let cut = cut(&served, seed);
             assert_eq!((cut.outstanding, cut.seed), (0, seed));
             assert_eq!(pages_there(&served, 0..24), 24, "seed {seed}");
             assert_eq!(40 - pages_there(&served, 24..64), cut.lost.pages_lost);
@@ -71,7 +77,7 @@ fn a_protected_drive_keeps_what_it_has_acknowledged() {
         let served = serve(drive_with(PROTECTED.0, PROTECTED.1), timing);
         let (session, kept) = session(&served);
         write(&session, &kept, 0..64, false);
-        let cut = served.power_cut(1).unwrap();
+        let cut = cut(&served, 1);
         assert_eq!((cut.lost.pages_open, pages_there(&served, 0..64)), (0, 64));
         served.stop();
     }
@@ -83,7 +89,7 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     let (old, kept) = session(&served);
     (0..64).for_each(|page| submit(&old, Operation::Write, page, false));
     let before = kept.count();
-    let cut = served.power_cut(1).unwrap();
+    let cut = cut(&served, 1);
     assert!(cut.outstanding > 0);
     assert_eq!(before + cut.outstanding, 64);
     assert!(old.store(0, &[9; 512]).is_err());
@@ -107,7 +113,8 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     let served = serve(drive(), Timing::Fast);
     let (old, kept) = session(&served);
     write(&old, &kept, 0..3, false);
-    served.cut_at_write(2, 7);
+    served.seed_cuts(7);
+    served.plan_cuts(CutPlan { when: CutWhen::AtWrite(2), cuts: 1 });
     write(&old, &kept, 3..4, false);
     old.store(4 * PAGE, &[5; PAGE as usize]).unwrap();
     let request = Request {
@@ -136,8 +143,10 @@ fn a_protected_drive_is_busy_until_it_has_found_its_mapping() {
     let (old, kept) = session(&served);
     write(&old, &kept, 0..64, false);
     let before = served.with_drive(|drive| drive.now());
-    let rebuild = served.power_cut(1).unwrap().rebuild.unwrap();
+    let recovery = cut(&served, 1).recovery.unwrap();
+    let rebuild = recovery.rebuild.total();
     assert!(rebuild.0 > 100_000, "at least a page is read: {rebuild:?}");
+    assert_eq!((recovery.rebuild.journal.0, recovery.rebuild.scan.0), (0, 0));
     assert!(served.with_drive(|drive| drive.now()).0 >= before.0 + rebuild.0);
     let (new, answers) = session(&served);
     submit(&new, Operation::Read, 3, false);

@@ -17,6 +17,13 @@ pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
     AnyDrive::new(Device::read(&text, "drive.toml").unwrap().with_seed(1), false).unwrap()
 }
 
+/// The same with a record of what a power cut undoes, where that is modelled.
+pub(crate) fn losing_power(line: &str, by: &str) -> AnyDrive {
+    let text = include_str!("drive.toml").replace(line, by);
+    let device = Device::read(&text, "drive.toml").unwrap();
+    AnyDrive::losing_power(device.with_seed(1)).unwrap()
+}
+
 pub(crate) fn drive() -> AnyDrive {
     drive_with("", "")
 }

@@ -219,9 +219,15 @@ impl<R: Recorder> Ssd<R> {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
+        let mut is_told = R::KEEPS_UNWRITTEN;
+        if R::KEEPS_UNWRITTEN {
+            self.backend.recorder.writing(command.tag);
+            let slots = end.saturating_sub(first) as u32;
+            is_told = !self.backend.recorder.journals(Lpn(first as u32), slots);
+        }
         for lpn in first..end {
             let lpn = Lpn(lpn as u32);
-            if R::KEEPS_UNWRITTEN {
+            if is_told {
                 self.backend.recorder.trimmed(lpn, self.ftl.lookup(lpn));
             }
             self.ftl.trim(lpn);

@@ -1,0 +1,184 @@
+//! Drives that lose what is not on flash: their contents and their mapping lose the same.
+//!
+//! In real time the drive tells what it has programmed and journaled, and a cut undoes all else.
+//! Without timing nothing is ever on its way to flash. There a seed chooses what the contents lose,
+//! and the mapping returns to where the data were before. That is still on flash until a reclaim
+//! unit is erased, and by then all data that were written before are programmed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use writecliff_base::{Bytes, Lpn, Ppa};
+use writecliff_contents::{Loses, LostPage, PAGE_BYTES};
+use writecliff_host_interface::{Command, Operation};
+use writecliff_runner::AnyDrive;
+use writecliff_ssd::{Ssd, Unwritten, Volatile};
+
+use crate::power::Durable;
+use crate::request::Request;
+use crate::served::Timing;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// How it is known what a power cut loses.
+pub(crate) enum Durability {
+    /// Flushes and completions tell what is durable, and the mapping loses nothing.
+    ByCommands,
+    /// The drive tells.
+    ByDrive,
+    /// Commands tell, and the mapping loses what the contents do.
+    Untimed(Untimed),
+}
+
+impl Durability {
+    pub(crate) fn of(drive: &mut AnyDrive, timing: Timing, kept: Bytes) -> Self {
+        match (drive.volatile(), timing) {
+            (None, _) => Self::ByCommands,
+            (Some(_), Timing::Real { .. }) => Self::ByDrive,
+            (Some(_), Timing::Fast) => Self::Untimed(Untimed::new(kept)),
+        }
+    }
+
+    pub(crate) fn loses(&self, seed: u64) -> Loses {
+        match self {
+            Self::ByDrive => Loses::All,
+            Self::ByCommands | Self::Untimed(_) => Loses::Some(seed),
+        }
+    }
+
+    /// Notes what a request that completes has made durable of the changes below `below`.
+    pub(crate) fn note_completed(
+        &mut self,
+        request: &Request,
+        is_volatile: bool,
+        below: u64,
+        durable: &mut Vec<Durable>,
+    ) {
+        let Request { operation, offset, length, .. } = *request;
+        if let Self::ByDrive = self {
+            if operation == Operation::Trim {
+                durable.extend(edges(offset, length, below));
+            }
+            return;
+        }
+        if operation == Operation::Flush || (request.durable && is_volatile) {
+            durable.push(Durable::All { below });
+            if let Self::Untimed(untimed) = self {
+                untimed.changes.clear();
+            }
+        } else if operation != Operation::Read && !is_volatile {
+            durable.push(Durable::Range { offset, length, below });
+        }
+    }
+}
+
+/// The pages of which a trim covers a part: the drive ignores these parts, so nothing will tell.
+fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
+    let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(PAGE));
+    ends.map(move |end| Durable::Range { offset: end / PAGE * PAGE, length: PAGE, below })
+}
+
+/// What the drive says has become durable.
+pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
+    ssd.recorder_mut().take_durable().map(|one| Durable::Range {
+        offset: u64::from(one.first.0) * PAGE,
+        length: u64::from(one.slots) * PAGE,
+        below: one.below,
+    })
+}
+
+/// A change of the mapping without timing, one of the host's changes below a number.
+struct Change {
+    lpn: Lpn,
+    before: Ppa,
+    below: u64,
+}
+
+/// The changes of the mapping that a power cut may undo, oldest first.
+pub(crate) struct Untimed {
+    changes: VecDeque<Change>,
+    changes_max: usize,
+    /// Where the slots of a command were before.
+    before: Vec<Ppa>,
+    /// Erases when the changes began.
+    erases: u64,
+}
+
+impl Untimed {
+    fn new(kept: Bytes) -> Self {
+        // A page may have parts of two requests, with a change for each.
+        let changes_max = 2 * (kept.0 / PAGE).max(1) as usize;
+        Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
+    }
+
+    /// Gives a drive a command that makes the host's changes below `below`. Returns whether all of
+    /// these are durable now.
+    pub(crate) fn fast_forward(
+        &mut self,
+        ssd: &mut Ssd<Volatile>,
+        command: &Command,
+        below: u64,
+    ) -> bool {
+        let slots = slots_of(command);
+        let many = slots.len() > self.changes_max;
+        self.before.clear();
+        if !many {
+            self.before.extend(slots.clone().map(|slot| ssd.ftl().lookup(Lpn(slot))));
+        }
+        ssd.fast_forward(command);
+        let has_erased = self.has_erased(ssd);
+        if has_erased || many {
+            return has_erased;
+        }
+        for (slot, &before) in slots.zip(&self.before) {
+            let lpn = Lpn(slot);
+            if ssd.ftl().lookup(lpn) != before {
+                self.changes.push_back(Change { lpn, before, below });
+            }
+        }
+        let over = self.changes.len().saturating_sub(self.changes_max);
+        self.changes.drain(..over);
+        false
+    }
+
+    /// Whether a reclaim unit was erased since this was called last: nothing from before can be
+    /// undone then.
+    fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
+        let erases = ssd.ftl().wear().total();
+        let has_erased = erases != self.erases;
+        if has_erased {
+            self.erases = erases;
+            self.changes.clear();
+        }
+        has_erased
+    }
+
+    /// What of the mapping is lost with the changes of the contents.
+    pub(crate) fn lost(&mut self, ssd: &Ssd<Volatile>, pages: &[LostPage]) -> Vec<Unwritten> {
+        self.has_erased(ssd);
+        let mut first_of: BTreeMap<_, _> =
+            pages.iter().map(|lost| (lost.page, lost.first)).collect();
+        let mut lost = Vec::new();
+        for Change { lpn, before, below } in self.changes.drain(..) {
+            // The oldest change of a page that has any of those that are lost.
+            let page = u64::from(lpn.0);
+            if first_of.get(&page).is_some_and(|&first| first < below) {
+                first_of.remove(&page);
+                lost.push(Unwritten { lpn, at: ssd.ftl().lookup(lpn), before });
+            }
+        }
+        lost
+    }
+}
+
+/// The slots that a command changes.
+fn slots_of(command: &Command) -> std::ops::Range<u32> {
+    let end = command.offset + u64::from(command.length);
+    match command.operation {
+        Operation::Write => (command.offset / PAGE) as u32..end.div_ceil(PAGE) as u32,
+        Operation::Trim => {
+            let first = command.offset.div_ceil(PAGE) as u32;
+            first..((end / PAGE) as u32).max(first)
+        }
+        Operation::Read | Operation::Flush => 0..0,
+    }
+}

@@ -1,0 +1,191 @@
+//! Power cuts: contents and mapping lose the same.
+
+use std::sync::Arc;
+
+use writecliff_base::{Lpn, Nanos, Ppa, Prng, StreamId};
+use writecliff_host_interface::Operation;
+use writecliff_serve::{CutPlan, CutWhen, Request, Served, Session, Timing};
+
+use crate::served::{Kept, session};
+use crate::support::{REAL, eventually, losing_power, serve};
+
+const PAGE: u64 = 4096;
+const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
+
+/// A load of one client, of which each write has data of its own.
+struct Load {
+    served: Served,
+    session: Session,
+    kept: Arc<Kept>,
+    random: Prng,
+    /// Pages that it uses.
+    pages: u64,
+    written: u64,
+    sent: usize,
+}
+
+impl Load {
+    fn new(served: &Served, pages: u64, seed: u64) -> Self {
+        let (session, kept) = session(served);
+        let (served, random) = (served.clone(), Prng::new(seed));
+        Self { served, session, kept, random, pages, written: 0, sent: 0 }
+    }
+
+    fn submit(&mut self, operation: Operation, page: u64, pages: u64) {
+        let (offset, length) = (page * PAGE, pages * PAGE);
+        if operation == Operation::Write {
+            self.written += 1;
+            let data = self.written.to_le_bytes().repeat(length as usize / 8);
+            self.session.store(offset, &data).unwrap();
+        }
+        let stream = StreamId(self.random.below(4) as u16);
+        let request = Request { tag: 0, operation, offset, length, stream, durable: false };
+        self.session.batch().submit(request, None).unwrap();
+        self.sent += 1;
+    }
+
+    /// Sends requests. Outstanding at the same time, those of a page would have no order: with
+    /// `apart`, no page has two of them.
+    fn some(&mut self, requests: u64, apart: bool) {
+        for n in 0..requests {
+            let blocks = self.pages / 8;
+            let block = if apart { n * 7919 % blocks } else { self.random.below(blocks) };
+            let page = 8 * block + if apart { 0 } else { self.random.below(8) };
+            let page = page.min(self.pages - 8);
+            let pages = 1 + self.random.below(8);
+            match self.random.below(40) {
+                0 => self.submit(Operation::Flush, 0, 0),
+                1..4 => self.submit(Operation::Trim, page, pages),
+                _ => self.submit(Operation::Write, page, pages),
+            }
+            if !apart {
+                self.wait();
+            }
+        }
+    }
+
+    fn wait(&self) {
+        eventually("all completes", || self.kept.count() == self.sent);
+    }
+
+    /// Where each page is, and the number of the write whose data it has.
+    fn state(&self) -> Vec<(Ppa, u64)> {
+        let lookup = |page| {
+            let found = |drive: &mut writecliff_runner::AnyDrive| {
+                drive.volatile().unwrap().ftl().lookup(Lpn(page as u32))
+            };
+            let mut data = [0; 8];
+            self.served.read(page * PAGE, &mut data).unwrap();
+            (self.served.with_drive(found), u64::from_le_bytes(data))
+        };
+        (0..self.pages).map(lookup).collect()
+    }
+}
+
+fn is_sound(served: Served) {
+    served.stop();
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+}
+
+/// Without garbage collection, a page is elsewhere after a cut if and only if its data are others.
+#[test]
+fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
+    for timing in [REAL, Timing::Fast] {
+        let (mut lost, mut came_back) = (0, 0);
+        for seed in 0..6 {
+            let served = serve(losing_power(VOLATILE.0, VOLATILE.1), timing);
+            served.seed_cuts(seed);
+            let mut load = Load::new(&served, 256, seed);
+            load.some(60, false);
+            load.wait();
+            let before = load.state();
+            let cut = served.power_cut().unwrap();
+            let after = load.state();
+            for (page, (before, after)) in before.iter().zip(&after).enumerate() {
+                assert_eq!(before.0 == after.0, before.1 == after.1, "{timing:?} {seed} {page}");
+                assert_eq!(after.0.is_none(), after.1 == 0, "{timing:?} {seed} {page}");
+                lost += u64::from(before.1 != after.1);
+                came_back += u64::from(before.1 == 0 && after.1 != 0);
+            }
+            assert!(cut.recovery.unwrap().rebuild.scan > Nanos::ZERO, "open units are scanned");
+            drop(load);
+            is_sound(served);
+        }
+        assert!(lost > 20 && came_back > 0, "{timing:?}: {lost} lost, {came_back} came back");
+    }
+}
+
+/// With it and with requests on their way, a page that is where it was has the data that it had.
+#[test]
+fn a_full_drive_agrees_with_its_contents_after_many_cuts() {
+    for (timing, rounds) in [(REAL, 4), (Timing::Fast, 12)] {
+        let served = serve(losing_power(VOLATILE.0, VOLATILE.1), timing);
+        served.seed_cuts(3);
+        let pages = served.capacity().0 / PAGE;
+        let mut lost = 0;
+        for round in 0..rounds {
+            let mut load = Load::new(&served, pages, round);
+            if round == 0 {
+                (0..pages / 64).for_each(|n| load.submit(Operation::Write, 64 * n, 64));
+                load.wait();
+            }
+            load.some(1500, true);
+            if timing == Timing::Fast {
+                load.wait();
+            }
+            lost += served.power_cut().unwrap().lost.pages_lost;
+            let differ = load.state().iter().filter(|one| one.0.is_none() != (one.1 == 0)).count();
+            assert_eq!(differ, 0, "{timing:?} {round}");
+        }
+        assert!(lost > 0, "{timing:?}");
+        is_sound(served);
+    }
+}
+
+#[test]
+fn a_purge_leaves_nothing_to_undo() {
+    for timing in [REAL, Timing::Fast] {
+        let served = serve(losing_power(VOLATILE.0, VOLATILE.1), timing);
+        let mut load = Load::new(&served, 256, 1);
+        load.some(60, false);
+        load.wait();
+        served.purge().unwrap();
+        load.submit(Operation::Write, 3, 1);
+        load.submit(Operation::Flush, 0, 0);
+        load.wait();
+        assert_eq!(served.power_cut().unwrap().lost.pages_lost, 0);
+        let mapped = |(page, one): (usize, &(Ppa, u64))| (!one.0.is_none()).then_some(page);
+        assert_eq!(load.state().iter().enumerate().filter_map(mapped).collect::<Vec<_>>(), [3]);
+        drop(load);
+        is_sound(served);
+    }
+}
+
+#[test]
+fn cuts_come_as_planned() {
+    for timing in [REAL, Timing::Fast] {
+        let served = serve(losing_power(VOLATILE.0, VOLATILE.1), timing);
+        let (from, to) = (Nanos::from_micros(2_000), Nanos::from_micros(20_000));
+        served.plan_cuts(CutPlan { when: CutWhen::After(from, to), cuts: 3 });
+        eventually("three cuts come with nobody there", || served.power_cuts().len() == 3);
+        let cuts = served.power_cuts();
+        assert_eq!([0, 1, 2].map(|n| cuts[n].seed), [0, 1, 2]);
+        assert!(cuts[0].wall >= from);
+        assert!(cuts.windows(2).all(|two| two[1].wall >= two[0].wall + from), "{cuts:?}");
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        assert_eq!(served.power_cuts().len(), 3);
+        is_sound(served);
+    }
+    let served = serve(losing_power(VOLATILE.0, VOLATILE.1), Timing::Fast);
+    served.plan_cuts(CutPlan { when: CutWhen::AtWrite(5), cuts: 2 });
+    for _ in 0..2 {
+        let mut load = Load::new(&served, 64, 1);
+        (0..4).for_each(|page| load.submit(Operation::Write, page, 1));
+        load.session.store(0, &[1; 512]).unwrap();
+        let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
+        let fifth = Request { tag: 0, operation, offset: 0, length: 512, stream, durable: false };
+        assert!(load.session.batch().submit(fifth, None).is_err());
+    }
+    let writes: Vec<_> = served.power_cuts().iter().map(|cut| cut.writes).collect();
+    assert_eq!(writes, [5, 10]);
+}
