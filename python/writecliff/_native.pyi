@@ -126,10 +126,20 @@ class Server:
         """Accept NVMe/TCP connections at all of the addresses, each "HOST:PORT"; `hosts` are the
         qualified names that may connect, None admits all. Returns the addresses with their real
         ports, and the subsystem's qualified name. Raises NativeConfigError, OSError."""
-    def power_cut(self, seed: int) -> None:
-        """Cut the power now, and give it back. Raises OSError."""
-    def cut_at_write(self, write: int, seed: int) -> None:
-        """Cut the power at the `write`th write from now on, from 1."""
+    def seed_cuts(self, seed: int) -> None:
+        """Seed the power cuts to come; each further one takes the next seed."""
+    def power_cut(self) -> dict[str, Any]:
+        """Cut the power now, and give it back: the fields of `writecliff.serve.PowerCut`. Raises
+        OSError."""
+    def plan_cuts(
+        self,
+        *,
+        write: int | None = None,
+        after_ns: tuple[int, int] | None = None,
+        cuts: int = 1,
+    ) -> None:
+        """Cut the power `cuts` times: at the `write`th write, from 1, or after a random time of
+        `after_ns`, from the first to the second. Raises NativeConfigError."""
     def power_cuts(self) -> list[dict[str, Any]]:
         """The power cuts so far: the fields of `writecliff.serve.PowerCut`."""
     def snapshot(self) -> dict[str, Any]:

@@ -141,6 +141,17 @@ def date_time(iso: str) -> str:
     return moment.strftime("%m/%d/%Y %I:%M %p ") + zone
 
 
+def parse_time(text: str) -> int:
+    """Nanoseconds of a time such as "30 s", "1.5 ms" or "2 min". Raises ConfigError."""
+    from writecliff import _native
+
+    try:
+        return int(_native.parse_time(text))
+    except _native.NativeConfigError as error:
+        hint = error.args[1] or "write it as 30 s, 1.5 ms or 2 min"
+        raise ConfigError(f"invalid time '{text}'", hint=hint) from None
+
+
 def parse_size(text: str) -> int:
     """Bytes of a size such as "500 MB", "8GiB" or "4096". Raises ConfigError.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +12,7 @@ from writecliff import units
 from writecliff.cli.options import Whole
 from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:
     from writecliff.serve import DriveServer, Snapshot
@@ -40,6 +39,8 @@ def serve(
     trace: Literal["full", "none"] = "full",
     metrics: str | None = None,
     cut_at_write: Whole = None,
+    cut_after: str | None = None,
+    cuts: Whole = None,
     cut_seed: int = 1,
     json: bool = False,
     quiet: bool = False,
@@ -86,9 +87,16 @@ def serve(
     metrics
         Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
     cut_at_write
-        Cut the power when the drive is sent its nth write. SIGUSR1 cuts it at any time.
+        Cut the power when the drive is sent its nth write. `writecliff power-cut` and SIGUSR1 cut
+        it at any time.
+    cut_after
+        Cut the power after this time of the drive, such as "30 s", or a random one such as
+        "10 s..60 s". With --fast, which has no time, it is the wall's.
+    cuts
+        Cut it so often, counted anew from when the drive is ready again (default: once).
     cut_seed
-        Of what a power cut loses; each further cut takes the next one.
+        Of the random moments, and of what a power cut loses where the drive does not tell; each
+        further cut takes the next one.
     json
         At the end, print {"schema", "target", "addresses", "operations", "waf", "streams", ...}.
     quiet
@@ -122,24 +130,23 @@ def serve(
         from writecliff.store.files import check_unused
 
         check_unused(output)
-    if cut_at_write is not None and cut_at_write < 1:
-        raise ConfigError("--cut-at-write counts writes from 1")
+    plan = _plan(cut_at_write, cut_after, cuts)
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
     server = DriveServer(device, options)  # may take long, and has nothing to lose
-    seeds = count(cut_seed)
-    if cut_at_write is not None:
-        server.cut_at_write(cut_at_write, seed=next(seeds))
+    server.seed_cuts(cut_seed)
     with (
         handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()),
-        handling((signal.SIGUSR1,), lambda *_: server.power_cut(seed=next(seeds))),
+        handling((signal.SIGUSR1,), lambda *_: server.power_cut()),
     ):
         try:
             if listen:
                 server.listen_nvme(listen, hosts=allow_host)
             for address in nbd:
                 server.listen_nbd(address)
+            if plan is not None:
+                server.plan_cuts(**plan)
             summary = _session(server, ended, Screen(quiet=quiet), output, trace, metrics)
         finally:
             server.end()
@@ -155,6 +162,35 @@ def serve(
     return 0
 
 
+def _plan(
+    cut_at_write: int | None, cut_after: str | None, cuts: int | None
+) -> dict[str, Any] | None:
+    """The planned power cuts, as `DriveServer.plan_cuts` takes them. Raises ConfigError."""
+    if cut_at_write is None and cut_after is None:
+        if cuts is not None:
+            raise ConfigError(
+                "--cuts needs moments", hint="give --cut-at-write or --cut-after, too"
+            )
+        return None
+    if cut_at_write is not None and cut_after is not None:
+        raise ConfigError("--cut-at-write and --cut-after are two plans; leave one of them out")
+    if cut_at_write is not None and cut_at_write < 1:
+        raise ConfigError("--cut-at-write counts writes from 1")
+    if cuts is not None and cuts < 1:
+        raise ConfigError("--cuts must be 1 or more")
+    often = {"cuts": 1 if cuts is None else cuts}
+    if cut_after is None:
+        return {"write": cut_at_write, **often}
+    first, _, last = cut_after.partition("..")
+    times = units.parse_time(first), units.parse_time(last or first)
+    if not 0 < times[0] <= times[1]:
+        raise ConfigError(
+            f"--cut-after is '{cut_after}', which is no time from now on",
+            hint='give "30 s", or "10 s..60 s" for a random one',
+        )
+    return {"after_ns": times, **often}
+
+
 def _session(
     server: DriveServer,
     ended: threading.Event,
@@ -166,6 +202,7 @@ def _session(
     """Serve until `ended`, keep the session in `output`, and stop the drive; the session."""
     from contextlib import ExitStack
 
+    from writecliff.serve.control import ControlServer
     from writecliff.serve.metrics import MetricsServer
     from writecliff.serve.record import SessionRecorder
     from writecliff.serve.session import session_mapping
@@ -173,6 +210,10 @@ def _session(
     with ExitStack() as stack:
         looks: list[Callable[[Snapshot], None]] = []
         recorder = None
+        try:
+            stack.enter_context(ControlServer(server))
+        except EngineError as error:
+            log(f"warning: `writecliff power-cut` will not find this drive: {error}")
         if metrics is not None:
             exposed = stack.enter_context(MetricsServer(server, metrics))
             log(f"metrics at {exposed.url}")

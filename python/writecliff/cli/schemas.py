@@ -8,8 +8,10 @@ is printed that is not documented. `python -m writecliff.cli.schemas` prints
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from writecliff.cli.schema import Schema
+from writecliff.cli.schemas_served import SERVED
 
 _PREFIX = "writecliff/"
 _IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."
@@ -25,16 +27,6 @@ _CACHED = {
 }
 _COMPARED = "with `--baseline`, what `compare --json` prints; else `null`"
 _STATES = "`file`, `drive`, `steps`, `size_bytes`, `used` (ISO 8601) and `current` of each"
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The object that a command prints."""
-
-    command: str
-    keys: Mapping[str, str] = field(default_factory=dict)  # with their meaning; of the top level
-    more: str = ""  # the section of json.md that describes it further
-    version: int = 1
 
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -80,55 +72,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "runs": _RUNS,
         },
     ),
-    "serve": Schema(
-        "serve",
-        {
-            "target": "the drive",
-            "addresses": "URIs for clients",
-            "transports": "their schemes: `nvme+tcp`, `nbd`, `nbd+unix`",
-            "slow_down": "wall time per time of the drive; `null` with `--fast`",
-            "restored": "whether it began with the state of a file",
-            "wall_s": "how long it was served",
-            "device_time_ns": "by the drive's clock",
-            "operations": "by name (`read`, `write`, `trim`, `flush`): `requests`, `bytes`, "
-            "`iops`, `bytes_per_s` by wall time, and `latency` by the drive's clock (`mean_ns`, "
-            "`p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`)",
-            "waf": "write amplification; `null` if nothing was written",
-            "lifetime": "if it were written all the time at the session's rate and write "
-            "amplification, until its flash has its rated cycles: `endurance_bytes`, "
-            "`write_bytes_per_s`, `years`, `rated_cycles`; `null` without writes or flash",
-            "streams": "for each stream of the drive that was written: `numbers` (identifiers that "
-            "clients gave), `requests`, `written_bytes`, `moved_bytes` (by garbage collection and "
-            "wear levelling), `waf`, and `endurance_bytes` and `years` of a drive of which all is "
-            "written like it; `null` where identifiers have no fixed streams",
-            "mixed_moved_bytes": "moved of data of several streams together",
-            "lateness": "from when clients should have learnt of completions until these were "
-            "sent, by wall time; with `--fast` the whole time of requests in the server",
-            "lateness_share": "the larger of its median and mean over that of the drive's latency",
-            "counters": "of the drive, since it was new",
-            "contents_bytes": "what the data take, of memory or of their file",
-            "power_cycles": "power-ups of the drive, as SMART counts them",
-            "power_cuts": "each with `wall_ns`, `seed`, `writes` (that the drive had been sent), "
-            "`outstanding` (requests without a reply), `rebuild_ns` (until it was ready again, or "
-            "`null`), `pages_open` (of 4 KiB, with changes that were not durable) and `pages_lost`",
-            "state": "the file that was written, or `null`",
-            "run": "the directory of `--output`, or `null`",
-            "report": "its page, or `null`",
-            "warnings": "sentences",
-        },
-    ),
-    "attach": Schema(
-        "attach",
-        {
-            "device": "the block device of its first namespace",
-            "devices": "those of all its namespaces",
-            "nqn": "the qualified name of its subsystem",
-        },
-    ),
-    "detach": Schema(
-        "detach",
-        {"devices": "that are gone", "nqn": "the qualified name of its subsystem"},
-    ),
+    **SERVED,
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),
     "report": Schema(
         "report",

@@ -40,8 +40,20 @@ def cut_text(cut: PowerCut) -> str:
     text = f"after {cut.writes:,} writes, {cut.outstanding:,} requests without a reply, "
     text += f"{cut.pages_lost:,} of {cut.pages_open:,} pages lost that were not durable"
     if cut.rebuild_ns is not None:
-        text += f"; ready again after {units.duration(cut.rebuild_ns)}"
+        text += f"; ready again after {units.latency(cut.rebuild_ns)}"
+    else:
+        text += "; its mapping as if all had been written, because its loss is not modelled"
     return text
+
+
+def rebuild_text(cut: PowerCut) -> str:
+    """What the drive did until it was ready again, on one line; empty if it is not known."""
+    if cut.rebuild_parts_ns is None:
+        return ""
+    done = [f"{name} {units.latency(time)}" for name, time in cut.rebuild_parts_ns.items() if time]
+    if cut.hold_up_ns:
+        done.insert(0, f"capacitors {units.latency(cut.hold_up_ns)}")
+    return f"mapping found again: {', '.join(done)}" if done else ""
 
 
 class ServeView:

@@ -3,7 +3,8 @@
 | file | content |
 |---|---|
 | `server.py` | opening, addresses, ending |
-| `addresses.py` | which addresses NVMe/TCP takes, and who can reach one |
+| `addresses.py` | which addresses NVMe/TCP takes, who can reach one, and what one means |
+| `control.py` | finding the drives that a user serves, and cutting their power |
 | `record.py`, `trace.py` | a session in a run directory, and its block trace |
 | `session.py` | a session as plain data |
 | `metrics.py` | figures for Prometheus |

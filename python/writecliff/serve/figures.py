@@ -89,17 +89,21 @@ class PowerCut:
     wall_ns: int
     """Since the begin of serving."""
     seed: int
-    """It chose what was lost."""
+    """It chose what was lost, unless the drive tells what it had programmed."""
     writes: int
     """Writes that the drive had been sent, the one at which power was cut included."""
     outstanding: int
     """Requests without a reply: each has happened, in part, or not at all."""
-    rebuild_ns: int | None
-    """The drive's time until it is ready again; None if that is not modelled."""
     pages_open: int
     """Pages with changes that were not durable."""
     pages_lost: int
     """Those that are without some or all of these changes now."""
+    hold_up_ns: int | None
+    """How long the capacitors lasted; this and the next two are None if they are not modelled."""
+    rebuild_ns: int | None
+    """The drive's time from power-up until it takes commands."""
+    rebuild_parts_ns: Mapping[str, int] | None
+    """Its parts: start, checkpoint, journal, scan, erase."""
 
 
 @dataclass(frozen=True)

@@ -139,20 +139,33 @@ class DriveServer:
                 )
         return uris
 
-    def power_cut(self, *, seed: int) -> None:
+    def seed_cuts(self, seed: int) -> None:
+        """Seed the power cuts to come; each further one takes the next seed."""
+        self._server.seed_cuts(seed)
+
+    def power_cut(self) -> PowerCut:
         """Cut the power now, and give it back.
 
-        Connections end without replies. Of what was not durable, `seed` chooses what is lost.
-        Raises EngineError if the contents cannot be read or written.
+        Connections end without replies, and what is not on flash is lost. Where the drive does not
+        tell what that is, the seed chooses of what was not durable. Raises EngineError if the
+        contents cannot be read or written.
         """
         with as_user_errors():
-            self._server.power_cut(seed)
+            return PowerCut(**self._server.power_cut())
 
-    def cut_at_write(self, write: int, *, seed: int) -> None:
-        """The same when the drive is sent its `write`th write from now on, from 1, before it
-        answers."""
+    def plan_cuts(
+        self,
+        *,
+        write: int | None = None,
+        after_ns: tuple[int, int] | None = None,
+        cuts: int = 1,
+    ) -> None:
+        """The same `cuts` times, instead of what was planned before: when the drive is sent its
+        `write`th write, from 1, before it answers; or after a time that the seed draws from the
+        first to the second of `after_ns`, by the drive's clock, or the wall's without timing. It
+        counts from now, and then from when the drive is ready again."""
         with as_user_errors():
-            self._server.cut_at_write(write, seed)
+            self._server.plan_cuts(write=write, after_ns=after_ns, cuts=cuts)
 
     @property
     def power_cuts(self) -> tuple[PowerCut, ...]:

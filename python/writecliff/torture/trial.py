@@ -115,7 +115,8 @@ class Trials:
             file_system.mounted(attached.device, self._folder / "mounted") as root,
             acknowledged.open("ab") as output,
         ):
-            server.cut_at_write(at_write, seed=seed)
+            server.seed_cuts(seed)
+            server.plan_cuts(write=at_write)
             child = self._start(self._plan.program.run, root, output.fileno(), "run")
             try:
                 while not server.power_cuts:

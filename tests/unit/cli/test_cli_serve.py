@@ -157,3 +157,47 @@ def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
     assert second["pages_open"] == 0
     assert re.search(r"power cut 2: after 3 writes, 0 requests without a reply", err)
     assert json.loads(out)["power_cycles"] == 3
+
+
+def test_power_is_cut_after_times_and_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CommandLine
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    words = ("--fast", "--json", "--cut-after", "1 ms..2 ms", "--cuts", "2")
+    process = _start(write_small_drive(tmp_path), "--nbd", "127.0.0.1:0", *words)
+    address, two = _address(process), "power cut 2: "
+    assert process.stderr is not None
+    while two not in process.stderr.readline():
+        pass
+    done = cli(["power-cut", address, "--json"])
+    assert done.code == 0, done.err
+    said = json.loads(done.out)
+    assert (said["pid"], said["addresses"], said["number"]) == (process.pid, [address], 3)
+    assert cli(f"power-cut {process.pid}").out.startswith("sim:")
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    cuts = json.loads(out)["power_cuts"]
+    assert [cut["seed"] for cut in cuts] == [1, 2, 3, 4]
+    assert cuts[0]["wall_ns"] >= 1e6 and cuts[2] == said["cut"]
+    assert cli("power-cut").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--cut-at-write", "0"), "--cut-at-write counts writes from 1"),
+        (("--cuts", "2"), "--cuts needs moments"),
+        (("--cut-at-write", "1", "--cut-after", "1 s"), "are two plans"),
+        (("--cut-after", "2 s..1 s"), "is no time from now on"),
+        (("--cut-after", "0 s"), "is no time from now on"),
+        (("--cut-after", "soon"), "invalid time 'soon'"),
+        (("--cut-after", "1 s", "--cuts", "0"), "--cuts must be 1 or more"),
+    ],
+)
+def test_plans_of_power_cuts_are_checked(
+    tmp_path: Path, cli: CommandLine, words: tuple[str, ...], message: str
+) -> None:
+    drive = f"sim:{write_small_drive(tmp_path)}"
+    done = cli(["serve", drive, "--nbd", "127.0.0.1:0", *words])
+    assert done.code == 2 and message in done.err

@@ -1,0 +1,232 @@
+"""How other programs of a user reach the drives that the user serves: a Unix socket a server.
+
+The sockets are in a folder that only the user can enter. One that no server listens at any more,
+because it was killed, is removed by whoever finds it. A request and its answer are one line of JSON
+each, and then the connection ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from writecliff.errors import ConfigError, EngineError, WritecliffError
+
+if TYPE_CHECKING:
+    from writecliff.serve.server import DriveServer
+
+_LINE_BYTES_MAX = 1 << 16
+_REQUEST_S = 10.0  # for a client to send its line
+_ANSWER_S = 600.0  # with the time that a slowed-down drive takes to rebuild its mapping
+_SUFFIX = ".sock"
+_numbers = count()
+_PEER = struct.Struct("3i")  # struct ucred: process, user, group
+
+
+def control_folder() -> Path:
+    """Where the sockets of this user are: made if it is not there.
+
+    Raises EngineError if somebody else has it or may enter it.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_dir():
+        folder = Path(runtime) / "writecliff"
+    else:
+        folder = Path(tempfile.gettempdir()) / f"writecliff-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise EngineError(f"{folder}: {error.strerror}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise EngineError(
+            f"{folder} is not a folder that you alone can enter", hint="remove it, and try again"
+        )
+    return folder
+
+
+class ControlServer:
+    """Lets the user's other programs ask for `server`'s addresses and cut its power."""
+
+    def __init__(self, server: DriveServer) -> None:
+        """Listen. Raises EngineError if there is no place for the socket."""
+        self._server = server
+        self._path = control_folder() / f"{os.getpid()}-{next(_numbers)}{_SUFFIX}"
+        self._listener = socket.socket(socket.AF_UNIX)
+        try:
+            self._listener.bind(str(self._path))
+            self._path.chmod(0o600)
+            self._listener.listen()
+        except OSError as error:
+            self._listener.close()
+            raise EngineError(f"{self._path}: {error.strerror or error}") from None
+        self._thread = threading.Thread(target=self._accept, name="control", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError):
+                connection.settimeout(_REQUEST_S)
+                if _user_of(connection) in (0, os.geteuid()):
+                    answer = self._answer(_read_line(connection))
+                    connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> Mapping[str, Any]:
+        try:
+            asked = json.loads(line)
+        except ValueError:
+            asked = None
+        try:
+            match asked:
+                case {"command": "identify"}:
+                    return {
+                        "pid": os.getpid(),
+                        "target": self._server.identity.target,
+                        "addresses": list(self._server.addresses),
+                    }
+                case {"command": "power-cut"}:
+                    return self._cut()
+        except WritecliffError as error:
+            return {"error": str(error)}
+        return {"error": "unknown request"}
+
+    def _cut(self) -> Mapping[str, Any]:
+        """Cut the power, and wait until the drive takes commands again."""
+        cut = self._server.power_cut()
+        number = len(self._server.power_cuts)
+        slow_down = self._server.options.slow_down
+        if slow_down is not None and cut.rebuild_ns is not None:
+            time.sleep((cut.rebuild_ns + (cut.hold_up_ns or 0)) * slow_down / 1e9)
+        return {"number": number, "cut": asdict(cut)}
+
+
+@dataclass(frozen=True)
+class ServedDrive:
+    """A drive that this user serves now."""
+
+    pid: int
+    target: str
+    addresses: tuple[str, ...]
+    socket: Path
+
+    def power_cut(self) -> dict[str, Any]:
+        """Cut its power, and wait until it is ready again.
+
+        Returns "cut", the fields of `PowerCut`, and "number": how many cuts there were. Raises
+        EngineError.
+        """
+        try:
+            answer = _ask(self.socket, "power-cut")
+        except OSError as error:
+            raise EngineError(f"{self.target}: the server has ended ({error})") from None
+        if "error" in answer:
+            raise EngineError(f"{self.target}: {answer['error']}")
+        return answer
+
+    def __str__(self) -> str:
+        return f"{self.target} at {', '.join(self.addresses)} (process {self.pid})"
+
+
+def served_drives() -> list[ServedDrive]:
+    """The drives that this user serves now, by process. Raises EngineError."""
+    drives = []
+    for path in control_folder().iterdir():
+        if path.suffix != _SUFFIX or not path.is_socket():
+            continue
+        try:
+            found = _ask(path, "identify")
+            addresses = tuple(found["addresses"])
+            drives.append(ServedDrive(found["pid"], found["target"], addresses, path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)  # its server was killed
+        except (OSError, KeyError):
+            continue  # it is ending at this moment
+    return sorted(drives, key=lambda drive: drive.pid)
+
+
+def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
+    """The drive at an address or of a process number; None: the only one. Raises ConfigError."""
+    known = "\n".join(f"  {drive}" for drive in drives)
+    if not drives:
+        raise ConfigError(
+            "no drive is served by you on this machine", hint="see `writecliff serve`"
+        )
+    found = drives if what is None else [drive for drive in drives if _is(drive, what)]
+    if not found:
+        raise ConfigError(f"no drive is served at '{what}'", hint=f"there are:\n{known}")
+    if len(found) > 1:
+        raise ConfigError("several drives are served", hint=f"name one of:\n{known}")
+    return found[0]
+
+
+def _is(drive: ServedDrive, what: str) -> bool:
+    from writecliff.serve.addresses import place_of
+
+    if what.isdecimal():
+        return drive.pid == int(what)
+    wanted = place_of(what)
+    places = [place_of(address) for address in drive.addresses]
+    return any(
+        wanted.where == place.where and wanted.name in (None, place.name) for place in places
+    )
+
+
+def _user_of(connection: socket.socket) -> int:
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return int(_PEER.unpack(raw)[1])
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n") and len(line) < _LINE_BYTES_MAX:
+        part = connection.recv(4096)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def _ask(path: Path, command: str) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_ANSWER_S if command == "power-cut" else _REQUEST_S)
+        connection.connect(str(path))
+        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        line = _read_line(connection)
+    if not line.endswith(b"\n"):
+        raise ConnectionResetError("no answer")
+    answer = json.loads(line)
+    if not isinstance(answer, dict):
+        raise ConnectionResetError("no answer")
+    return answer
