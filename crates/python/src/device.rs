@@ -7,6 +7,7 @@ use writecliff_base::located::{Change, LocatedToml};
 use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
+use writecliff_ssd::recovery;
 
 use crate::data_placement;
 use crate::errors;
@@ -89,6 +90,9 @@ impl PyDevice {
         result.set_item("streams", ssd.map_or(1, |s| s.ftl.streams))?;
         let protected = ssd.is_some_and(|s| s.controller.power_loss_protection);
         result.set_item("power_loss_protection", protected)?;
+        let rebuild = ssd.filter(|s| s.refuses_power_cut().is_none());
+        let rebuild = rebuild.map(|s| recovery::bounds(s).map(|one| one.total().0));
+        result.set_item("rebuild_ns", rebuild)?;
         let interface = ssd.and_then(|s| s.data_placement.as_ref());
         let interface = interface.map_or("none", |p| p.interface.name());
         result.set_item("data_placement_interface", interface)?;

@@ -8,7 +8,7 @@ use writecliff_base::saved_state::RestoreError;
 use writecliff_disk::Disk;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ssd::attribution::Recorder;
-use writecliff_ssd::{Attribution, PowerCut, Ssd, Volatile};
+use writecliff_ssd::{Attribution, DeviceConfig, PowerCut, Ssd, Volatile};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::device::{AnyConfig, Counters, DriveModel};
@@ -105,16 +105,15 @@ impl AnyDrive {
     /// A drive whose power may be cut: one that can lose data, and of which that is modelled,
     /// records what it would lose.
     pub fn losing_power(config: AnyConfig) -> Result<Self, String> {
-        let AnyConfig::Ssd(ssd) = &config else { return Self::new(config, false) };
-        if ssd.controller.power_loss_protection || ssd.slc_cache.is_some() {
-            return Self::new(config, false);
+        let loses = |ssd: &DeviceConfig| {
+            !ssd.controller.power_loss_protection && ssd.refuses_power_cut().is_none()
+        };
+        match config {
+            AnyConfig::Ssd(config) if loses(&config) => Ssd::recording(*config)
+                .map(|ssd| Self::VolatileSsd(Box::new(ssd)))
+                .map_err(|e| e.to_string()),
+            other => Self::new(other, false),
         }
-        let AnyConfig::Ssd(ssd) = config else { unreachable!("seen above") };
-        let ssd = Ssd::<Volatile>::recording(*ssd).map_err(|e| e.to_string())?;
-        if ssd.refuses_power_cut().is_some() {
-            return Self::new(AnyConfig::Ssd(Box::new(ssd.config().clone())), false);
-        }
-        Ok(Self::VolatileSsd(Box::new(ssd)))
     }
 
     /// A new drive of the same kind.

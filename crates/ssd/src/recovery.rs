@@ -77,6 +77,20 @@ pub fn read(
     Ok(config)
 }
 
+impl DeviceConfig {
+    /// Why cuts of the power of such drives are not modelled, if they are not.
+    pub fn refuses_power_cut(&self) -> Option<&'static str> {
+        if self.controller.power_loss_protection {
+            return None;
+        }
+        if self.slc_cache.is_some() {
+            return Some("power cuts of drives with an SLC cache need power-loss protection");
+        }
+        let reduces = self.ftl.reduction.is_some();
+        reduces.then_some("power cuts of drives that reduce data need power-loss protection")
+    }
+}
+
 /// What there is to be rebuilt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lost {
@@ -87,6 +101,25 @@ pub(crate) struct Lost {
     pub interrupted_erases: u32,
     /// Whether capacitors have let the drive write all it knew.
     pub is_protected: bool,
+}
+
+/// The shortest and the longest time until a drive that has lost power is ready. Without capacitors
+/// it is shortest behind a checkpoint with no reclaim unit open, and longest before one with all
+/// streams in units that are nearly full and an erase that did not end. Of capacitors, the checkpoint
+/// alone is left.
+pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
+    let is_protected = config.controller.power_loss_protection;
+    let nothing = Lost { programmed_slots: 0, open_units: 0, interrupted_erases: 0, is_protected };
+    let geometry = &config.geometry;
+    let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
+    let most = Lost {
+        programmed_slots: (config.recovery.checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
+        // The host and garbage collection have a unit of each stream.
+        open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
+        interrupted_erases: 1,
+        is_protected,
+    };
+    [rebuild(config, &nothing), rebuild(config, &most)]
 }
 
 /// The time until a drive that has lost power is ready.

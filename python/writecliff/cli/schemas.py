@@ -225,6 +225,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "data_placement_reports": "what that interface reports of a new drive",
             "write_cache": "after power-up",
             "power_loss_protection": "",
+            "rebuild_ns": "the shortest and the longest time from power-up after a power cut until "
+            "it takes commands, by `[recovery]`; `null`: not modelled",
             "rated_tbw_bytes": "by the data sheet",
             "device_hash": "of all values that change behaviour",
             "path": "of the file",

@@ -72,6 +72,9 @@ class DeviceDescription:
     data_placement_reports: Mapping[str, Any]
     write_cache: bool  # on after power-up
     power_loss_protection: bool  # capacitors
+    # The shortest and the longest time from power-up after a power cut until it takes commands;
+    # None where power cuts are not modelled.
+    rebuild_ns: tuple[int, int] | None
     rated_tbw_bytes: int | None  # that the vendor warrants
     device_hash: str
     path: str  # of the file
@@ -135,10 +138,11 @@ def describe(device: _native.Device) -> DeviceDescription:
     raw = dict(device.describe())
     rows = raw.pop("rows")
     raw["data_placement_reports"] = raw["data_placement_reports"] or {}
-    spare = raw.pop("overprovisioning")
+    spare, rebuild = raw.pop("overprovisioning"), raw.pop("rebuild_ns")
     digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
     return DeviceDescription(
         **raw,
+        rebuild_ns=None if rebuild is None else tuple(rebuild),
         overprovision_pct=None if spare is None else round(100 * spare, 2),
         device_hash=digest,
         path=device.file_name,

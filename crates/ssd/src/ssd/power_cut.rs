@@ -17,16 +17,9 @@ use crate::recovery::{self, Lost};
 impl<R: Recorder> Ssd<R> {
     /// Why cuts of this drive's power are not modelled, if they are not.
     pub fn refuses_power_cut(&self) -> Option<&'static str> {
-        if self.config.controller.power_loss_protection {
-            return None;
-        }
-        if self.slc.is_some() {
-            return Some("power cuts of drives with an SLC cache need power-loss protection");
-        }
-        if self.config.ftl.reduction.is_some() {
-            return Some("power cuts of drives that reduce data need power-loss protection");
-        }
-        (!R::KEEPS_UNWRITTEN).then_some("the drive does not record what is not on flash")
+        let unrecorded = "the drive does not record what is not on flash";
+        let records = self.config.controller.power_loss_protection || R::KEEPS_UNWRITTEN;
+        self.config.refuses_power_cut().or((!records).then_some(unrecorded))
     }
 
     pub fn recorder(&self) -> &R {

@@ -2,7 +2,7 @@
 
 use crate::common::{REDUCTION, SLC, alone, assert_section_refused, command, config, drive, write};
 use writecliff_base::{Lpn, Nanos};
-use writecliff_ssd::{Command, Operation, Ssd, Volatile};
+use writecliff_ssd::{Command, Operation, Ssd, Volatile, recovery};
 
 const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
 
@@ -135,6 +135,64 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     let protected = times(&journal, &[PROTECTED]);
     assert_eq!((protected.journal, protected.scan), (Nanos::ZERO, Nanos::ZERO));
     assert_eq!(protected.checkpoint, found.checkpoint);
+}
+
+/// What the files of the drive imply, without a drive of that size: 960 GB are 234,421,248 slots of
+/// 4 KiB, an entry of 4 bytes of each is 57,232 pages of 16 KiB, and a journal of 60 GB has 8 bytes a
+/// slot.
+#[test]
+fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
+    let text = include_str!("../../../../python/writecliff/devices/nvme-tlc-960.toml");
+    let [shortest, longest] = [PROTECTED.1, PROTECTED.0].map(|line| {
+        let text = text.replace(PROTECTED.1, line);
+        let config = writecliff_ssd::device_file::read(&text, "large.toml", 1).unwrap();
+        let read = |pages: u64, bytes: u64| {
+            let (geometry, timing) = (&config.geometry, &config.timing);
+            let sense = timing.read.iter().map(|read| read.0).sum::<u64>() / 3;
+            let transfer = (timing.command + timing.transfer(bytes)).0;
+            let by_dies = pages.div_ceil(u64::from(geometry.dies)) * (sense + transfer);
+            let channels = u64::from(geometry.shape.channels);
+            Nanos(by_dies.max(sense + pages.div_ceil(channels) * transfer))
+        };
+        let slots = u64::from(config.ftl.user_slots);
+        let group = u64::from(config.geometry.slots_per_read_group) * 4096;
+        let checkpoint = read((slots * 4).div_ceil(group), group);
+        let per_checkpoint = (config.user_capacity.0 / 16 - 1) / 4096;
+        let journal = read((per_checkpoint * 8).div_ceil(group), group);
+        let open = 2 * u64::from(config.ftl.streams);
+        let pages = u64::from(config.geometry.slots_per_reclaim_unit) * 4096 / group;
+        let scan = read(open * pages, 0);
+        let [shortest, longest] = recovery::bounds(&config);
+        assert_eq!((shortest.checkpoint, longest.checkpoint), (checkpoint, checkpoint));
+        if line == PROTECTED.1 {
+            assert_eq!(shortest, longest);
+        } else {
+            assert_eq!((shortest.journal, shortest.scan), (Nanos::ZERO, Nanos::ZERO));
+            assert_eq!((longest.journal, longest.scan), (journal, scan));
+            assert!(longest.erase > config.timing.erase);
+        }
+        longest.total()
+    });
+    // 177 ms for the checkpoint; a journal and all open units on top without capacitors.
+    assert!((170_000_000..185_000_000).contains(&shortest.0), "{shortest:?}");
+    assert!(longest.0 > 2 * shortest.0, "{longest:?}");
+}
+
+/// No cut of a drive takes longer than that, nor shorter.
+#[test]
+fn cuts_take_as_long_as_the_bounds_say() {
+    for changes in [&[][..], &[PROTECTED]] {
+        let mut ssd = volatile(changes);
+        fill(&mut ssd, 2);
+        let [shortest, longest] = recovery::bounds(ssd.config()).map(|one| one.total());
+        for n in 0..60 {
+            for slot in 0..16 {
+                done(&mut ssd, write((n * 331 + slot * 7919) % 10_000, 1 + n as u32 % 16));
+            }
+            let total = ssd.cut_power().rebuild.total();
+            assert!((shortest..=longest).contains(&total), "{total:?}");
+        }
+    }
 }
 
 #[test]
