@@ -37,6 +37,8 @@ pub enum Refusal {
     NoStream(u16),
     #[error("the drive is being shut down")]
     Stopped,
+    #[error("the drive was purged after the data of the write had arrived")]
+    Purged,
 }
 
 /// Why a request failed.

@@ -47,6 +47,8 @@ struct Shared {
     logical_block: AtomicU64,
     power: PowerHistory,
     refuses_trim: Option<&'static str>,
+    /// Changed with the lock of the contents.
+    purges: AtomicU64,
     next_session: AtomicU32,
     sessions: AtomicUsize,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -125,6 +127,7 @@ impl Served {
             capacity,
             logical_block: AtomicU64::new(logical_block.0),
             power: PowerHistory { cycles: power.cycles + 1, ..power },
+            purges: AtomicU64::new(0),
             next_session: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             thread: Mutex::new(None),
@@ -188,7 +191,8 @@ impl Served {
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
         locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
         let epoch = locked(&self.shared.cuts).len();
-        Session { served: self.clone(), client: Client { number, replies }, epoch }
+        let client = Client { number, replies };
+        Session { served: self.clone(), client, epoch, stored: AtomicU64::new(NOTHING) }
     }
 
     /// Reads data as a client would that had them answered now.
@@ -252,6 +256,7 @@ impl Served {
         core.drive.purge();
         core.catch_up();
         let mut contents = self.contents();
+        self.shared.purges.fetch_add(1, Ordering::Relaxed);
         let length = self.shared.capacity.0;
         contents.deallocate(0, length)?;
         core.durable_all(&mut contents);
@@ -364,7 +369,11 @@ pub struct Session {
     client: Client,
     /// The power cuts before it.
     epoch: usize,
+    /// Purges before the first data that were stored and are not submitted.
+    stored: AtomicU64,
 }
+
+const NOTHING: u64 = u64::MAX;
 
 impl Session {
     pub fn served(&self) -> &Served {
@@ -385,6 +394,8 @@ impl Session {
     fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
         let contents = self.served.contents();
         if self.has_power() {
+            let purges = self.served.shared.purges.load(Ordering::Relaxed);
+            self.stored.fetch_min(purges, Ordering::Relaxed);
             return Ok(contents);
         }
         Err(ContentsError::Io(io::ErrorKind::ConnectionAborted.into()))
@@ -398,6 +409,20 @@ impl Session {
     /// is dropped, which also sends the replies to all that has completed.
     pub fn batch(&self) -> SessionBatch<'_> {
         SessionBatch { session: self, batch: self.served.locked() }
+    }
+}
+
+impl Session {
+    /// Whether data that were stored and are not submitted may be gone.
+    fn is_purged(&self) -> bool {
+        let stored = self.stored.load(Ordering::Relaxed);
+        stored < self.served.shared.purges.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for SessionBatch<'_> {
+    fn drop(&mut self) {
+        self.session.stored.store(NOTHING, Ordering::Relaxed);
     }
 }
 
@@ -424,8 +449,13 @@ impl SessionBatch<'_> {
         if let Some(refusal) = self.batch.core().refusal(&request) {
             return Err(refusal);
         }
-        if request.operation == Operation::Write && self.is_cut() {
-            return Err(Refusal::Stopped);
+        if request.operation == Operation::Write {
+            if self.session.is_purged() {
+                return Err(Refusal::Purged);
+            }
+            if self.is_cut() {
+                return Err(Refusal::Stopped);
+            }
         }
         let mut failure = failure;
         if request.operation == Operation::Trim {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use writecliff_base::{Lpn, Nanos, Ppa, Prng, StreamId};
 use writecliff_host_interface::Operation;
-use writecliff_serve::{CutPlan, CutWhen, Request, Served, Session, Timing};
+use writecliff_serve::{CutPlan, CutWhen, Refusal, Request, Served, Session, Timing};
 
 use crate::served::{Kept, session};
 use crate::support::{REAL, eventually, losing_power, serve};
@@ -117,11 +117,12 @@ fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
 
 /// With it and with requests on their way, a page that is where it was has the data that it had.
 #[test]
-fn a_full_drive_agrees_with_its_contents_after_many_cuts() {
-    for (timing, rounds) in [(REAL, 4), (Timing::Fast, 12)] {
+fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
+    for (timing, rounds) in [(REAL, 4), (Timing::Fast, 8)] {
         let served = serve(losing_power(VOLATILE.0, VOLATILE.1), timing);
         served.seed_cuts(3);
-        let pages = served.capacity().0 / PAGE;
+        // The data take memory, and other tests look at what this process has.
+        let pages = served.capacity().0 / PAGE / 4;
         let mut lost = 0;
         for round in 0..rounds {
             let mut load = Load::new(&served, pages, round);
@@ -129,9 +130,9 @@ fn a_full_drive_agrees_with_its_contents_after_many_cuts() {
                 (0..pages / 64).for_each(|n| load.submit(Operation::Write, 64 * n, 64));
                 load.wait();
             }
-            load.some(1500, true);
-            if timing == Timing::Fast {
+            for _ in 0..4 {
                 load.wait();
+                load.some(500, true);
             }
             lost += served.power_cut().unwrap().lost.pages_lost;
             let differ = load.state().iter().filter(|one| one.0.is_none() != (one.1 == 0)).count();
@@ -159,6 +160,24 @@ fn a_purge_leaves_nothing_to_undo() {
         drop(load);
         is_sound(served);
     }
+}
+
+#[test]
+fn a_write_whose_data_were_purged_is_refused() {
+    let served = serve(losing_power(VOLATILE.0, VOLATILE.1), Timing::Fast);
+    let (session, _kept) = session(&served);
+    let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
+    let request = Request { tag: 0, operation, offset: 0, length: PAGE, stream, durable: false };
+    session.store(0, &[1; PAGE as usize]).unwrap();
+    served.purge().unwrap();
+    assert_eq!(session.batch().submit(request, None), Err(Refusal::Purged));
+    session.store(0, &[2; PAGE as usize]).unwrap();
+    session.batch().submit(request, None).unwrap();
+    let mut data = [0; PAGE as usize];
+    served.read(0, &mut data).unwrap();
+    assert_eq!(data[0], 2);
+    drop(session);
+    is_sound(served);
 }
 
 #[test]
