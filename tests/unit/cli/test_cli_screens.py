@@ -113,6 +113,7 @@ Drives:
   serve           Serve a simulated drive to other programs.
   attach          Attach a drive that is served over NVMe/TCP to this machine.
   detach          Detach a drive that `attach` has attached.
+  power-cut       Cut the power of a served drive.
   torture         Cut the power under a program, and check what it kept.
 
 Validation and research:
@@ -314,7 +315,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, torture, validate, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reproduce, experiment, fit, bench
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
