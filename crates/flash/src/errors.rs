@@ -23,9 +23,14 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
+    /// Rate at the share `wear` of the rated erase count, for data just written.
+    pub fn worn(&self, wear: f64) -> f64 {
+        self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent)
+    }
+
     /// Rate at the share `wear` of the rated erase count, for data written `age` ago.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
-        let worn = self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent);
+        let worn = self.worn(wear);
         if self.retention_factor <= 1.0 {
             return worn.min(0.5);
         }

@@ -11,6 +11,7 @@ impl Ftl {
     pub fn check_invariants(&self) -> Result<(), String> {
         self.check_maps()?;
         self.check_units()?;
+        self.check_dropped()?;
         self.check_streams()
     }
 
@@ -66,6 +67,11 @@ impl Ftl {
                     }
                 }
                 UnitState::Closed => {}
+                UnitState::Dropped => {
+                    if self.table.valid[unit.index()] != 0 {
+                        return Err(format!("dropped unit {index} holds valid data"));
+                    }
+                }
                 UnitState::Victim => {
                     if self.collection.victim != unit {
                         return Err(format!(
@@ -151,6 +157,7 @@ impl Ftl {
         self.spare.to_words().into_iter().for_each(&mut eat);
         self.random.state().into_iter().for_each(&mut eat);
         self.reduction.iter().for_each(|r| r.words().for_each(&mut eat));
+        self.bad_blocks.iter().for_each(|bad| bad.words().into_iter().for_each(&mut eat));
         hash
     }
 

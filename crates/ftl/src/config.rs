@@ -4,6 +4,7 @@ use thiserror::Error;
 use writecliff_flash::Geometry;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
+use crate::bad_blocks::{BadBlocks, BadBlocksConfig};
 use crate::gc::GcPolicy;
 use crate::gc_destination::GcDestination;
 use crate::reduce::ReductionConfig;
@@ -36,6 +37,8 @@ pub struct FtlConfig {
     pub seed: u64,
     /// Data reduction; `None` if every slot of data takes a slot of flash.
     pub reduction: Option<ReductionConfig>,
+    /// Bad blocks; `None` if no block ever fails.
+    pub bad_blocks: Option<BadBlocksConfig>,
 }
 
 /// How much of a victim is relocated at a time once the idle slots are below their target.
@@ -101,6 +104,20 @@ impl FtlConfig {
         alloc_units.div_ceil(self.alloc_units_per_slot())
     }
 
+    /// Units that can be nearly empty while all others are full of valid data: the open ones (one
+    /// per stream for the host, one for relocated data), and those that GC keeps free.
+    fn open_units(&self) -> u64 {
+        2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1
+    }
+
+    /// The blocks of a new drive, if it has bad ones.
+    pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
+        let per_unit = u64::from(geometry.slots_per_reclaim_unit);
+        let least = u64::from(self.user_slots) / per_unit + self.open_units() + 1;
+        let config = self.bad_blocks?;
+        Some(BadBlocks::new(config, geometry, self.seed, least as u32))
+    }
+
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
         let fail = |key, message: String| Err(ConfigError { key, message });
         if self.streams == 0 || self.streams > 128 {
@@ -151,12 +168,22 @@ impl FtlConfig {
             return fail("rated_cycles", "rated_cycles is 0; it must be 1 or more".to_owned());
         }
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
-        // Open units (one per stream for the host, one for relocated data) can be nearly empty
-        // while all others are full of valid data: GC must still gain space then.
-        let open = 2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1;
-        let usable = u64::from(geometry.reclaim_units).saturating_sub(open) * per_unit;
+        // GC must still gain space while the open units are nearly empty.
+        let open = self.open_units();
+        let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());
+        let usable = u64::from(units).saturating_sub(open) * per_unit;
         if u64::from(self.user_slots) >= usable {
             let needed = u64::from(self.user_slots).div_ceil(per_unit) + open + 1;
+            if units < geometry.reclaim_units {
+                return fail(
+                    "user_capacity",
+                    format!(
+                        "user_capacity needs {needed} reclaim units; the bad blocks of the factory \
+                         leave {units} of {}",
+                        geometry.reclaim_units
+                    ),
+                );
+            }
             return fail(
                 "user_capacity",
                 format!(

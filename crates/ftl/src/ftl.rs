@@ -6,6 +6,7 @@ use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId, memory};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{Geometry, Wear};
 
+use crate::bad_blocks::BadBlocks;
 use crate::config::{ConfigError, FtlConfig};
 use crate::counters::{Allocated, Counters};
 use crate::frontier::{Frontier, FrontierId};
@@ -14,7 +15,7 @@ use crate::gc_log::GcLog;
 use crate::reduce::Reduction;
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
-use crate::table::{Owner, UnitState, UnitTable};
+use crate::table::{UnitState, UnitTable};
 
 /// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;
@@ -54,6 +55,8 @@ pub struct Ftl {
     pub(crate) idle_target: i64,
     /// State of data reduction, if the controller compresses or deduplicates.
     pub(crate) reduction: Option<Box<Reduction>>,
+    /// The blocks that fail, if the device file says how.
+    pub(crate) bad_blocks: Option<Box<BadBlocks>>,
 }
 
 impl Ftl {
@@ -82,9 +85,11 @@ impl Ftl {
             mapped: 0,
             idle_target: 0,
             reduction: Reduction::of(&config),
+            bad_blocks: config.blocks(&geometry).map(Box::new),
             geometry,
             config,
         };
+        ftl.drop_factory_units();
         ftl.update_idle_target();
         Ok(ftl)
     }
@@ -127,6 +132,15 @@ impl Ftl {
     /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.spare.streams()
+    }
+
+    /// The drive's blocks, if it has bad ones.
+    pub fn bad_blocks(&self) -> Option<&BadBlocks> {
+        self.bad_blocks.as_deref()
+    }
+
+    pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
+        self.bad_blocks.as_deref_mut()
     }
 
     pub fn free_units(&self) -> u32 {
@@ -326,7 +340,8 @@ impl Ftl {
                 self.wear.record_erase(ReclaimUnitId(index));
             }
         }
-        self.table = UnitTable::new(self.table.len(), self.table.alloc_units_per_reclaim_unit);
+        let new = UnitTable::new(self.table.len(), self.table.alloc_units_per_reclaim_unit);
+        let old = std::mem::replace(&mut self.table, new);
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
@@ -335,6 +350,9 @@ impl Ftl {
             i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
         if let Some(reduction) = &mut self.reduction {
             reduction.forget_data();
+        }
+        if self.bad_blocks.is_some() {
+            self.purge_dropped(&old.state);
         }
         self.update_idle_target();
     }
@@ -393,68 +411,14 @@ impl Ftl {
         } else {
             f.fill_end += ppas;
         }
+        if self.awaits_failure() {
+            self.program_may_fail(reclaim_unit, unit, sink);
+        }
         self.counters.programs += 1;
         self.counters.programmed_slots += u64::from(self.geometry.slots_per_program_unit);
         let data_slots = data;
         let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
         sink.program(frontier, full);
-    }
-
-    /// Opens a unit for a host frontier that needs one, as the next write to it would: garbage
-    /// collection may fill the frontier's program unit before that.
-    pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        if self.frontiers[frontier.index()].needs_unit() {
-            self.open_for_host(frontier, sink);
-        }
-    }
-
-    /// Opens the next unit of a host frontier, after reserving space for GC.
-    #[cold]
-    pub(crate) fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        self.make_room(sink);
-        // Making room may already have opened the unit, if relocated data go to the host's unit.
-        if self.frontiers[frontier.index()].needs_unit() {
-            self.open(frontier, sink);
-        }
-    }
-
-    #[cold]
-    pub(crate) fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        let host = self.is_host_frontier(frontier);
-        let cold = !host && self.collection.is_for_wear();
-        let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
-        // `FtlConfig::check` ensures spare space for every frontier, and `make_room` keeps the
-        // reserve.
-        let unit = unit.expect("a free reclaim unit is always reserved for garbage collection");
-        let index = unit.index();
-        assert_eq!(self.table.state[index], UnitState::Free);
-        assert_eq!(self.table.valid[index], 0, "a unit with valid data must not be erased");
-        if !self.table.erased[index] {
-            let mut freed_at = self.table.freed_at[index];
-            if self.config.volatile_buffer {
-                freed_at = freed_at.max(if host { self.reserve_freed_at() } else { 0 });
-                self.pad_filled_since(freed_at, sink);
-            }
-            self.wear.record_erase(unit);
-            sink.erase(frontier, unit, freed_at);
-        }
-        self.table.erased[index] = false;
-        self.table.state[index] = UnitState::Open;
-        let stream = StreamId(frontier.0 % self.config.streams);
-        if host {
-            self.spare.host_opened(stream);
-        }
-        self.table.owner[index] = Owner { stream, relocated: !host };
-        let first = self.geometry.first_ppa(unit);
-        self.frontiers[frontier.index()] = Frontier {
-            unit,
-            next: first,
-            fill_end: first + self.geometry.ppas_per_program_unit,
-            end: first + self.geometry.ppas_per_reclaim_unit,
-            moved: 0,
-            since: u64::MAX,
-        };
-        self.update_idle_target();
     }
 }
 

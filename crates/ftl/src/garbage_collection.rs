@@ -193,6 +193,23 @@ impl Ftl {
         true
     }
 
+    /// Relocates all data of a closed unit, after the victim that is being emptied. Returns false
+    /// if it is no longer closed then.
+    pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
+        while self.collection.is_running() {
+            self.relocate_group(sink);
+        }
+        self.make_room(sink);
+        if !self.table.is_closed(unit) {
+            return false;
+        }
+        self.begin_victim(unit);
+        while self.collection.is_running() {
+            self.relocate_group(sink);
+        }
+        true
+    }
+
     /// Whether `gc_in_background` would have work to do.
     pub fn needs_background_gc(&self) -> bool {
         self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_watermark

@@ -7,12 +7,14 @@
 //! | file | content |
 //! |---|---|
 //! | `ftl.rs` | host operations: write, TRIM, purge |
+//! | `opening.rs` | opening reclaim units |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |
 //! | `garbage_collection.rs` | emptying victims: pacing, relocating, freeing |
 //! | `gc/` | victim selection: one policy per file |
 //! | `spare/` | division of spare space between streams: one policy per file |
 //! | `gc_destination/` | destination of relocated data: one policy per file |
+//! | `bad_blocks/` | bad blocks, their replacement, dropped units, the end of spare space |
 //! | `reduce/` | data reduction: compression and deduplication |
 //! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
 //! | `check.rs` | invariant checks, for tests |
@@ -21,6 +23,7 @@
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
 //! | `theory.rs` | closed forms for write amplification, for validation |
 
+pub mod bad_blocks;
 pub mod check;
 pub mod config;
 pub mod counters;
@@ -30,6 +33,7 @@ pub mod garbage_collection;
 pub mod gc;
 pub mod gc_destination;
 pub mod gc_log;
+mod opening;
 pub mod power_up;
 pub mod reduce;
 pub mod sink;
@@ -39,6 +43,7 @@ pub mod table;
 pub mod theory;
 pub mod wear_leveling;
 
+pub use bad_blocks::{BadBlockCounters, BadBlocksConfig};
 pub use config::{ConfigError, FtlConfig, GcPacing};
 pub use counters::{Allocated, Counters};
 pub use ftl::Ftl;

@@ -32,6 +32,10 @@ pub trait FlashSink {
     /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
     /// volatile buffer, program units whose `since` is not above `freed_at` come before.
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64);
+    /// A block of a die has failed, and a spare one has taken its place, to which the data of so
+    /// many rows of programs moved.
+    #[inline]
+    fn block_replaced(&mut self, _die: u32, _rows: u32) {}
     /// The host has written a logical page, to `at`; until then it was at `before`.
     #[inline]
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}

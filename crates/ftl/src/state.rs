@@ -51,6 +51,7 @@ impl Ftl {
             idle: other.idle,
             idle_target: other.idle_target,
             reduction: other.reduction.clone(),
+            bad_blocks: other.bad_blocks.clone(),
         };
     }
 
@@ -95,6 +96,9 @@ impl Ftl {
         }
         if let Some(reduction) = &self.reduction {
             reduction.save(out)?;
+        }
+        if let Some(bad) = &self.bad_blocks {
+            bad.save(out)?;
         }
         out.u64s("ftl.counters", &self.counters.to_array())?;
         out.u64s("ftl.random", &self.random.state())
@@ -156,6 +160,9 @@ impl Ftl {
             return Err(damaged("ftl.spare"));
         }
         self.restore_reduction(input)?;
+        if let Some(bad) = &mut self.bad_blocks {
+            bad.restore(input)?;
+        }
         self.idle = self.count_idle();
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;

@@ -18,11 +18,14 @@ pub enum UnitState {
     Closed = 2,
     /// The victim of garbage collection.
     Victim = 3,
+    /// No longer used, because of bad blocks.
+    Dropped = 4,
 }
 
 impl UnitState {
     pub fn from_u8(value: u8) -> Option<Self> {
-        [Self::Free, Self::Open, Self::Closed, Self::Victim].into_iter().find(|&s| s as u8 == value)
+        let all = [Self::Free, Self::Open, Self::Closed, Self::Victim, Self::Dropped];
+        all.into_iter().find(|&s| s as u8 == value)
     }
 }
 

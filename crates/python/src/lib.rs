@@ -50,6 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_reduction, module)?)?;
     module.add_function(wrap_pyfunction!(power_cuts::validate_power_cuts, module)?)?;
+    module.add_function(wrap_pyfunction!(power_cuts::power_losses, module)?)?;
     // The stub defines what is public.
     module.delattr("__all__")
 }

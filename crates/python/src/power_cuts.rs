@@ -2,8 +2,10 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use writecliff_runner::power_loss::losses;
 use writecliff_runner::validation::power_cuts::{Fault, KINDS, Tally, run};
 
+use crate::device::PyDevice;
 use crate::errors;
 
 /// Cuts the power of one small drive `cuts` times. Returns what happened, and what was violated.
@@ -36,4 +38,35 @@ pub(crate) fn validate_power_cuts(
     result.set_item("rebuild_ns_max", tally.slowest.0)?;
     result.set_item("violation", ended.err())?;
     Ok(result)
+}
+
+/// Cuts the power of a drive after each number of writes since the last flush.
+#[pyfunction]
+#[pyo3(signature = (device, seed, queue_depth, writes))]
+pub(crate) fn power_losses<'py>(
+    py: Python<'py>,
+    device: &PyDevice,
+    seed: u64,
+    queue_depth: u32,
+    writes: Vec<u64>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    if queue_depth == 0 || writes.contains(&0) {
+        return Err(errors::config("queue_depth and writes must be 1 or more", None));
+    }
+    let config = device.ssd(seed)?;
+    let found = py.detach(|| losses(config, seed, queue_depth, &writes));
+    let found = found.map_err(|reason| errors::config(&reason, None))?;
+    let row = |loss: writecliff_runner::power_loss::Loss| {
+        let row = PyDict::new(py);
+        row.set_item("confirmed_writes", loss.confirmed)?;
+        row.set_item("lost_writes", loss.lost)?;
+        row.set_item("torn_units", loss.torn_units)?;
+        row.set_item("interrupted_erases", loss.interrupted_erases)?;
+        row.set_item("saved_slots", loss.saved)?;
+        row.set_item("hold_up_ns", loss.hold_up.0)?;
+        row.set_item("rebuild_ns", loss.rebuild.0)?;
+        row.set_item("elapsed_ns", loss.elapsed.0)?;
+        Ok(row)
+    };
+    found.into_iter().map(row).collect()
 }

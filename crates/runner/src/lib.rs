@@ -22,6 +22,7 @@ pub mod latency_causes;
 pub mod moments;
 pub mod outcome;
 pub mod overflow;
+pub mod power_loss;
 pub mod quantile;
 pub mod replay;
 pub mod series;

@@ -132,6 +132,7 @@ fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError
         volatile_buffer: false,
         seed: case.seed,
         reduction: how.reduction,
+        bad_blocks: None,
     };
     let units = case.units.saturating_sub(config.reserved_units());
     let circulating = f64::from(units) * f64::from(case.slots);

@@ -135,7 +135,7 @@ impl<R: Recorder> Backend<R> {
     #[inline]
     fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
-            Some(ecc) => ecc.retries(location.reclaim_unit, slots, self.now),
+            Some(ecc) => ecc.retries(location.reclaim_unit, location.die, slots, self.now),
             None => 0,
         };
         sense(location.page_type, retries)

@@ -6,10 +6,12 @@ use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::FtlConfig;
 use writecliff_host_interface::{Identity, LinkConfig};
 
+use crate::cell_care::CellCareConfig;
 use crate::data_placement::DataPlacementConfig;
 use crate::ecc::EccConfig;
 use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
+use crate::integrity::IntegrityConfig;
 use crate::power::PowerConfig;
 use crate::recovery::RecoveryConfig;
 use crate::slc_cache::SlcCacheConfig;
@@ -81,12 +83,14 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     pub housekeeping: Option<HousekeepingConfig>,
     pub ecc: Option<EccConfig>,
+    pub cell_care: Option<CellCareConfig>,
     pub power: Option<PowerConfig>,
     /// The data placement interface; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
+    pub integrity: Option<IntegrityConfig>,
     pub recovery: RecoveryConfig,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.

@@ -20,7 +20,10 @@ use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::recovery::{self, RecoveryConfig};
-use crate::{data_placement, ecc, endurance, housekeeping, power, reduction, slc_cache, thermal};
+use crate::{
+    bad_blocks, cell_care, data_placement, ecc, endurance, housekeeping, integrity, power,
+    reduction, slc_cache, thermal,
+};
 
 pub use resized::{ResizeError, resized};
 pub use scaled::{nearest_scale, scaled, scales};
@@ -58,7 +61,10 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| housekeeping::read(t, &geometry, controller.has_mapping_core()))
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
+    let cell_care = root.optional_table("cell_care")?;
+    let cell_care = cell_care.map(|t| cell_care::read(t, ecc.is_some())).transpose()?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
+    let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
     let power = root.optional_table("power")?.map(power::read).transpose()?;
     let data_placement_table = root.optional_table("data_placement")?;
     let data_placement = match &data_placement_table {
@@ -77,6 +83,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         None => RecoveryConfig::standard(user_capacity),
     };
 
+    ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
@@ -89,11 +96,13 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         link,
         housekeeping,
         ecc,
+        cell_care,
         power,
         data_placement,
         thermal,
         endurance,
         slc_cache,
+        integrity,
         recovery,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
@@ -197,6 +206,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         volatile_buffer: false,
         seed,
         reduction: None,
+        bad_blocks: None,
     })
 }
 

@@ -16,6 +16,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::Wear;
 use writecliff_ftl::table::{UnitState, UnitTable};
 
+use crate::cell_care::{CellCare, CellCareCounters};
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
@@ -128,6 +129,7 @@ pub struct Ecc {
     worst_erases: u32,
     /// Host slots written before fast-forward began.
     untimed_from: u64,
+    care: Option<CellCare>,
     pub counters: EccCounters,
 }
 
@@ -148,6 +150,9 @@ impl Ecc {
             worst_until: Nanos::ZERO,
             worst_erases: 0,
             untimed_from: 0,
+            care: config.cell_care.map(|section| {
+                CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
+            }),
             counters: EccCounters::default(),
             config: section,
         }))
@@ -157,10 +162,17 @@ impl Ecc {
         self.config.retry_time
     }
 
+    /// Raw bit error rate of data written `age` ago, in a block that was read `reads` times since.
+    fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
+        let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
+        let Some(care) = &self.care else { return errors.rate(wear, age) };
+        let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
+        (errors.rate(wear, care.age(age)) + care.disturbed(reads, worn)).min(0.5)
+    }
+
     /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
     /// retries.
-    fn failure(&self, erases: u32, age: Nanos, codewords: f64, retries: u8) -> f64 {
-        let rate = self.config.errors.rate(f64::from(erases) / self.rated_cycles, age);
+    fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
         let left = rate * self.config.retry_gain.powi(i32::from(retries));
         let one = self.curve.at(left);
         -(codewords * (-one).ln_1p()).exp_m1()
@@ -168,25 +180,37 @@ impl Ecc {
 
     /// Draws the number of retries of the next read, of `slots` slots of a reclaim unit.
     #[inline]
-    pub fn retries(&mut self, unit: ReclaimUnitId, slots: u32, now: Nanos) -> u8 {
+    pub fn retries(&mut self, unit: ReclaimUnitId, die: u32, slots: u32, now: Nanos) -> u8 {
         let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
         self.counters.reads += 1;
         if now >= self.worst_until {
             self.find_worst(now);
         }
-        if draw >= self.worst { 0 } else { self.retries_of(draw, unit, slots, now) }
+        if draw >= self.worst { 0 } else { self.retries_of(draw, unit, die, slots, now) }
     }
 
     fn find_worst(&mut self, now: Nanos) {
         self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
-        self.worst = self.failure(self.worst_erases, self.worst_until, self.codewords_max, 0);
+        let rate = self.rate(self.worst_erases, self.worst_until, 0.0);
+        // With cell care every read is counted, and any may be the worst.
+        let is_counted = self.care.is_some();
+        self.worst = if is_counted { 1.0 } else { self.failure(rate, self.codewords_max, 0) };
     }
 
-    fn retries_of(&mut self, draw: f64, unit: ReclaimUnitId, slots: u32, now: Nanos) -> u8 {
+    fn retries_of(
+        &mut self,
+        draw: f64,
+        unit: ReclaimUnitId,
+        die: u32,
+        slots: u32,
+        now: Nanos,
+    ) -> u8 {
         let erases = self.erases[unit.index()];
         let age = now.saturating_sub(self.written_at[unit.index()]);
         let codewords = self.codewords_per_slot * f64::from(slots);
-        let fails = |retries: u8| draw < self.failure(erases, age, codewords, retries);
+        let reads = self.care.as_mut().map_or(0, |care| care.read(unit, die));
+        let rate = self.rate(erases, age, f64::from(reads));
+        let fails = |retries: u8| draw < self.failure(rate, codewords, retries);
         let most = self.config.retries_max;
         let needed = (0..=most).find(|&retries| !fails(retries));
         let retries = needed.unwrap_or(most);
@@ -197,6 +221,9 @@ impl Ecc {
     }
 
     pub fn erased(&mut self, unit: ReclaimUnitId) {
+        if let Some(care) = &mut self.care {
+            care.erased(unit.index());
+        }
         self.erases[unit.index()] += 1;
         if self.erases[unit.index()] > self.worst_erases {
             self.worst_erases = self.erases[unit.index()];
@@ -209,6 +236,62 @@ impl Ecc {
         self.written_at[unit.index()] = now;
     }
 
+    /// When the next refresh is due, if not after `until`.
+    #[inline]
+    pub fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
+        self.care.as_ref().and_then(|care| care.due(until))
+    }
+
+    /// Begins a refresh; returns the unit to relocate.
+    pub fn begin_refresh(&mut self, table: &UnitTable, now: Nanos) -> Option<ReclaimUnitId> {
+        let care = self.care.as_mut()?;
+        care.begun();
+        let limit = care.config.refresh?.rber;
+        let most = |unit: ReclaimUnitId| self.expected(unit, now).1;
+        let holding = table.closed().filter(|unit| table.valid[unit.index()] > 0);
+        let (worst, rate) =
+            holding.map(|unit| (unit, most(unit))).reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+        (rate > limit).then_some(worst)
+    }
+
+    pub fn refreshed(&mut self) {
+        if let Some(care) = &mut self.care {
+            care.refreshed_units += 1;
+        }
+    }
+
+    /// Error rates to expect now of the data in a unit: in the mean of its blocks, and of its
+    /// worst one.
+    fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
+        let index = unit.index();
+        let age = now.saturating_sub(self.written_at[index]);
+        let Some(care) = &self.care else { return (0.0, 0.0) };
+        let rate = |reads: f64| self.rate(self.erases[index], age, reads);
+        (rate(care.mean_reads(index)), rate(f64::from(care.most_reads(index))))
+    }
+
+    /// Error rates to expect of all data on flash, after the last retry for the uncorrectable ones.
+    pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
+        let care = self.care.as_ref()?;
+        let mut found =
+            CellCareCounters { refreshed_units: care.refreshed_units, ..Default::default() };
+        let mut slots = 0.0;
+        for unit in (0..table.len()).map(ReclaimUnitId) {
+            let valid = f64::from(table.valid[unit.index()]);
+            if valid == 0.0 {
+                continue;
+            }
+            let (mean, most) = self.expected(unit, now);
+            slots += valid;
+            found.rber_mean += valid * mean;
+            found.rber_max = found.rber_max.max(most);
+            found.uber += valid * self.failure(mean, 1.0, self.config.retries_max);
+        }
+        found.rber_mean /= f64::max(slots, 1.0);
+        found.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
+        Some(found)
+    }
+
     /// Called before fast-forward begins.
     pub fn before_untimed(&mut self, host_slots: u64) {
         self.untimed_from = host_slots;
@@ -218,9 +301,13 @@ impl Ecc {
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);
-        for ((state, &closed_at), written_at) in units.zip(&mut self.written_at) {
+        for (unit, ((state, &closed_at), written_at)) in units.zip(&mut self.written_at).enumerate()
+        {
             if *state == UnitState::Open || closed_at > self.untimed_from {
                 *written_at = now;
+                if let Some(care) = &mut self.care {
+                    care.erased(unit);
+                }
             }
         }
     }
@@ -237,6 +324,9 @@ impl Ecc {
         out.list(self.written_at.iter(), |out, at| out.put(at.0));
         out.put(self.untimed_from);
         out.counts(self.counters.to_array());
+        if let Some(care) = &self.care {
+            care.save(out);
+        }
     }
 
     /// Restores the state; must be followed by `take_wear`.
@@ -249,6 +339,6 @@ impl Ecc {
         self.written_at = written_at;
         self.untimed_from = input.get()?;
         self.counters = EccCounters::from_array(input.counts()?);
-        Ok(())
+        self.care.as_mut().map_or(Ok(()), |care| care.restore(input))
     }
 }

@@ -28,6 +28,9 @@
 //! | `ssd/pending.rs` | saving and restoring work in progress |
 //! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
 //! | `endurance.rs` | endurance throttling |
+//! | `bad_blocks.rs` | the section; the mechanism is in the FTL |
+//! | `cell_care.rs`, `ssd/refresh.rs` | temperature of data, read disturb, refresh |
+//! | `integrity.rs` | faults on the way of the data, end-to-end protection |
 //! | `thermal.rs` | temperature and thermal throttling |
 //! | `snapshot.rs` | save and restore |
 //!
@@ -35,6 +38,8 @@
 
 pub mod attribution;
 pub mod backend;
+pub mod bad_blocks;
+pub mod cell_care;
 pub mod command;
 pub mod config;
 pub mod data_placement;
@@ -45,6 +50,7 @@ pub mod endurance;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
+pub mod integrity;
 pub mod power;
 pub mod power_loss;
 pub mod recovery;

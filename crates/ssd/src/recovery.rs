@@ -86,8 +86,11 @@ impl DeviceConfig {
         if self.slc_cache.is_some() {
             return Some("power cuts of drives with an SLC cache need power-loss protection");
         }
-        let reduces = self.ftl.reduction.is_some();
-        reduces.then_some("power cuts of drives that reduce data need power-loss protection")
+        if self.ftl.reduction.is_some() {
+            return Some("power cuts of drives that reduce data need power-loss protection");
+        }
+        let has_bad_blocks = self.ftl.bad_blocks.is_some();
+        has_bad_blocks.then_some("power cuts of drives with bad blocks need power-loss protection")
     }
 }
 

@@ -3,11 +3,13 @@
 mod admin;
 pub mod counters;
 mod energy;
+mod idle;
 mod io;
 mod mapping_core;
 mod pending;
 mod power_cut;
 mod reduced;
+mod refresh;
 mod slc;
 mod upkeep;
 
@@ -15,6 +17,7 @@ use std::collections::VecDeque;
 
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::{
     Arrival, Barrier, Cause, Command, CommandTable, Completion, Frontend, Operation,
@@ -28,6 +31,7 @@ use crate::data_placement::{DataPlacement, Interface};
 use crate::endurance::Endurance;
 use crate::event::{Lane, SsdEvent};
 use crate::housekeeping::Housekeeping;
+use crate::integrity::Integrity;
 use crate::power::ActiveTime;
 use crate::slc_cache::SlcCache;
 use crate::ssd::mapping_core::MappingCore;
@@ -65,6 +69,7 @@ pub struct Ssd<R = Unrecorded> {
     housekeeping: Option<Box<Housekeeping>>,
     thermal: Option<Box<Thermal>>,
     endurance: Option<Box<Endurance>>,
+    integrity: Option<Box<Integrity>>,
     pub(crate) slc: Option<Box<SlcCache>>,
     /// Whether mechanisms are active that affect the start of commands.
     mechanisms: u8,
@@ -91,6 +96,8 @@ impl WritePath {
     fn of(config: &DeviceConfig, has_core: bool) -> Self {
         let is_plain = config.slc_cache.is_none()
             && config.ftl.reduction.is_none()
+            && config.ftl.bad_blocks.is_none()
+            && config.integrity.is_none()
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         match (is_plain, has_core) {
             (true, false) => Self::Plain,
@@ -141,17 +148,21 @@ impl<R: Recorder> Ssd<R> {
             quiescing: false,
             housekeeping: Housekeeping::of(&config),
             endurance: Endurance::of(&config).map(Box::new),
+            integrity: Integrity::of(&config),
             slc: SlcCache::of(&config),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
             writes: WritePath::of(&config, mapping_core.is_some()),
             writes_may_wait: mapping_core.is_some()
                 || config.endurance.is_some()
                 || config.ftl.volatile_buffer,
-            reads_are_plain: mapping_core.is_none() && config.slc_cache.is_none(),
+            reads_are_plain: mapping_core.is_none()
+                && config.slc_cache.is_none()
+                && config.integrity.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some())
-                + u8::from(has_barrier),
+                + u8::from(has_barrier)
+                + u8::from(config.cell_care.is_some_and(|care| care.refresh.is_some())),
             active: ActiveTime::NONE,
             config,
         };
@@ -175,7 +186,8 @@ impl<R: Recorder> Ssd<R> {
     #[inline]
     pub fn nand_write_bytes(&self) -> u64 {
         let in_slc = self.slc.as_ref().map_or(0, |slc| slc.allocated_slots());
-        self.main_write_bytes() + in_slc * u64::from(SLOT_BYTES)
+        let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
+        self.main_write_bytes() + (in_slc + moved) * u64::from(SLOT_BYTES)
     }
 
     /// The same, excluding the SLC cache.
@@ -366,63 +378,6 @@ impl<R: Recorder> Ssd<R> {
         Completion { at, tag: done.tag, operation: done.operation }
     }
 
-    fn schedule_idle_check(&mut self, at: Nanos) {
-        if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
-            self.idle_check_scheduled = true;
-            self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
-        }
-    }
-
-    /// Folds and garbage-collects in the background while the host is idle, about one read group of
-    /// each die at a time.
-    fn idle_check(&mut self) {
-        self.idle_check_scheduled = false;
-        if self.commands.in_flight() > 0 || self.quiescing {
-            return;
-        }
-        let now = self.backend.now;
-        let due = self.last_activity + self.config.controller.idle_delay;
-        if now < due {
-            self.schedule_idle_check(due);
-            return;
-        }
-        if self.backend.is_quiet() && !self.fold_burst() {
-            for _ in 0..self.config.geometry.dies {
-                if !self.ftl.gc_in_background(&mut self.backend) {
-                    return;
-                }
-            }
-        }
-        self.schedule_idle_check(now + self.config.timing.program_mean());
-    }
-
-    /// Completes all work in progress. All completions must have been taken before; the host must
-    /// have nothing outstanding.
-    pub fn quiesce(&mut self) {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.quiescing = true;
-        self.work_until(Nanos::MAX);
-        self.quiescing = false;
-        self.idle_check_scheduled = false;
-        self.backend.settle();
-        self.last_activity = self.backend.now;
-        if let Some(ecc) = &mut self.backend.ecc {
-            ecc.before_untimed(self.ftl.counters().host_slots);
-        }
-    }
-
-    /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
-    /// host must have nothing outstanding.
-    ///
-    /// If the drive has not completed a command since it was opened, filled on the fast-forward
-    /// clock or quiesced, its idle delay counts from then.
-    pub fn idle_until(&mut self, time: Nanos) {
-        let due = self.last_activity + self.config.controller.idle_delay;
-        self.schedule_idle_check(due.max(self.backend.now));
-        self.work_until(time);
-        self.backend.now = self.backend.now.max(time);
-    }
-
     /// Announces a command at `offset`: prefetches the memory that it will access. Has no effect on
     /// the state.
     #[inline]
@@ -461,6 +416,9 @@ impl<R: Recorder> Ssd<R> {
     /// Handles writes that are not written to flash unchanged; returns whether it did.
     #[cold]
     fn fast_forward_otherwise(&mut self, command: &Command) -> bool {
+        if self.is_refused(command) {
+            return true;
+        }
         if self.slc.is_some() {
             let now = self.backend.now;
             let stream = self.data_placement.route(command.stream, command.length, now);
@@ -487,6 +445,9 @@ impl<R: Recorder> Ssd<R> {
         if let Some(slc) = &mut self.slc {
             slc.purge();
             blocks += slc.blocks();
+        }
+        if let Some(integrity) = &mut self.integrity {
+            integrity.purged();
         }
         self.release_all_streams();
         self.resynchronise_buffer();

@@ -49,6 +49,7 @@ fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlC
         volatile_buffer: false,
         seed: 5,
         reduction: None,
+        bad_blocks: None,
     }
 }
 

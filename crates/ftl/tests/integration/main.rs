@@ -3,6 +3,7 @@
 //! One program, because each would compile the whole simulator again.
 
 mod against_a_plain_map;
+mod bad_blocks;
 mod reduction;
 mod streams;
 mod write_amplification;

@@ -49,6 +49,7 @@ fn config(user_slots: u32, reduction: Option<ReductionConfig>) -> FtlConfig {
         volatile_buffer: false,
         seed: 5,
         reduction,
+        bad_blocks: None,
     }
 }
 

@@ -45,6 +45,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
         volatile_buffer: false,
         seed: 1,
         reduction: None,
+        bad_blocks: None,
     };
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }

@@ -44,6 +44,7 @@ fn ftl(gc: GcPolicy, gc_pacing: GcPacing, streams: u16) -> Ftl {
         volatile_buffer: false,
         seed: 1,
         reduction: None,
+        bad_blocks: None,
     };
     let circulating = (f64::from(UNITS - config.reserved_units())) * f64::from(SLOTS);
     config.user_slots = (circulating / (1.0 + OP)) as u32;

@@ -98,6 +98,7 @@ impl EmulatorDrive {
             volatile_buffer: false,
             seed: case.seed,
             reduction: None,
+            bad_blocks: None,
         };
         let geometry = flat_geometry(case.units.saturating_sub(unused), case.slots)?;
         let slots_a_look = (case.slots / LOOKS_A_UNIT).max(1);

@@ -9,7 +9,7 @@ use super::placement::{ServedFdp, ServedStreams};
 use crate::served::{LOGICAL_BLOCKS, Served};
 use crate::statistics::Snapshot;
 
-/// Available spare: simulated flash has no bad blocks, so all spare blocks are there.
+/// Available spare of a drive without bad blocks: all of it is there.
 const ALL_SPARE: u8 = 100;
 /// The threshold that is usual on data-centre drives.
 const SPARE_THRESHOLD: u8 = 10;
@@ -122,6 +122,10 @@ fn health(of: &Snapshot) -> Health {
     if let Counters::Ssd(ssd) = &of.counters {
         health.percentage_used = ssd.wear.percentage_used;
         health.throttled = ssd.thermal.map_or(Nanos::ZERO, |thermal| thermal.throttled);
+        if let Some(bad) = ssd.bad_blocks {
+            health.available_spare = bad.available_spare_pct().ceil().clamp(0.0, 100.0) as u8;
+            health.is_read_only = bad.is_read_only();
+        }
         health.media_errors = ssd.ecc.map_or(0, |ecc| ecc.uncorrectable_reads);
     }
     health

@@ -80,6 +80,13 @@ impl<R: Recorder> FlashSink for Backend<R> {
         }
     }
 
+    #[cold]
+    fn block_replaced(&mut self, die: u32, rows: u32) {
+        let moved = u64::from(rows) * (self.timing.read_time(0) + self.timing.program_mean()).0;
+        let time = (self.timing.erase.0 + moved).min(u64::from(u32::MAX));
+        self.upkeep(die, time as u32, true);
+    }
+
     #[inline]
     fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         self.recorder.placed(lpn, at, before);

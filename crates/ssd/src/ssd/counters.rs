@@ -4,14 +4,17 @@ use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
-use writecliff_ftl::ReductionCounters;
+use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_ftl::{BadBlockCounters, ReductionCounters};
 use writecliff_host_interface::TimeByCause;
 
 use super::Ssd;
 use crate::attribution::Recorder;
+use crate::cell_care::CellCareCounters;
 use crate::ecc::EccCounters;
 use crate::endurance::HeldUp;
 use crate::housekeeping::HousekeepingCounters;
+use crate::integrity::IntegrityCounts;
 use crate::power::Energy;
 use crate::slc_cache::SlcCounters;
 use crate::thermal::ThermalCounters;
@@ -40,6 +43,9 @@ pub struct DriveCounters {
     pub held_up: Option<HeldUp>,
     pub slc_cache: Option<SlcCounters>,
     pub reduction: Option<ReductionCounters>,
+    pub bad_blocks: Option<BadBlockCounters>,
+    pub cell_care: Option<CellCareCounters>,
+    pub integrity: Option<IntegrityCounts>,
 }
 
 counters! { |c: DriveCounters|
@@ -65,6 +71,9 @@ impl DriveCounters {
             .chain(readings(counters.and_then(|c| c.housekeeping.as_ref())))
             .chain(readings(counters.and_then(|c| c.reduction.as_ref())))
             .chain(readings(counters.and_then(|c| c.slc_cache.as_ref())))
+            .chain(readings(counters.and_then(|c| c.bad_blocks.as_ref())))
+            .chain(readings(counters.and_then(|c| c.cell_care.as_ref())))
+            .chain(readings(counters.and_then(|c| c.integrity.as_ref())))
             .collect()
     }
 }
@@ -74,6 +83,11 @@ impl<R: Recorder> Ssd<R> {
     #[inline]
     pub fn time_by_cause(&self) -> Option<&TimeByCause> {
         self.backend.recorder.last()
+    }
+
+    fn cell_care(&self) -> Option<CellCareCounters> {
+        let ecc = self.backend.ecc.as_ref()?;
+        ecc.care_counters(self.ftl.table(), self.backend.now)
     }
 
     pub fn counters(&self) -> DriveCounters {
@@ -98,6 +112,9 @@ impl<R: Recorder> Ssd<R> {
             held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
             slc_cache: slc,
             reduction: self.ftl.reduction().copied(),
+            bad_blocks: self.ftl.bad_blocks().map(BadBlocks::counters),
+            cell_care: self.cell_care(),
+            integrity: self.integrity.as_ref().map(|integrity| integrity.counters()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use writecliff_base::{Lpn, Ppa};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
+use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_host_interface::{Cause, Command, Completion, Operation};
 
@@ -89,6 +90,11 @@ impl<R: Recorder> Ssd<R> {
     /// units may stay open only for a limited time. Returns whether the command may complete.
     #[cold]
     fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+        if self.is_refused(command) {
+            self.buffer_free += i64::from(slots);
+            self.admit_writes();
+            return true;
+        }
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let merged = self.slots_to_merge(command, first, slots);
         let completes = self.write_limited(number, command, first, slots);
@@ -99,6 +105,23 @@ impl<R: Recorder> Ssd<R> {
             core.merge(merged);
         }
         completes
+    }
+
+    /// Whether a write is refused, which a read-only drive does; draws the faults of others.
+    pub(super) fn is_refused(&mut self, command: &Command) -> bool {
+        if self.ftl.is_read_only() {
+            self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
+            return true;
+        }
+        if let Some(integrity) = &mut self.integrity {
+            let slot = u64::from(SLOT_BYTES);
+            let end = command.offset + u64::from(command.length);
+            for lpn in command.offset / slot..end.div_ceil(slot) {
+                let lpn = Lpn(lpn as u32);
+                integrity.written(lpn.0, slot_overlap(lpn, command.offset, end) == SLOT_BYTES);
+            }
+        }
+        false
     }
 
     /// Slots of a write that it covers in part and that hold data.
@@ -231,6 +254,9 @@ impl<R: Recorder> Ssd<R> {
                 self.backend.recorder.trimmed(lpn, self.ftl.lookup(lpn));
             }
             self.ftl.trim(lpn);
+            if let Some(integrity) = &mut self.integrity {
+                integrity.trimmed(lpn.0);
+            }
         }
         if let Some(slc) = &mut self.slc {
             (first..end).for_each(|lpn| slc.trim(Lpn(lpn as u32)));
@@ -257,6 +283,9 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
+        if let Some(integrity) = &mut self.integrity {
+            integrity.read(first.0, slots);
+        }
         if let Some(core) = &mut self.mapping_core {
             core.look_up(slots);
         }

@@ -34,6 +34,9 @@ impl<R: Recorder> Ssd<R> {
         if let Some(plan) = &self.endurance {
             plan.save(out);
         }
+        if let Some(integrity) = &self.integrity {
+            integrity.save(out);
+        }
         if let Some(slc) = &self.slc {
             slc.save(out);
         }
@@ -64,6 +67,9 @@ impl<R: Recorder> Ssd<R> {
         }
         if let Some(plan) = &mut self.endurance {
             plan.restore(input)?;
+        }
+        if let Some(integrity) = &mut self.integrity {
+            integrity.restore(input)?;
         }
         if let Some(slc) = &mut self.slc {
             slc.restore(input)?;

@@ -3,12 +3,15 @@
 //! One program, because each would compile the whole simulator again.
 
 mod attribution;
+mod bad_blocks;
+mod cell_care;
 mod common;
 mod device_files;
 mod ecc;
 mod endurance;
 mod fdp_interface;
 mod housekeeping;
+mod integrity;
 mod patrol;
 mod power;
 mod power_cut;

@@ -1,0 +1,61 @@
+//! The life of a block: after how many program/erase cycles it fails.
+//!
+//! Lives are Weibull distributed, as is usual for wear-out (JEDEC JEP122): a share
+//! `1 - exp(-(n / scale)^shape)` of the blocks has failed after `n` cycles. With a shape above one
+//! the failure rate rises with the cycles.
+
+/// Distribution of the lives of blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockLife {
+    pub rated_cycles: u32,
+    /// Share of the blocks that has failed after the rated cycles.
+    pub failed_at_rated: f64,
+    /// Shape of the Weibull distribution.
+    pub shape: f64,
+}
+
+impl BlockLife {
+    /// Share of the blocks that has failed after `cycles`.
+    pub fn failed(&self, cycles: f64) -> f64 {
+        let at_rated = (-self.failed_at_rated).ln_1p();
+        -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
+    }
+
+    /// Life of the block of which `draw`, uniform in `[0, 1)`, is the share of shorter lives: the
+    /// number of the cycle in which it fails, at least 1.
+    pub fn cycles(&self, draw: f64) -> u32 {
+        if self.failed_at_rated <= 0.0 {
+            return u32::MAX;
+        }
+        let ratio = (-draw).ln_1p() / (-self.failed_at_rated).ln_1p();
+        let cycles = f64::from(self.rated_cycles) * ratio.powf(self.shape.recip());
+        (cycles.ceil() as u32).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE: BlockLife = BlockLife { rated_cycles: 3000, failed_at_rated: 0.02, shape: 4.0 };
+
+    #[test]
+    fn the_given_share_has_failed_at_the_rated_cycles() {
+        assert!((LIFE.failed(3000.0) - 0.02).abs() < 1e-12);
+        assert!(LIFE.failed(0.0).abs() < 1e-12);
+        // Early on the share grows with the power of the cycles that is the shape.
+        let ratio = LIFE.failed(3000.0) / LIFE.failed(1500.0);
+        assert!((ratio - 16.0).abs() < 0.2, "{ratio}");
+    }
+
+    #[test]
+    fn lives_are_the_inverse_of_the_distribution() {
+        for draw in [1e-6, 0.01, 0.02, 0.5, 0.99] {
+            let cycles = f64::from(LIFE.cycles(draw));
+            assert!(LIFE.failed(cycles) >= draw && LIFE.failed(cycles - 1.0) < draw, "{draw}");
+        }
+        assert_eq!(LIFE.cycles(0.0), 1);
+        let immortal = BlockLife { failed_at_rated: 0.0, ..LIFE };
+        assert_eq!(immortal.cycles(0.999), u32::MAX);
+    }
+}

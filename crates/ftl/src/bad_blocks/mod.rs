@@ -1,0 +1,339 @@
+//! Bad blocks: those of the factory, those that fail with use, and the spare blocks that replace
+//! them.
+//!
+//! A reclaim unit has one block at each *position*, a plane of a die. A block that fails is
+//! replaced by a spare block of the same position, so a reclaim unit keeps its size and its
+//! parallelism. When a position has no spare block, a reclaim unit is dissolved: its other blocks
+//! become spare blocks. The reclaim units that are dropped are therefore as many as the bad blocks
+//! of the position that has most. Without replacement, a unit is dropped with its first bad block.
+//!
+//! What the host's data and garbage collection need is never dissolved: when that would be next,
+//! the drive becomes read-only (`handling.rs`).
+//!
+//! The life of each block is a numbered draw, made once. A block fails in the erase or in a program
+//! of its last cycle. The erase counts of the table of units are those of the units: a spare block
+//! brings its own remaining cycles.
+
+mod handling;
+
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use writecliff_base::random::nth;
+use writecliff_base::{Prng, ReclaimUnitId, counters, counts};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{BlockLife, Geometry};
+
+use crate::state::damaged;
+
+/// Labels of the random generators for lives, factory bad blocks, and kinds of failures.
+const LIVES: u64 = 0x004c_4956_4553;
+const FACTORY: u64 = 0x0046_4143_5459;
+const FAILURES: u64 = 0x0046_4149_4c53;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BadBlocksConfig {
+    /// Probability that a block is bad when the drive leaves the factory.
+    pub factory: f64,
+    pub life: BlockLife,
+    /// Share of the failures that an erase finds; a program finds the others.
+    pub found_by_erase: f64,
+    /// Whether spare blocks replace bad ones; else their reclaim units are dropped.
+    pub replaces: bool,
+}
+
+counts! {
+    /// Counters of bad blocks since the drive was new.
+    pub struct BadBlockCounts {
+        /// Bad blocks of the factory.
+        factory,
+        /// Blocks that failed in an erase.
+        erase_failures,
+        /// Blocks that failed in a program.
+        program_failures,
+        /// Reclaim units that are no longer used.
+        dropped_units,
+        /// Slots moved from failed blocks to those that replace them.
+        moved_slots,
+        /// Host writes that were refused because the drive is read-only.
+        refused_writes,
+        /// Whether it is.
+        read_only,
+    }
+}
+
+/// A program that will fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    unit: ReclaimUnitId,
+    /// The program unit of the reclaim unit.
+    program: u32,
+    position: u32,
+}
+
+/// The blocks of a drive and what has become of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BadBlocks {
+    config: BadBlocksConfig,
+    failures_salt: u64,
+    planes: u32,
+    dies: u32,
+    positions: u32,
+    units: u32,
+    /// Fewest reclaim units with which the drive can be written to.
+    least_units: u32,
+    /// Reclaim units when the drive was new.
+    units_when_new: u32,
+    /// Erase count of the reclaim unit in which its block fails, by unit and position.
+    fails_at: Vec<u32>,
+    /// The least of them of each unit.
+    first: Vec<u32>,
+    /// Remaining cycles of the spare blocks of each position.
+    spare: Vec<Vec<u32>>,
+    due: Vec<Due>,
+    counts: BadBlockCounts,
+    /// Units that the factory's bad blocks have cost.
+    dropped_when_new: Vec<ReclaimUnitId>,
+}
+
+/// What the drive reports of its bad blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BadBlockCounters {
+    counts: BadBlockCounts,
+    spare_blocks: u64,
+    available_spare_pct: f64,
+}
+
+impl BadBlockCounters {
+    /// Spare reclaim units left, in percent of those of the new drive (NVMe SMART, "available
+    /// spare").
+    pub fn available_spare_pct(&self) -> f64 {
+        self.available_spare_pct
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.counts.read_only != 0
+    }
+
+    /// Blocks that have failed in use.
+    pub fn grown(&self) -> u64 {
+        self.counts.erase_failures + self.counts.program_failures
+    }
+}
+
+counters! { |c: BadBlockCounters|
+    Integer "factory_bad_blocks" Count level of_any_size: c.counts.factory,
+        "blocks that were bad when the drive was new (`[bad_blocks]`)";
+    Integer "erase_failures" Count of_any_size: c.counts.erase_failures,
+        "blocks that failed in an erase (`[bad_blocks]`)";
+    Integer "program_failures" Count of_any_size: c.counts.program_failures,
+        "blocks that failed in a program (`[bad_blocks]`)";
+    Integer "spare_blocks" Count level of_any_size: c.spare_blocks,
+        "good blocks that wait to replace bad ones (`[bad_blocks]`)";
+    Integer "dropped_units" Count level of_any_size: c.counts.dropped_units,
+        "reclaim units that bad blocks have cost (`[bad_blocks]`)";
+    Real "available_spare_pct" Percent level of_any_size: c.available_spare_pct,
+        "spare reclaim units left of those of the new drive, as in NVMe SMART (`[bad_blocks]`)";
+    Integer "bad_block_moved_bytes" Bytes:
+        c.counts.moved_slots * u64::from(SLOT_BYTES),
+        "of `nand_write_bytes`, moved from failed blocks to spare ones (`[bad_blocks]`)";
+    Integer "refused_writes" Count: c.counts.refused_writes,
+        "writes refused because the drive is read-only (`[bad_blocks]`)";
+    Integer "read_only" Count level of_any_size: c.counts.read_only,
+        "1 once no spare space is left and the drive refuses writes (`[bad_blocks]`)";
+}
+
+/// Draw number `n`, uniform in `[0, 1)`.
+fn uniform(salt: u64, n: u64) -> f64 {
+    (nth(salt, n) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+impl BadBlocks {
+    /// The blocks of a new drive, those of the factory replaced.
+    pub fn new(config: BadBlocksConfig, geometry: &Geometry, seed: u64, least_units: u32) -> Self {
+        let salt = |label| Prng::derive(seed, label).next_u64();
+        let (planes, dies) = (geometry.shape.planes_per_die, geometry.dies);
+        let (units, positions) = (geometry.reclaim_units, planes * dies);
+        let blocks = u64::from(units) * u64::from(positions);
+        let (lives, factory) = (salt(LIVES), salt(FACTORY));
+        let fails_at: Vec<u32> = (0..blocks)
+            .map(|n| {
+                // A block of life 0 is bad from the start.
+                let is_bad = uniform(factory, n) < config.factory;
+                if is_bad { 0 } else { config.life.cycles(uniform(lives, n)) }
+            })
+            .collect();
+        let counts = BadBlockCounts {
+            factory: fails_at.iter().filter(|&&life| life == 0).count() as u64,
+            ..BadBlockCounts::default()
+        };
+        let mut new = Self {
+            config,
+            failures_salt: salt(FAILURES),
+            planes,
+            dies,
+            positions,
+            units,
+            least_units,
+            units_when_new: units,
+            first: vec![0; units as usize],
+            fails_at,
+            spare: vec![Vec::new(); positions as usize],
+            due: Vec::new(),
+            counts,
+            dropped_when_new: Vec::new(),
+        };
+        new.replace_factory_bad();
+        new.units_when_new = new.usable_units();
+        new
+    }
+
+    /// Replaces the bad blocks of the factory. The units that it dissolves are the last ones.
+    fn replace_factory_bad(&mut self) {
+        let mut last = self.units;
+        let mut unit = 0;
+        while unit < last {
+            let id = ReclaimUnitId(unit);
+            for position in 0..self.positions {
+                while self.has_failed(id, position, 0) && unit < last {
+                    if self.config.replaces && self.take_spare(id, position, 0) {
+                        continue;
+                    }
+                    last = if self.config.replaces { last - 1 } else { last };
+                    let given_up = if self.config.replaces { ReclaimUnitId(last) } else { id };
+                    self.dissolve(given_up, 0);
+                    self.dropped_when_new.push(given_up);
+                    if !self.config.replaces {
+                        break;
+                    }
+                }
+                if self.dropped_when_new.last() == Some(&id) {
+                    break;
+                }
+            }
+            self.find_first(id);
+            unit += 1;
+        }
+    }
+
+    /// Units that the factory's bad blocks have cost.
+    pub(crate) fn dropped_when_new(&self) -> &[ReclaimUnitId] {
+        &self.dropped_when_new
+    }
+
+    /// Reclaim units that are in use.
+    pub fn usable_units(&self) -> u32 {
+        self.units - self.counts.dropped_units as u32
+    }
+
+    pub fn counters(&self) -> BadBlockCounters {
+        let spare = f64::from(self.usable_units() - self.least_units.min(self.usable_units()));
+        let when_new = f64::from(self.units_when_new - self.least_units);
+        BadBlockCounters {
+            counts: self.counts,
+            spare_blocks: self.spare.iter().map(|spare| spare.len() as u64).sum(),
+            available_spare_pct: 100.0 * spare / when_new.max(1.0),
+        }
+    }
+
+    /// Slots moved from failed blocks.
+    pub fn moved_slots(&self) -> u64 {
+        self.counts.moved_slots
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.counts.read_only != 0
+    }
+
+    pub fn refused(&mut self) {
+        self.counts.refused_writes += 1;
+    }
+
+    fn index(&self, unit: ReclaimUnitId, position: u32) -> usize {
+        unit.index() * self.positions as usize + position as usize
+    }
+
+    /// Whether the unit's block at `position` has failed by the unit's `erases`-th erase.
+    fn has_failed(&self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
+        self.fails_at[self.index(unit, position)] <= erases
+    }
+
+    /// Replaces a block by a spare one; false if there is none.
+    fn take_spare(&mut self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
+        let Some(cycles) = self.spare[position as usize].pop() else { return false };
+        let index = self.index(unit, position);
+        self.fails_at[index] = erases.saturating_add(cycles);
+        true
+    }
+
+    /// Gives up a unit; its good blocks become spare ones.
+    fn dissolve(&mut self, unit: ReclaimUnitId, erases: u32) {
+        for position in 0..self.positions {
+            let left = self.fails_at[self.index(unit, position)].saturating_sub(erases);
+            // Those of the factory have been counted.
+            self.counts.erase_failures += u64::from(left == 0 && erases > 0);
+            if left > 0 && self.config.replaces {
+                self.spare[position as usize].push(left);
+            }
+        }
+        self.counts.dropped_units += 1;
+    }
+
+    fn find_first(&mut self, unit: ReclaimUnitId) {
+        let begin = self.index(unit, 0);
+        let of_unit = &self.fails_at[begin..begin + self.positions as usize];
+        self.first[unit.index()] = of_unit.iter().copied().min().unwrap_or(u32::MAX);
+    }
+
+    /// The state that is not that of a new drive, as words.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let mut words: Vec<u64> = self.counts.to_array().to_vec();
+        for spare in &self.spare {
+            words.push(spare.len() as u64);
+            words.extend(spare.iter().map(|&cycles| u64::from(cycles)));
+        }
+        for due in &self.due {
+            words.push(u64::from(due.unit.0) << 32 | u64::from(due.program));
+            words.push(u64::from(due.position));
+        }
+        words
+    }
+
+    pub(crate) fn save<W: std::io::Write>(
+        &self,
+        out: &mut StateWriter<W>,
+    ) -> Result<(), CodecError> {
+        let words = self.words();
+        out.u64s("ftl.bad_blocks_length", &[words.len() as u64])?;
+        out.u64s("ftl.bad_blocks", &words)?;
+        out.u32s("ftl.fails_at", &self.fails_at)
+    }
+
+    pub(crate) fn restore<R: std::io::Read>(
+        &mut self,
+        input: &mut StateReader<R>,
+    ) -> Result<(), CodecError> {
+        let length = input.u64s("ftl.bad_blocks_length", 1)?[0] as usize;
+        let words = input.u64s("ftl.bad_blocks", length)?;
+        self.take(&words).ok_or_else(|| damaged("ftl.bad_blocks"))?;
+        self.fails_at = input.u32s("ftl.fails_at", self.fails_at.len())?;
+        (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
+        Ok(())
+    }
+
+    fn take(&mut self, words: &[u64]) -> Option<()> {
+        let mut words = words.iter().copied();
+        let mut counts = [0; BadBlockCounts::FIELDS];
+        counts.iter_mut().try_for_each(|count| words.next().map(|word| *count = word))?;
+        self.counts = BadBlockCounts::from_array(counts);
+        for spare in &mut self.spare {
+            let length = words.next()? as usize;
+            *spare = words.by_ref().take(length).map(|word| word as u32).collect();
+            (spare.len() == length).then_some(())?;
+        }
+        self.due.clear();
+        while let Some(at) = words.next() {
+            let (unit, program) = (ReclaimUnitId((at >> 32) as u32), at as u32);
+            self.due.push(Due { unit, program, position: words.next()? as u32 });
+        }
+        (self.counts.dropped_units <= u64::from(self.units)).then_some(())
+    }
+}

@@ -1,0 +1,220 @@
+//! Faults on the way of the data, and end-to-end protection against them: section `[integrity]` of
+//! a device file.
+//!
+//! Only what becomes of the data is simulated, no contents. Faults are numbered draws for each slot
+//! that the host writes or reads; what garbage collection moves has none of its own.
+//!
+//! | fault | effect | found by |
+//! |---|---|---|
+//! | a bit flips in the buffer | the slot is wrong on flash | `buffer_ecc` corrects it; the `guard` reports it when it is read |
+//! | a bit flips on the bus, written | the slot is wrong on flash | the `guard`: the transfer is repeated |
+//! | the same, read | the host gets it wrong | the `guard`: the transfer is repeated |
+//! | a write is misplaced | another slot has these data | the `reference_tag` reports it when it is read |
+//! | the same | this slot keeps its old data | nothing: they are whole, and have the right tag |
+//!
+//! Guard and reference tag are those of protection information (NVM Command Set, 5.3; T10 SBC): a
+//! checksum of the data, and the address that they were written for.
+
+use std::collections::BTreeMap;
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::random::nth;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Prng, counters, counts};
+
+use crate::config::DeviceConfig;
+
+/// Label of the random generator for faults.
+const SEED_LABEL: u64 = 0x0046_4155_4c54;
+/// Draws for a slot: one for each kind of fault, and where a misplaced write goes.
+const DRAWS: u64 = 4;
+
+/// The data of a slot are damaged.
+const FLIPPED: u8 = 1;
+/// They are those of another slot.
+const OTHER: u8 = 2;
+/// They are older than the host's last write.
+const STALE: u8 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IntegrityConfig {
+    /// Probabilities for each slot.
+    pub buffer_flips: f64,
+    pub bus_flips: f64,
+    pub misplaced_writes: f64,
+    pub buffer_ecc: bool,
+    pub guard: bool,
+    pub reference_tag: bool,
+}
+
+/// Reads the section.
+///
+/// # Errors
+/// Returns an error at the key that is missing or invalid.
+pub fn read(table: Table<'_>) -> Result<IntegrityConfig, LocatedError> {
+    let chance = |key| table.or(key, 0.0, |t, key| t.optional_number(key, 0.0..=1.0));
+    let flag = |key| table.or(key, false, Table::optional_flag);
+    let config = IntegrityConfig {
+        buffer_flips: chance("buffer_flips")?,
+        bus_flips: chance("bus_flips")?,
+        misplaced_writes: chance("misplaced_writes")?,
+        buffer_ecc: flag("buffer_ecc")?,
+        guard: flag("guard")?,
+        reference_tag: flag("reference_tag")?,
+    };
+    table.finish()?;
+    Ok(config)
+}
+
+counts! {
+    /// Counters of faults since the drive was new.
+    pub struct IntegrityCounts {
+        buffer_flips,
+        bus_flips,
+        misplaced_writes,
+        corrected,
+        reported_reads,
+        silent_reads,
+        wrong_slots,
+    }
+}
+
+counters! { |c: IntegrityCounts|
+    Integer "buffer_flips" Count: c.buffer_flips,
+        "slots of which a bit flipped in the buffer (`[integrity]`)";
+    Integer "bus_flips" Count: c.bus_flips,
+        "slots of which a bit flipped on a bus of the drive (`[integrity]`)";
+    Integer "misplaced_writes" Count: c.misplaced_writes,
+        "slots that were written in place of others (`[integrity]`)";
+    Integer "corrected_faults" Count: c.corrected,
+        "faults that protection undid before they did harm (`[integrity]`)";
+    Integer "reported_reads" Count: c.reported_reads,
+        "reads that failed because protection found wrong data (`[integrity]`)";
+    Integer "silent_reads" Count: c.silent_reads,
+        "reads that returned wrong data without an error (`[integrity]`)";
+    Integer "wrong_slots" Count level: c.wrong_slots,
+        "slots of which the stored data are not those last written (`[integrity]`)";
+}
+
+/// Runtime state of the section.
+#[derive(Clone, Debug)]
+pub struct Integrity {
+    config: IntegrityConfig,
+    salt: u64,
+    user_slots: u32,
+    /// Slots drawn for so far.
+    drawn: u64,
+    /// What is wrong with slots, by logical page.
+    wrong: BTreeMap<u32, u8>,
+    counts: IntegrityCounts,
+}
+
+impl Integrity {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        config.integrity.map(|section| {
+            Box::new(Self {
+                config: section,
+                salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
+                user_slots: config.ftl.user_slots,
+                drawn: 0,
+                wrong: BTreeMap::new(),
+                counts: IntegrityCounts::default(),
+            })
+        })
+    }
+
+    pub fn counters(&self) -> IntegrityCounts {
+        IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
+    }
+
+    /// Draw `which` for the current slot, uniform in `[0, 1)`.
+    fn draw(&self, which: u64) -> f64 {
+        (nth(self.salt, DRAWS * self.drawn + which) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The host writes a slot, `whole` or in part.
+    pub fn written(&mut self, lpn: u32, whole: bool) {
+        let mut now = 0;
+        if self.draw(0) < self.config.buffer_flips {
+            self.counts.buffer_flips += 1;
+            now |= self.unless(self.config.buffer_ecc);
+        }
+        if self.draw(1) < self.config.bus_flips {
+            self.counts.bus_flips += 1;
+            now |= self.unless(self.config.guard);
+        }
+        let misplaced = self.draw(2) < self.config.misplaced_writes;
+        if misplaced {
+            self.counts.misplaced_writes += 1;
+            let other = (self.draw(3) * f64::from(self.user_slots)) as u32;
+            if other != lpn {
+                self.wrong.insert(other, OTHER | now);
+                *self.wrong.entry(lpn).or_default() |= STALE;
+            }
+        } else {
+            let kept = if whole { 0 } else { self.wrong.get(&lpn).copied().unwrap_or(0) };
+            self.set(lpn, kept | now);
+        }
+        self.drawn += 1;
+    }
+
+    /// What a flip does to a slot, unless protection corrects it.
+    fn unless(&mut self, is_corrected: bool) -> u8 {
+        self.counts.corrected += u64::from(is_corrected);
+        if is_corrected { 0 } else { FLIPPED }
+    }
+
+    fn set(&mut self, lpn: u32, flags: u8) {
+        if flags != 0 {
+            self.wrong.insert(lpn, flags);
+        } else if !self.wrong.is_empty() {
+            self.wrong.remove(&lpn);
+        }
+    }
+
+    /// The host reads slots with one command.
+    pub fn read(&mut self, first: u32, slots: u32) {
+        let (mut reported, mut silent) = (false, false);
+        for lpn in first..first + slots {
+            let flags = self.wrong.get(&lpn).copied().unwrap_or(0);
+            let found = (self.config.guard && flags & FLIPPED != 0)
+                || (self.config.reference_tag && flags & OTHER != 0);
+            reported |= found;
+            silent |= flags != 0 && !found;
+            if self.draw(1) < self.config.bus_flips {
+                self.counts.bus_flips += 1;
+                silent |= self.unless(self.config.guard) != 0;
+            }
+            self.drawn += 1;
+        }
+        // A command that fails returns no data.
+        self.counts.reported_reads += u64::from(reported);
+        self.counts.silent_reads += u64::from(silent && !reported);
+    }
+
+    /// The host deallocates a slot.
+    pub fn trimmed(&mut self, lpn: u32) {
+        self.set(lpn, 0);
+    }
+
+    pub fn purged(&mut self) {
+        self.wrong.clear();
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.drawn);
+        out.list(self.wrong.iter(), |out, (&lpn, &flags)| {
+            out.put(u64::from(lpn) << 8 | u64::from(flags));
+        });
+        out.counts(self.counts.to_array());
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.drawn = input.get()?;
+        let wrong = input.list(WordReader::get)?;
+        self.wrong = wrong.into_iter().map(|word| ((word >> 8) as u32, word as u8)).collect();
+        self.counts = IntegrityCounts::from_array(input.counts()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! What the drive does while the host is idle.
+
+use writecliff_base::Nanos;
+
+use super::Ssd;
+use crate::attribution::Recorder;
+use crate::event::{Lane, SsdEvent};
+
+impl<R: Recorder> Ssd<R> {
+    pub(super) fn schedule_idle_check(&mut self, at: Nanos) {
+        if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
+            self.idle_check_scheduled = true;
+            self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
+        }
+    }
+
+    /// Folds and garbage-collects in the background while the host is idle, about one read group of
+    /// each die at a time.
+    pub(super) fn idle_check(&mut self) {
+        self.idle_check_scheduled = false;
+        if self.commands.in_flight() > 0 || self.quiescing {
+            return;
+        }
+        let now = self.backend.now;
+        let due = self.last_activity + self.config.controller.idle_delay;
+        if now < due {
+            self.schedule_idle_check(due);
+            return;
+        }
+        if self.backend.is_quiet() && !self.fold_burst() {
+            for _ in 0..self.config.geometry.dies {
+                if !self.ftl.gc_in_background(&mut self.backend) {
+                    return;
+                }
+            }
+        }
+        self.schedule_idle_check(now + self.config.timing.program_mean());
+    }
+
+    /// Completes all work in progress. All completions must have been taken before; the host must
+    /// have nothing outstanding.
+    pub fn quiesce(&mut self) {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.quiescing = true;
+        self.work_until(Nanos::MAX);
+        self.quiescing = false;
+        self.idle_check_scheduled = false;
+        self.backend.settle();
+        self.last_activity = self.backend.now;
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.before_untimed(self.ftl.counters().host_slots);
+        }
+    }
+
+    /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
+    /// host must have nothing outstanding.
+    ///
+    /// If the drive has not completed a command since it was opened, filled on the fast-forward
+    /// clock or quiesced, its idle delay counts from then.
+    pub fn idle_until(&mut self, time: Nanos) {
+        let due = self.last_activity + self.config.controller.idle_delay;
+        self.schedule_idle_check(due.max(self.backend.now));
+        while let Some(at) = self.refresh_due(time) {
+            self.work_until(at);
+            self.backend.now = self.backend.now.max(at);
+            self.refresh_one();
+        }
+        self.work_until(time);
+        self.backend.now = self.backend.now.max(time);
+    }
+}

@@ -1,0 +1,35 @@
+//! Refreshing data before they have more errors than the code corrects.
+
+use writecliff_base::Nanos;
+
+use super::Ssd;
+use crate::attribution::Recorder;
+
+impl<R: Recorder> Ssd<R> {
+    /// Refreshes what is due until now, one reclaim unit at each interval.
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        let now = self.backend.now;
+        while self.refresh_due(now).is_some() {
+            self.refresh_one();
+        }
+    }
+
+    /// When the next refresh is due, if not after `until`.
+    #[inline]
+    pub(super) fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
+        self.backend.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
+    }
+
+    /// Relocates the reclaim unit with the most errors, if it has too many.
+    #[cold]
+    pub(super) fn refresh_one(&mut self) {
+        let now = self.backend.now;
+        let Some(ecc) = &mut self.backend.ecc else { return };
+        let Some(unit) = ecc.begin_refresh(self.ftl.table(), now) else { return };
+        let is_refreshed = self.ftl.relocate_unit(unit, &mut self.backend);
+        if let (true, Some(ecc)) = (is_refreshed, &mut self.backend.ecc) {
+            ecc.refreshed();
+        }
+    }
+}
