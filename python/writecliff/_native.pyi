@@ -413,6 +413,14 @@ def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
 def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
     """Check a workload (as JSON) against a drive; raises NativeConfigError."""
 
+def power_losses(
+    device: Device, seed: int, queue_depth: int, writes: list[int]
+) -> list[dict[str, Any]]:
+    """Cut the power of a new drive after each number of `writes`, random ones of 4 KiB, since a
+    flush. Returns a row for each: "confirmed_writes", "lost_writes", "torn_units",
+    "interrupted_erases", "saved_slots", "hold_up_ns", "rebuild_ns", "elapsed_ns". Raises
+    NativeConfigError, as for drives whose power cannot be cut."""
+
 def validate_data_placement(
     load: str,
     overprovision: float,

@@ -360,6 +360,7 @@ SCHEMAS: Mapping[str, Schema] = {
         version=2,
     ),
     "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),
+    "feature-list": Schema("reliability --list", {"features": "`name`, `about` of each"}),
     "fit-list": Schema("fit --list", {"fits": "`name`, `drives`, `parameters` (keys) of each"}),
     "fit": Schema(
         "fit",

@@ -33,6 +33,7 @@ USERS = {
     "native_errors.py",
     "serve/figures.py",  # merges histograms
     "serve/server.py",  # the drive itself
+    "reliability/power_loss.py",  # cuts the power
     "store/tables.py",  # rebuilds histograms
     "units.py",  # reads sizes as device files do
     "validate/handles.py",

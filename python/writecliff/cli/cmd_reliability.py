@@ -1,0 +1,62 @@
+"""Show what a reliability feature does, on drives with it and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from writecliff.cli.options import ListFlag
+from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.errors import ConfigError
+
+GROUP = "validation and research", 2
+
+
+def reliability(
+    name: str | None = None,
+    *,
+    on: str = "sim:sata-tlc-120",
+    output: Path | None = None,
+    csv: Path | None = None,
+    list_: ListFlag = False,
+    json: bool = False,
+) -> int:
+    """Show what a reliability feature does, on simulated drives with it and without.
+
+    Parameters
+    ----------
+    name
+        A name from --list.
+    on
+        The drive: sim:NAME or sim:PATH.toml.
+    output
+        The HTML file to write (default: NAME.html); an existing file is replaced.
+    csv
+        A folder for the numbers of each plot as CSV.
+    list_
+        List the campaigns.
+    json
+        Print all figures, the values of the drive with their sources, and "report", the page.
+    """
+    from writecliff.reliability import CAMPAIGNS, page, run
+    from writecliff.report.csvs import write_files
+    from writecliff.report.pages import write_page
+
+    if list_:
+        known = [{"name": key, "about": one.about} for key, one in CAMPAIGNS.items()]
+        return show_list("features", known, as_json=json)
+    if name is None:
+        raise ConfigError("no campaign given", hint="see `writecliff reliability --list`")
+    result = run(name, on, log)
+    path = write_page(page.page(result), output or Path(f"{name}.html"))
+    if csv is not None:
+        csv.mkdir(parents=True, exist_ok=True)
+        write_files(page.data(result), csv)
+    if json:
+        emit_json({"report": path, **page.mapping(result)})
+    else:
+        print(result.verdict)
+        for shown in page.tables(result):
+            sides = "l" + "r" * (len(shown.header) - 1)
+            print(f"\n{shown.title}\n{table(shown.header, shown.rows, sides)}")
+        print(path)
+    return 0

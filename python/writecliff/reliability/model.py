@@ -1,0 +1,78 @@
+"""What a campaign returns: plain data, which a page, a JSON object and CSV files are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value of the simulated drive that the campaign has set, or found in its file."""
+
+    key: str
+    value: str
+    source: str  # "assumed: why", a document, or "the drive's file"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One labelled series."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves over common axes, in the units that the labels name."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    x_log: bool = False
+    y_log: bool = False
+    from_zero: bool = True  # of the y axis
+    limits: Sequence[tuple[str, float]] = ()  # horizontal lines
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A figure for each of the variants of `Result.variants`; None: it has none."""
+
+    what: str
+    values: Sequence[float | str | None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A measured figure beside its closed form."""
+
+    what: str
+    measured: float
+    expected: float
+
+    @property
+    def error_pct(self) -> float:
+        return 100 * (self.measured / self.expected - 1) if self.expected else 0.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a campaign."""
+
+    name: str
+    title: str
+    drive: str
+    scale: float  # simulated so many times smaller
+    intro: str
+    verdict: str
+    variants: Sequence[str]
+    findings: Sequence[Finding]
+    plots: Sequence[Plot]
+    settings: Sequence[Setting]
+    checks: Sequence[Check] = ()
+    notes: Sequence[str] = ()
