@@ -242,13 +242,19 @@ impl Ecc {
         self.care.as_ref().and_then(|care| care.due(until))
     }
 
-    /// Begins a refresh; returns the unit to relocate.
-    pub fn begin_refresh(&mut self, table: &UnitTable, now: Nanos) -> Option<ReclaimUnitId> {
+    /// Begins a refresh; returns the unit to relocate, a closed one or one of `open`.
+    pub fn begin_refresh(
+        &mut self,
+        table: &UnitTable,
+        open: &[ReclaimUnitId],
+        now: Nanos,
+    ) -> Option<ReclaimUnitId> {
         let care = self.care.as_mut()?;
         care.begun();
         let limit = care.config.refresh?.rber;
         let most = |unit: ReclaimUnitId| self.expected(unit, now).1;
-        let holding = table.closed().filter(|unit| table.valid[unit.index()] > 0);
+        let candidates = table.closed().chain(open.iter().copied());
+        let holding = candidates.filter(|unit| table.valid[unit.index()] > 0);
         let (worst, rate) =
             holding.map(|unit| (unit, most(unit))).reduce(|a, b| if b.1 > a.1 { b } else { a })?;
         (rate > limit).then_some(worst)

@@ -20,7 +20,7 @@ def reliability(
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
-    """Show what a reliability feature does, on simulated drives with it and without.
+    """Run simulated drives with and without a reliability feature.
 
     Parameters
     ----------

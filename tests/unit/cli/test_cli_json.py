@@ -27,6 +27,7 @@ LISTS = {
     "cache prune": "cache-prune",
     "reproduce --list": "campaign-list",
     "experiment --list": "experiment-list",
+    "reliability --list": "feature-list",
     "fit --list": "fit-list",
     "test wsat --on sim:fake --dry-run": "test-plan",
     "suite pts-e --on sim:fake --dry-run": "suite-plan",

@@ -118,6 +118,7 @@ Drives:
 
 Validation and research:
   validate        Check the simulator against theory.
+  reliability     Run simulated drives with and without a reliability feature.
   reproduce       Compare simulated drives with published results.
   experiment      Repeat a published experiment.
   fit             Fit drive parameters to measured figures.
@@ -315,7 +316,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -1,6 +1,7 @@
 //! Refreshing data before they have more errors than the code corrects.
 
 use writecliff_base::Nanos;
+use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
 use crate::attribution::Recorder;
@@ -25,8 +26,15 @@ impl<R: Recorder> Ssd<R> {
     #[cold]
     pub(super) fn refresh_one(&mut self) {
         let now = self.backend.now;
+        let frontiers = || (0..self.config.ftl.streams).map(FrontierId);
+        let open: Vec<_> =
+            frontiers().filter_map(|frontier| self.ftl.host_unit(frontier)).collect();
         let Some(ecc) = &mut self.backend.ecc else { return };
-        let Some(unit) = ecc.begin_refresh(self.ftl.table(), now) else { return };
+        let Some(unit) = ecc.begin_refresh(self.ftl.table(), &open, now) else { return };
+        // An open unit of an idle host would keep its data for ever.
+        if let Some(frontier) = frontiers().find(|&f| self.ftl.host_unit(f) == Some(unit)) {
+            self.ftl.abandon(frontier, &mut self.backend);
+        }
         let is_refreshed = self.ftl.relocate_unit(unit, &mut self.backend);
         if let (true, Some(ecc)) = (is_refreshed, &mut self.backend.ecc) {
             ecc.refreshed();

@@ -75,6 +75,7 @@ fn refresh_keeps_error_rates_below_its_limit() {
     let (left, none) = aged("");
     let (cared, moved) = aged("refresh_rber = 3.5e-3\nrefresh_interval = \"1 h\"");
     assert!(left.rber_max > 4e-3 && left.refreshed_units == 0, "{left:?}");
+    // The unit that the host has left open is refreshed too.
     assert!(cared.rber_max <= 3.6e-3, "{cared:?}");
     assert!(cared.refreshed_units > 0 && moved > none);
     assert!(left.uber > 3.0 * cared.uber, "{:e} {:e}", left.uber, cared.uber);
