@@ -2,7 +2,8 @@
 
 Blocks fail by a Weibull distribution over their erases; a failed block is replaced by a spare block
 of its plane, or its whole reclaim unit is dropped. Writes pass without simulating time. The number
-of blocks is that of the whole drive, whatever the scale.
+of blocks is that of the whole drive, whatever the scale. The rated cycles may be simulated so many
+times shorter too: lives and wear count as shares of them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ SECTION = {
 VARIANTS = ("replaced by spare blocks", "unit dropped with its first bad block")
 STEPS = 60  # of the rated life
 LIVES_MAX = 3.0  # rated lives after which a drive that still writes is left alone
+SLOT_WRITES = 1e8  # of a rated life: more than that, and lives are simulated shorter
 SLOTS_MAX = 60_000  # user slots of the scaled drive: 3,000 cycles in some seconds
 DWPD = (0.3, 1.0, 3.0)
 
@@ -44,6 +46,15 @@ class Life:
     @property
     def written(self) -> int:
         return self.rows[-1].host_write_bytes or 0
+
+
+def _shortened(text: str, cycles: int, shorter: int) -> tuple[str, int]:
+    """The drive with so many times fewer rated cycles, and their number."""
+    ftl = tomllib.loads(text)["ftl"]
+    changes = {"flash.rated_cycles": str(max(1, round(cycles / shorter)))}
+    if "wear_threshold" in ftl:
+        changes["ftl.wear_threshold"] = str(max(1, round(int(ftl["wear_threshold"]) / shorter)))
+    return variant(text, changes), int(changes["flash.rated_cycles"])
 
 
 def _percent(text: str) -> float:
@@ -70,16 +81,19 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Wear the drive out with and without replacement. Raises ConfigError."""
     text, settings = with_section(text, "bad_blocks", SECTION)
     device = describe_device(text, file_name)
-    cycles = device.rated_cycles or 1
-    scale = scale_for(text, file_name, SLOTS_MAX)
+    rated_cycles = device.rated_cycles or 1
+    size = scale_for(text, file_name, SLOTS_MAX)
+    shorter = max(1, round(device.capacity_bytes / 4096 / size * rated_cycles / SLOT_WRITES))
+    text, cycles = _shortened(text, rated_cycles, shorter)
+    scale = size * shorter
     without = variant(text, {"bad_blocks.replacement": '"none"'})
-    log(f"two drives, 1/{scale:g} of the capacity, until they are read-only")
+    log(f"two drives, 1/{size:g} of the capacity and 1/{shorter} of the cycles, to read-only")
     memory = 8 * device.flash_bytes("wear-out") // 4096
-    texts = [(text, file_name, scale, cycles), (without, file_name, scale, cycles)]
+    texts = [(text, file_name, size, cycles), (without, file_name, size, cycles)]
     lives = map_side_by_side(_life, texts, memory)
     written = [life.written * scale for life in lives]
     ended = [bool(life.rows[-1].read_only) for life in lives]
-    means = [float(life.rows[-1].erases_mean or 0.0) for life in lives]
+    means = [shorter * float(life.rows[-1].erases_mean or 0.0) for life in lives]
     rated = [_at_rated(life, cycles, scale) for life in lives]
     section = tomllib.loads(text)["bad_blocks"]
     blocks = _blocks(text)
@@ -87,7 +101,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         name="wear-out",
         title="Wear-out: bad blocks, spare and the end of life",
         drive=device.name,
-        scale=scale,
+        scale=size,
         intro="Random 4 KiB writes to a full drive until no spare is left and it is read-only. "
         "Blocks fail as they wear; replaced by spare blocks, or each with its reclaim unit.",
         verdict=f"With spare blocks the drive takes {written[0] / written[1]:.2f} times the "
@@ -107,7 +121,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             Finding("reclaim units dropped", _ends(lives, "dropped_units")),
             *(
                 Finding(f"years at {rate:g} drive writes a day",
-                        [round(w / (rate * life.capacity_bytes * scale * 365), 1)
+                        [round(w / (rate * life.capacity_bytes * size * 365), 1)
                          for w, life in zip(written, lives, strict=True)])
                 for rate in DWPD
             ),
@@ -117,6 +131,8 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         checks=_checks(lives[0], section, cycles, blocks),
         notes=(
             "Writes pass without time; nothing of the drive's speed is measured.",
+            f"Rated cycles and wear are simulated {shorter} times shorter; what is written and the "
+            "erases are shown in full.",
             "SMART has the available spare as plotted, critical warning bit 0 below 10 %, and "
             "bit 3 when the drive is read-only.",
         ),
