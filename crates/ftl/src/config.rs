@@ -167,6 +167,12 @@ impl FtlConfig {
         if self.rated_cycles == 0 {
             return fail("rated_cycles", "rated_cycles is 0; it must be 1 or more".to_owned());
         }
+        self.check_capacity(geometry)
+    }
+
+    /// Checks that the flash holds the user capacity and what garbage collection needs.
+    fn check_capacity(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let fail = |key, message: String| Err(ConfigError { key, message });
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
         // GC must still gain space while the open units are nearly empty.
         let open = self.open_units();

@@ -6,7 +6,7 @@ use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 
 const SLOT: u32 = 4096;
 /// Label of the random generator for addresses.
-const SEED_LABEL: u64 = 0x006c_6f73_73;
+const SEED_LABEL: u64 = 0x6c6f_7373;
 
 /// One cut. Slots are of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
+use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
@@ -61,8 +62,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| housekeeping::read(t, &geometry, controller.has_mapping_core()))
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
-    let cell_care = root.optional_table("cell_care")?;
-    let cell_care = cell_care.map(|t| cell_care::read(t, ecc.is_some())).transpose()?;
+    let cell_care = care(&root, ecc.is_some())?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
     let power = root.optional_table("power")?.map(power::read).transpose()?;
@@ -71,18 +71,14 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         Some(table) => data_placement::config::read(table, ftl.streams)?,
         None => None,
     };
-    let thermal = root.optional_table("thermal")?;
-    let thermal = thermal.map(|t| thermal::read(t, power.is_some())).transpose()?;
-    let slc_cache = root
-        .optional_table("slc_cache")?
-        .map(|t| slc_cache::read(t, &geometry, user_capacity))
-        .transpose()?;
-
+    let thermal =
+        root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
+    let slc_cache = root.optional_table("slc_cache")?;
+    let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
     let recovery = match root.optional_table("recovery")? {
         Some(table) => recovery::read(table, &geometry, user_capacity)?,
         None => RecoveryConfig::standard(user_capacity),
     };
-
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
@@ -115,6 +111,10 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     data_placement_table.map_or(Ok(()), Table::finish)?;
     root.finish()?;
     Ok(config)
+}
+
+fn care(root: &Table<'_>, has_ecc: bool) -> Answer<Option<CellCareConfig>> {
+    root.optional_table("cell_care")?.map(|table| cell_care::read(table, has_ecc)).transpose()
 }
 
 fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {

@@ -6,10 +6,10 @@
 //!
 //! | fault | effect | found by |
 //! |---|---|---|
-//! | a bit flips in the buffer | the slot is wrong on flash | `buffer_ecc` corrects it; the `guard` reports it when it is read |
-//! | a bit flips on the bus, written | the slot is wrong on flash | the `guard`: the transfer is repeated |
-//! | the same, read | the host gets it wrong | the `guard`: the transfer is repeated |
-//! | a write is misplaced | another slot has these data | the `reference_tag` reports it when it is read |
+//! | a bit flips in the buffer | wrong on flash | `buffer_ecc` corrects, `guard` reports the read |
+//! | a bit flips on the bus, written | wrong on flash | `guard`: the transfer is repeated |
+//! | the same, read | the host gets it wrong | `guard`: the transfer is repeated |
+//! | a write is misplaced | another slot has these data | `reference_tag` reports the read |
 //! | the same | this slot keeps its old data | nothing: they are whole, and have the right tag |
 //!
 //! Guard and reference tag are those of protection information (NVM Command Set, 5.3; T10 SBC): a
