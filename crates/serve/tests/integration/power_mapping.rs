@@ -137,9 +137,9 @@ fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
         let served = serve(worn_in(PAGES), timing);
         served.seed_cuts(3);
         let mut lost = 0;
-        for round in 0..6 {
+        for round in 0..3 {
             let mut load = Load::new(&served, PAGES, round);
-            for _ in 0..10 {
+            for _ in 0..6 {
                 load.wait();
                 load.some(120, true);
             }
