@@ -173,10 +173,10 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
     let job = JobSpec {
         name: table.optional_text("name")?.map_or(base.name, str::to_owned),
         pattern: table.optional_choice("pattern", PATTERNS)?.unwrap_or_default(),
-        read_pct: mix.map_or_else(|| percent("read"), |mix| Ok(mix.read_pct))?,
+        read_pct: mix.map_or_else(|| percent("read"), |mix| Ok(mix.reads))?,
         trim_pct: percent("trim")?,
-        sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_read_pct),
-        sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_write_pct),
+        sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_of_reads),
+        sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_of_writes),
         block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
         writes: own_blocks(&table, "writes")?,
         trims: own_blocks(&table, "trims")?,
@@ -265,12 +265,12 @@ fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>
     Ok((table.optional_size(key)?.map(|bytes| bytes.0), None))
 }
 
-/// Shares of sequential and random reads and writes in one job.
+/// Shares of sequential and random reads and writes in one job, in percent.
 #[derive(Clone, Copy)]
 struct Shares {
-    read_pct: f64,
-    sequential_read_pct: f64,
-    sequential_write_pct: f64,
+    reads: f64,
+    sequential_of_reads: f64,
+    sequential_of_writes: f64,
 }
 
 /// `mix = { sequential_read, random_read, sequential_write, random_write }`, in place of `read`.
@@ -293,9 +293,9 @@ fn mix(table: &Table<'_>) -> Read<Option<Shares>> {
     }
     let of = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
     Ok(Some(Shares {
-        read_pct: reads,
-        sequential_read_pct: of(in_order, reads),
-        sequential_write_pct: of(written_in_order, writes),
+        reads,
+        sequential_of_reads: of(in_order, reads),
+        sequential_of_writes: of(written_in_order, writes),
     }))
 }
 
