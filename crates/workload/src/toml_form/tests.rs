@@ -159,13 +159,14 @@ fn a_mix_has_four_shares() {
         read(&text, "w.toml").map(|file| {
             let job = &file.steps[0].workload.jobs[0];
             [job.read_pct, job.sequential_read_pct, job.sequential_write_pct]
+                .map(|pct| (pct * 1e6).round() as u64)
         })
     };
     let all = "mix = { sequential_read = \"24 %\", random_read = \"71 %\", \
                sequential_write = \"1 %\", random_write = \"4 %\" }";
-    assert_eq!(shares(all).unwrap(), [95.0, 100.0 * 24.0 / 95.0, 20.0]);
+    assert_eq!(shares(all).unwrap(), [95_000_000, 25_263_158, 20_000_000]); // 24 of 95
     let table = "[job.mix]\nsequential_write = \"56 %\"\nrandom_write = \"44 %\"";
-    assert_eq!(shares(table).unwrap(), [0.0, 0.0, 56.0]);
+    assert_eq!(shares(table).unwrap(), [0, 0, 56_000_000]);
     let short = shares("mix = { random_read = \"90 %\" }").unwrap_err().to_string();
     assert!(short.contains("the shares add up to 90 %, not to 100 %"), "{short}");
     let twice = shares("read = \"5 %\"\nmix = { random_read = \"100 %\" }").unwrap_err();
