@@ -1,4 +1,4 @@
-"""Show what a reliability feature does, on drives with it and without."""
+"""Run simulated drives with and without a reliability feature."""
 
 from __future__ import annotations
 
