@@ -1,8 +1,8 @@
 //! The interface between host and drive, and the two kinds of drives.
 //!
 //! Hosts are generic over [`DriveModel`], so each kind of drive has its own specialised loop
-//! without dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers that
-//! only have a device file.
+//! without dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers
+//! that only have a device file.
 
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};

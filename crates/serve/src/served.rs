@@ -1,6 +1,5 @@
 //! A drive that is being served, and the interface to transports.
 
-use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
@@ -13,11 +12,14 @@ use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
 use crate::power::{OpenSessions, PowerCut, undo_limit};
-use crate::request::{Done, Failure, Refusal, Replies, Request};
+use crate::request::{Done, Request};
 use crate::statistics::{Recent, Snapshot};
 use crate::trace::Trace;
 
 mod power_cuts;
+mod session;
+
+pub use session::{Session, SessionBatch};
 
 /// How the drive's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -185,16 +187,6 @@ impl Served {
         self.shared.refuses_trim
     }
 
-    /// Opens a session: a queue of requests whose replies go to `replies`.
-    pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
-        self.shared.sessions.fetch_add(1, Ordering::Relaxed);
-        let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
-        locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
-        let epoch = locked(&self.shared.cuts).len();
-        let client = Client { number, replies };
-        Session { served: self.clone(), client, epoch, stored: AtomicU64::new(NOTHING) }
-    }
-
     /// Reads data as a client would that had them answered now.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ContentsError> {
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
@@ -360,118 +352,6 @@ impl Served {
             lateness.all.record(late);
             lateness.recent.record(late);
         }
-    }
-}
-
-/// A queue of requests of one client. Dropping it does not cancel requests that are outstanding.
-pub struct Session {
-    served: Served,
-    client: Client,
-    /// The power cuts before it.
-    epoch: usize,
-    /// Purges before the first data that were stored and are not submitted.
-    stored: AtomicU64,
-}
-
-const NOTHING: u64 = u64::MAX;
-
-impl Session {
-    pub fn served(&self) -> &Served {
-        &self.served
-    }
-
-    /// Stores data of a write that is to be submitted.
-    pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
-        self.powered()?.write(offset, data)
-    }
-
-    /// The same for zeros.
-    pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
-        self.powered()?.deallocate(offset, length)
-    }
-
-    /// The contents, unless the power was cut since the session began.
-    fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
-        let contents = self.served.contents();
-        if self.has_power() {
-            let purges = self.served.shared.purges.load(Ordering::Relaxed);
-            self.stored.fetch_min(purges, Ordering::Relaxed);
-            return Ok(contents);
-        }
-        Err(ContentsError::Io(io::ErrorKind::ConnectionAborted.into()))
-    }
-
-    fn has_power(&self) -> bool {
-        locked(&self.served.shared.cuts).len() == self.epoch
-    }
-
-    /// Begins to submit requests that have arrived just now. The drive is locked until the batch
-    /// is dropped, which also sends the replies to all that has completed.
-    pub fn batch(&self) -> SessionBatch<'_> {
-        SessionBatch { session: self, batch: self.served.locked() }
-    }
-}
-
-impl Session {
-    /// Whether data that were stored and are not submitted may be gone.
-    fn is_purged(&self) -> bool {
-        let stored = self.stored.load(Ordering::Relaxed);
-        stored < self.served.shared.purges.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for SessionBatch<'_> {
-    fn drop(&mut self) {
-        self.session.stored.store(NOTHING, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.served.shared.sessions.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Requests of a session that are submitted together.
-pub struct SessionBatch<'a> {
-    session: &'a Session,
-    batch: Batch<'a>,
-}
-
-impl SessionBatch<'_> {
-    /// Submits a request whose data are stored, or could not be for the reason `failure`: the
-    /// drive still works on it, but it fails when it completes. A trim also frees its data.
-    pub fn submit(&mut self, request: Request, failure: Option<Failure>) -> Result<(), Refusal> {
-        let arrived = self.batch.arrived;
-        if !self.session.has_power() {
-            return Err(Refusal::Stopped);
-        }
-        if let Some(refusal) = self.batch.core().refusal(&request) {
-            return Err(refusal);
-        }
-        if request.operation == Operation::Write {
-            if self.session.is_purged() {
-                return Err(Refusal::Purged);
-            }
-            if self.is_cut() {
-                return Err(Refusal::Stopped);
-            }
-        }
-        let mut failure = failure;
-        if request.operation == Operation::Trim {
-            let freed = self.batch.served.store_zeros(request.offset, request.length);
-            failure = failure.or(freed.err().map(Failure::from));
-        }
-        let client = &self.session.client;
-        self.batch.core().submit(client, request, arrived, failure);
-        Ok(())
-    }
-
-    /// Counts a write, and cuts the power if it is the one for that.
-    fn is_cut(&mut self) -> bool {
-        let core = self.batch.core();
-        core.writes += 1;
-        core.planned.is_at_write(core.writes) && self.session.served.cut(core).is_ok()
     }
 }
 

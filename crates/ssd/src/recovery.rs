@@ -108,8 +108,8 @@ pub(crate) struct Lost {
 
 /// The shortest and the longest time until a drive that has lost power is ready. Without capacitors
 /// it is shortest behind a checkpoint with no reclaim unit open, and longest before one with all
-/// streams in units that are nearly full and an erase that did not end. Of capacitors, the checkpoint
-/// alone is left.
+/// streams in units that are nearly full and an erase that did not end. Of capacitors, the
+/// checkpoint alone is left.
 pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let is_protected = config.controller.power_loss_protection;
     let nothing = Lost { programmed_slots: 0, open_units: 0, interrupted_erases: 0, is_protected };

@@ -9,7 +9,7 @@ import pytest
 
 from writecliff import _native
 from writecliff.errors import ConfigError
-from writecliff.workload.fiojob import FioJobFile, load_fio_job, read_fio_job
+from writecliff.workload.fiojob import FioJobFile, read_fio_job
 from writecliff.workload.model import (
     Addresses,
     BlockSize,
@@ -23,16 +23,6 @@ from writecliff.workload.model import (
 
 CAPACITY = 1 << 30
 KIB, MIB, US, MS, S = 1024, 1 << 20, 1000, 10**6, 10**9
-
-
-@pytest.fixture
-def load(tmp_path: Path):  # type: ignore[no-untyped-def]
-    def read(text: str, **options: object) -> FioJobFile:
-        path = tmp_path / "job.fio"
-        path.write_text(text)
-        return load_fio_job(path, device_capacity_bytes=CAPACITY, **options)  # type: ignore[arg-type]
-
-    return read
 
 
 def _one(job_file: FioJobFile) -> Job:
@@ -440,39 +430,6 @@ def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-
     assert workload.seed == 16 and workload.interval_ns == 500 * MS
     notes = load("[a]\nsize=1m\nrandseed=1\n[b]\nsize=1m\nrandseed=2\n").notes
     assert any("randseed differs" in note for note in notes)
-
-
-@pytest.mark.parametrize(
-    ("extra", "note"),
-    [
-        ("iodepth=32", "no effect with the synchronous engine psync (fio's default)"),
-        ("iodepth=32\nioengine=libaio\nrw=trim", "one at a time a thread"),
-        ("rw=randwrite", "with repetition"),
-        ("direct=0", "no page cache"),
-        ("buffered=1", "no page cache"),
-        ("time_based", "no effect without runtime"),
-        ("filename=/dev/nvme0n1", "filename=/dev/nvme0n1: replaced by the drive of the run"),
-        ("directory=/mnt/x", "directory=/mnt/x: replaced by the drive of the run"),
-        ("bs=64KiB\nsize=640KiB\nkb_base=1024", "powers of 1000"),
-        ("bs=4k-8k", "as a list for read,write,trim"),
-        ("rw=write\nend_fsync=1", "not flushed at the end"),
-        ("rw=write\nsync=1", "followed by a flush"),
-        ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
-        ("randrepeat=0", "still repeat"),
-        ("write_hist_log=x", "write_hist_log: not written"),
-        ("verify=crc32c", "verification is skipped"),
-        ("cmdprio_percentage=20\nprio=3", "serves all alike"),
-        ("rw=trimwrite\nbs=4k,8k,4k", "the sizes of the trims before them"),
-        ("rw=trimwrite", "trims are queued like writes"),
-        ("ss=iops:2%", "no effect without steadystate_duration"),
-        ("nrfiles=4\nfile_service_type=random", "files take turns"),
-        ("buffer_pattern=0xaa", "fully compressible"),
-        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "the centre of zipf is not kept"),
-    ],
-)
-def test_what_differs_is_noted(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]
-    notes = load(f"[j]\nsize=1m\n{extra}\n").notes
-    assert any(note in line for line in notes), notes
 
 
 def test_read_fio_job_returns_the_workloads_in_order(tmp_path: Path) -> None:
