@@ -87,7 +87,9 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         "performance."
     )
     if state == "ended":
-        headline = f"Ended by {one.end}, steady state not reached in {len(one.rounds)} rounds"
+        made = len(one.rounds)
+        reached = f", steady state not reached in {made} rounds" if made else ""
+        headline = f"Ended by {one.end}{reached or ' before a round was complete'}"
         return Verdict("warning", f"{headline}{where}", tuple(meaning))
     said = {
         "not achieved": f"NOT ACHIEVED in {len(one.rounds)} rounds",

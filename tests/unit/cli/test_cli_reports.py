@@ -40,7 +40,7 @@ def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> Non
     said = cli("report r")
     path, verdict = said.out.splitlines()
     assert (said.code, path, said.err) == (0, "r/report.html", "")
-    assert verdict.startswith("NOT STEADY STATE: too early to tell. Saturated ")
+    assert verdict.startswith("Ended by 0.1 h of writes before a round was complete. Saturated ")
     assert (stored / "report.html").read_bytes() == at_the_end, "the same run, the same bytes"
     page = (stored / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
@@ -100,7 +100,9 @@ def test_report_as_pdf_and_numbers(cli: CommandLine, stored: Path) -> None:
     pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
     said = cli("report r --pdf --csv numbers")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("r/report.html\nr/report.pdf\nnumbers\nNOT STEADY STATE")
+    assert said.out.startswith(
+        "r/report.html\nr/report.pdf\nnumbers\nEnded by 0.1 h of writes before"
+    )
     assert (stored / "report.pdf").read_bytes().startswith(b"%PDF-")
     names = {path.name for path in Path("numbers").iterdir()}
     assert {"steps.csv", "histogram.csv"} <= names

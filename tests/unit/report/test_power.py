@@ -61,7 +61,7 @@ def test_readings_belong_to_the_steps_in_which_they_were_taken(
     (power,) = [section for section in model.sections if section.title == "Power"]
     assert "reads, writes and mixes apart" in power.intro
     (figure,) = power.figures
-    assert all(f"{way} (right)" in figure.svg for way in ("reads", "writes", "mixes"))
+    assert all(f"{way} (left)" in figure.svg for way in ("reads", "writes", "mixes"))
     watts = power.tables[0]
     assert watts.header[1:] == ("0/100", "65/35", "100/0")
     assert [row[1:] for row in watts.rows] == [("5.00", "3.00", "2.00")] * 2

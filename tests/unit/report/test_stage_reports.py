@@ -315,6 +315,7 @@ def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:
         ios=column(10, 30, 0, 8, 5),
         bytes=column(100, 300, 0, 80, 50),
         mean_ns=column(1.0, 3.0, math.nan, 2.0, 9.0),
+        square_ns2=column(2.0, 10.0, math.nan, 5.0, 81.0),
         max_ns=column(5.0, 4.0, math.nan, 7.0, 9.0),
     )
     found = samples(intervals, 2e9)

@@ -12,7 +12,12 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff import Job, SimEngine, Workload
 from writecliff.errors import ConfigError
-from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
+from writecliff.parallel import (
+    Task,
+    available_memory_bytes,
+    drive_memory_bytes,
+    run_side_by_side,
+)
 
 
 def test_results_are_those_of_one_after_the_other(tmp_path: Path) -> None:
@@ -67,3 +72,10 @@ def test_the_first_error_is_raised_and_the_rest_not_started() -> None:
 def test_memory_of_a_drive() -> None:
     # 960 GB on 1 TiB: maps of 0.94 and 1.07 GB.
     assert drive_memory_bytes(960_000_000_000, 1 << 40) == pytest.approx(2.08e9, rel=0.01)
+
+
+def test_cached_files_are_not_memory_in_use(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 2000 kB\nMemFree: 100 kB\nMemAvailable: 1000 kB\n")
+    assert available_memory_bytes(meminfo) == 800 * 1024
+    assert available_memory_bytes(tmp_path / "absent") > 0

@@ -28,7 +28,7 @@ def results(run: Path) -> dict[tuple[int, float], dict[str, Any]]:
     return {(result["block_bytes"], result["read_pct"]): result for result in found}
 
 
-@pytest.mark.parametrize(("test", "pages"), [("iops", 4), ("tp", 6), ("lat", 5)])
+@pytest.mark.parametrize(("test", "pages"), [("iops", 6), ("tp", 9), ("lat", 6)])
 def test_a_whole_run_with_its_report(
     test: str, pages: int, drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,8 @@ def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
 
 def test_tests_keep_the_standard_s_order_however_they_are_named() -> None:
     members = plan_suite("pts-c", "sim:x", tests=["wsat", "iops"])
-    assert list(members) == ["iops", "wsat"]
+    ranges = ["100-8gib", "100-16gib", "75-8gib", "75-16gib"]
+    assert list(members) == [f"{test}-{one}" for test in ("iops", "wsat") for one in ranges]
 
 
 @pytest.mark.parametrize(
