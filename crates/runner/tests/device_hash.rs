@@ -13,7 +13,7 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 
 /// Every word that a key may have as its value.
-const WORDS: [&str; 31] = [
+const WORDS: [&str; 32] = [
     "SLC",
     "MLC",
     "TLC",
@@ -34,6 +34,7 @@ const WORDS: [&str; 31] = [
     "global",
     "self-tuned",
     "none",
+    "block",
     "static",
     "dynamic",
     "half",
@@ -60,7 +61,9 @@ fn ssds() -> [String; 6] {
         per_handle
             + "[data_placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\n"
             + "time_limit = \"9 s\"\n",
-        format!("{plain}[data_placement]\ninterface = \"nvme-streams\"\n"),
+        format!("{plain}[data_placement]\ninterface = \"nvme-streams\"\n")
+            + "[bad_blocks]\nfactory = \"1 %\"\nfailed_at_rated = \"2 %\"\nshape = 2.0\n"
+            + "found_by_erase = \"40 %\"\nreplacement = \"block\"\n",
         plain.to_owned()
             + "[reduction]\ncompression = true\nduplicates = true\n"
             + "min_stored_size = \"1 KiB\"\n",
