@@ -319,15 +319,14 @@ fn operations(py: Python<'_>, all: Operations) -> PyResult<Bound<'_, PyDict>> {
 
 /// What clients wrote by stream number, and what was moved of it, since serving began.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let rows = of.streams.iter().enumerate().map(|(index, one)| {
-        let moved = of.moved.as_ref();
-        let unit = moved.map(|moved| moved.streams[index].unwrap_or(0));
+    let rows = of.streams.iter().map(|one| {
+        let moved = of.moved.as_ref().zip(one.drive_stream);
         let row = PyDict::new(py);
         row.set_item("number", one.number)?;
         row.set_item("requests", one.requests)?;
         row.set_item("bytes", one.bytes)?;
-        row.set_item("drive_stream", unit)?;
-        let moved = moved.zip(unit).map(|(moved, unit)| moved.bytes[usize::from(unit)]);
+        row.set_item("drive_stream", moved.map(|(_, stream)| stream))?;
+        let moved = moved.map(|(moved, stream)| moved.bytes[usize::from(stream)]);
         row.set_item("moved_bytes", moved)?;
         Ok(row)
     });

@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::RestoreError;
+use writecliff_base::{Nanos, StreamId};
 use writecliff_disk::Disk;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ssd::attribution::Recorder;
@@ -18,10 +18,7 @@ use crate::{drive, fast_forward};
 /// What garbage collection and wear levelling have moved, by stream of the FTL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MovedByStream {
-    /// The stream of the FTL of each stream number that was asked for; `None` for one that the
-    /// drive does not have.
-    pub streams: Vec<Option<u16>>,
-    /// By stream of the FTL, the rest is of units with relocated data of several streams.
+    /// By stream of the FTL; the rest is of units with relocated data of several streams.
     pub bytes: Vec<u64>,
     pub mixed_bytes: u64,
 }
@@ -37,17 +34,13 @@ impl MovedByStream {
         self
     }
 
-    fn of<R: Recorder>(ssd: &Ssd<R>, numbers: &[u16]) -> Option<Self> {
-        if !ssd.has_fixed_streams() || ssd.config().ftl.reduction.is_some() {
+    fn of<R: Recorder>(ssd: &Ssd<R>) -> Option<Self> {
+        if ssd.config().ftl.reduction.is_some() {
             return None;
         }
         let to_bytes = |&slots: &u64| slots * u64::from(SLOT_BYTES);
         let (mixed, each) = ssd.ftl().moved_by_stream().split_last()?;
-        Some(Self {
-            streams: numbers.iter().map(|&n| ssd.routed(n).map(|stream| stream.0)).collect(),
-            bytes: each.iter().map(to_bytes).collect(),
-            mixed_bytes: to_bytes(mixed),
-        })
+        Some(Self { bytes: each.iter().map(to_bytes).collect(), mixed_bytes: to_bytes(mixed) })
     }
 }
 
@@ -162,11 +155,16 @@ impl AnyDrive {
         ssd!(self, ssd => Some(ssd.ftl().free_units()), Self::Disk(_) => None)
     }
 
-    /// Where writes with these stream numbers go, and what garbage collection and wear levelling
-    /// have moved of each stream since the drive was made or restored. `None` for disks, drives
-    /// that assign stream numbers as they are opened, and drives that compress.
-    pub fn moved_by_stream(&self, numbers: &[u16]) -> Option<MovedByStream> {
-        ssd!(self, ssd => MovedByStream::of(ssd, numbers), Self::Disk(_) => None)
+    /// What garbage collection and wear levelling have moved of each stream of the FTL since the
+    /// drive was made or restored. `None` for disks and drives that compress.
+    pub fn moved_by_stream(&self) -> Option<MovedByStream> {
+        ssd!(self, ssd => MovedByStream::of(ssd), Self::Disk(_) => None)
+    }
+
+    /// The stream of the FTL to which a write with stream number `number` would go now; `None` for
+    /// disks.
+    pub fn routed(&self, number: StreamId) -> Option<StreamId> {
+        ssd!(self, ssd => Some(ssd.routed(number.0).unwrap_or_default()), Self::Disk(_) => None)
     }
 
     /// Run `spec` on the timed clock; see [`drive::run`].

@@ -110,7 +110,7 @@ impl Core {
             operations: Operations::default(),
             recent: Operations::default(),
             by_stream: Streams::default(),
-            moved_before: drive.moved_by_stream(&[]),
+            moved_before: drive.moved_by_stream(),
             trace: None,
             stopped: false,
             at,
@@ -225,13 +225,13 @@ impl Core {
         arrived: Nanos,
         failure: Option<Failure>,
     ) {
-        self.by_stream.count(&request);
         self.keep(client.number, &request, arrived);
         if self.timing == Timing::Fast {
             let change = self.next_change();
             self.fast_forward(&request, change);
             self.note_durable(&request, change);
             let done = Done { request, due: arrived, failure };
+            self.count_stream(&request);
             self.operations.count(&request);
             self.recent.count(&request);
             self.done.push((client.clone(), done));
@@ -256,9 +256,16 @@ impl Core {
         self.give(self.at);
     }
 
-    /// Where writes by these stream numbers go, and what was moved since serving began.
-    pub(crate) fn moved_by_stream(&self, numbers: &[u16]) -> Option<MovedByStream> {
-        let now = self.drive.moved_by_stream(numbers)?;
+    /// Counts a write that has completed with the stream that its identifier has now.
+    fn count_stream(&mut self, request: &Request) {
+        if request.operation == Operation::Write {
+            self.by_stream.count(request, self.drive.routed(request.stream));
+        }
+    }
+
+    /// What was moved since serving began.
+    pub(crate) fn moved_by_stream(&self) -> Option<MovedByStream> {
+        let now = self.drive.moved_by_stream()?;
         Some(now.since(self.moved_before.as_ref()?))
     }
 
@@ -444,6 +451,7 @@ impl Core {
         self.free.push(number);
         let Outstanding { request, client, submitted, failure, change, .. } = outstanding;
         self.note_durable(&request, change);
+        self.count_stream(&request);
         let latency = at.saturating_sub(submitted);
         self.operations.completed(&request, latency);
         self.recent.completed(&request, latency);

@@ -267,8 +267,7 @@ impl Served {
         let (counters, celsius) = (model.counters(), model.celsius_at(now));
         let data_placement = model.data_placement_status();
         let streams = core.by_stream.used();
-        let numbers: Vec<_> = streams.iter().map(|one| one.number).collect();
-        let moved = core.moved_by_stream(&numbers);
+        let moved = core.moved_by_stream();
         let (free_units, operations) = (core.drive.free_units(), core.operations.clone());
         drop(batch);
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,8 @@
 //! What a served drive has done: the live view.
 
-use writecliff_base::{Bytes, Nanos};
+use std::collections::BTreeMap;
+
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
 use writecliff_runner::{Counters, Histogram, MovedByStream};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
@@ -54,42 +56,36 @@ impl Operations {
     }
 }
 
-/// What clients wrote with one stream number: a stream or placement identifier.
+/// What clients wrote with one stream number (a stream or placement identifier) to one stream of
+/// the FTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
     pub number: u16,
+    /// The stream of the FTL that they went to; `None` for disks.
+    pub drive_stream: Option<u16>,
     pub requests: u64,
     pub bytes: u64,
 }
 
-/// Writes by stream number.
+/// Writes that have completed, by stream number and stream of the FTL. An interface of streams may
+/// give one identifier several streams of the FTL in turn.
 #[derive(Debug, Default)]
-pub(crate) struct Streams(Vec<(u64, u64)>);
+pub(crate) struct Streams(BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>);
 
 impl Streams {
-    pub(crate) fn count(&mut self, request: &Request) {
-        if request.operation != Operation::Write {
-            return;
-        }
-        let index = request.stream.index();
-        if index >= self.0.len() {
-            self.0.resize(index + 1, (0, 0));
-        }
-        let (requests, bytes) = &mut self.0[index];
+    pub(crate) fn count(&mut self, request: &Request, drive_stream: Option<StreamId>) {
+        let (requests, bytes) = self.0.entry((request.stream, drive_stream)).or_default();
         *requests += 1;
         *bytes += request.length;
     }
 
-    /// Those that were used, ascending.
+    /// Ascending.
     pub(crate) fn used(&self) -> Vec<StreamWrites> {
-        let all = self.0.iter().enumerate();
-        let used = all.filter(|(_, (requests, _))| *requests > 0);
-        used.map(|(number, &(requests, bytes))| StreamWrites {
-            number: number as u16,
-            requests,
-            bytes,
-        })
-        .collect()
+        let writes = |(&(number, drive), &(requests, bytes)): (&(StreamId, _), &(u64, u64))| {
+            let drive_stream = Option::map(drive, |stream: StreamId| stream.0);
+            StreamWrites { number: number.0, drive_stream, requests, bytes }
+        };
+        self.0.iter().map(writes).collect()
     }
 }
 
@@ -117,7 +113,7 @@ pub struct Snapshot {
     pub data_placement: Option<DataPlacementStatus>,
     /// Writes of clients since serving began.
     pub streams: Vec<StreamWrites>,
-    /// Where `streams` went, and what was moved of them since serving began.
+    /// What was moved since serving began.
     pub moved: Option<MovedByStream>,
     pub power: PowerHistory,
     pub free_units: Option<u32>,

@@ -27,7 +27,7 @@ SERVED: Mapping[str, Schema] = {
             "streams": "for each stream of the drive that was written: `numbers` (identifiers that "
             "clients gave), `requests`, `written_bytes`, `moved_bytes` (by garbage collection and "
             "wear levelling), `waf`, and `endurance_bytes` and `years` of a drive of which all is "
-            "written like it; `null` where identifiers have no fixed streams",
+            "written like it; `null` on drives that compress",
             "mixed_moved_bytes": "moved of data of several streams together",
             "lateness": "from when clients should have learnt of completions until these were "
             "sent, by wall time; with `--fast` the whole time of requests in the server",

@@ -27,13 +27,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class StreamWrites:
-    """What clients wrote with one stream or placement identifier since serving began."""
+    """What clients wrote with one stream or placement identifier to one stream of the drive since
+    serving began."""
 
     number: int
     requests: int
     bytes: int
     drive_stream: int | None
-    """The stream of the drive that they went to; None if identifiers have no fixed streams."""
+    """The stream of the drive that they went to; None if the drive cannot tell what it moved."""
     moved_bytes: int | None
     """What garbage collection and wear levelling moved of that stream of the drive meanwhile."""
 

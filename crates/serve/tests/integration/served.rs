@@ -215,3 +215,45 @@ fn the_drive_can_be_administered() {
     assert_eq!(snapshot.counters.unmapped_read_bytes(), 4096, "the purged drive holds nothing");
     served.stop();
 }
+
+#[test]
+fn writes_and_moves_are_told_by_stream_of_the_drive() {
+    let section = "[controller]";
+    let with = "[data_placement]\ninterface = \"nvme-streams\"\nopen_streams = 2\n\
+        overflow = \"release\"\n[controller]";
+    for timing in [Timing::Fast, Timing::Real { slow_down: 1.0 }] {
+        let served = serve(drive_with(section, with), timing);
+        let (session, kept) = session(&served);
+        let write = |stream, offset, length| {
+            let stream = StreamId(stream);
+            let write = Request { stream, ..request(0, Operation::Write, offset, length) };
+            one(&session, &kept, write);
+        };
+        write(9, 0, CAPACITY);
+        let blocks = CAPACITY / 4096;
+        for pass in 0..24_u64 {
+            let scattered = |n: u64| n * 7919 % blocks * 4096;
+            for number in pass * 400..(pass + 1) * 400 {
+                write(7, scattered(number), 4096);
+            }
+            write(7, 0, 4 << 20);
+        }
+        write(11, 0, 1 << 20); // the drive has two streams: the oldest is released
+        let seen = served.snapshot();
+        let written: Vec<_> =
+            seen.streams.iter().map(|one| (one.number, one.drive_stream, one.bytes)).collect();
+        let of_seven = 24 * (400 * 4096 + (4 << 20));
+        let expected = [(7, Some(2), of_seven), (9, Some(1), CAPACITY), (11, Some(1), 1 << 20)];
+        assert_eq!(written, expected, "{timing:?}");
+        let moved = seen.moved.unwrap();
+        let all = moved.bytes.iter().sum::<u64>() + moved.mixed_bytes;
+        let counted = served.with_drive(|drive| match drive {
+            AnyDrive::Ssd(ssd) => ssd.counters(),
+            _ => unreachable!("it records nothing"),
+        });
+        assert!(moved.bytes[1] > 0, "the rest of what was filled is moved");
+        let of_last_victim = counted.gc_moved_bytes + counted.wear_moved_bytes - all;
+        assert!(of_last_victim < 1 << 20, "a reclaim unit is told when all of it is moved");
+        served.stop();
+    }
+}

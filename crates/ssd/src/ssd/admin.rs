@@ -376,14 +376,6 @@ impl<R: Recorder> Ssd<R> {
             None => self.config.ftl.streams,
         }
     }
-}
-
-impl<R: Recorder> Ssd<R> {
-    /// Whether a stream number means the same FTL stream for as long as the drive exists, so that
-    /// what the FTL does with a stream can be said of the numbers.
-    pub fn has_fixed_streams(&self) -> bool {
-        matches!(self.data_placement.interface, Interface::None | Interface::Fdp(_))
-    }
 
     /// FTL stream to which a write with stream number `number` would go now.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
