@@ -1,8 +1,12 @@
-"""Run a test several times with one option varied."""
+"""Run a test or load with settings varied."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from writecliff.cli.options import (
     NEW_SET,
@@ -11,14 +15,20 @@ from writecliff.cli.options import (
     SetOptions,
     Settings,
     TargetOptions,
+    Whole,
     check_jobs,
     new_path,
+    opened,
 )
 from writecliff.cli.output import show_list
 from writecliff.cli.sets import new_folder, run_members, stored_folder
 from writecliff.errors import ConfigError
 
+if TYPE_CHECKING:
+    from writecliff.suite.factors import Factor
+
 GROUP = "tests and suites", 5
+Factors = Annotated[tuple[str, ...], Parameter(name="--vary")]
 
 
 def sweep(
@@ -26,25 +36,40 @@ def sweep(
     *,
     target: TargetOptions = NO_TARGET,
     options: SetOptions = NEW_SET,
-    test: str = "wsat",
-    vary: str | None = None,
+    test: str | None = None,
+    workload: Path | None = None,
+    vary: Factors = (),
     values: str | None = None,
+    sample: Whole = None,
+    method: Literal["random", "latin-hypercube"] = "latin-hypercube",
+    sample_seed: int = 1,
     set_: Settings = (),
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
-    """Run a test several times with one option varied, each from a purge; compare on one page.
+    """Run a test or load with settings varied, each time from a purge; compare on one page.
 
     Parameters
     ----------
     name
         A predefined sweep, see --list: active-range, over-provisioning, write-cache, ...
     test
-        The test to run.
+        The test to run (default: wsat).
+    workload
+        The load to run instead of a test: a workload file, a fio job file, or a ready-made one.
     vary
-        Instead of a name: an option of the test, with its values, as OPTION=V1,V2,...
+        Instead of a name: what is varied, as KEY=V1,V2,... or, with --sample, KEY=LOW..HIGH or
+        KEY=LOW..HIGH:log. KEY is an option of the test, overprovision_pct, device.KEY of the
+        simulated drive's file (device.ftl.gc), or load.KEY or load.JOB.KEY of a load
+        (load.queue_depth). Given several times, every combination is run.
     values
         Other values for a predefined sweep, as V1,V2,...
+    sample
+        Draw so many combinations instead of running all.
+    method
+        How to draw them: random, or latin-hypercube, which covers each range evenly.
+    sample_seed
+        Seed of the draw.
     set_
         An option of the test that stays the same, as OPTION=VALUE; may be repeated.
     list_
@@ -59,46 +84,86 @@ def sweep(
         return show_list("sweeps", presets, as_json=json)
     check_jobs(options.jobs)
     if options.resume is not None:
-        others = (name, vary, options.output, set_)
+        others = (name, vary, test, workload, sample, options.output, set_)
         folder = stored_folder(options.resume, "sweep", target, others)
         return run_members(folder, target, options, as_json=json)
-    from writecliff.cli.test_commands import setting
     from writecliff.store.files import write_atomically
+    from writecliff.suite.factors import grid
+    from writecliff.suite.factors import sample as drawn
 
-    option, chosen = _varied(test, name, vary, values)
-    path = options.output or new_path("sweeps", option.replace("_", "-"), target.on)
-    common = dict(setting(test, text) for text in set_)
-    plan = plan_sweep(test, target.on or "", option, chosen, common, folder=path)
-    folder = new_folder(path, "sweep", option, plan.members, target)
+    factors = _factors(name, vary, values)
+    what, common = _base(test, workload, set_, target)
+    texts = grid(factors) if sample is None else drawn(factors, sample, method, sample_seed)
+    keys = [_key(factor.key) for factor in factors]
+    cells = [
+        {key: _value(what, key, text) for key, text in zip(keys, row, strict=True)} for row in texts
+    ]
+    path = options.output or new_path("sweeps", "-".join(keys).replace("_", "-"), target.on)
+    plan = plan_sweep(what, target.on or "", cells, common, folder=path)
+    folder = new_folder(path, "sweep", ",".join(keys), plan.members, target)
     for device, text in plan.devices.items():
         write_atomically(device, text.encode())
     return run_members(folder, target, options, as_json=json)
 
 
-def _varied(
-    test: str, name: str | None, vary: str | None, values: str | None
-) -> tuple[str, list[Any]]:
-    """The option and its values."""
-    from writecliff.cli.test_commands import option_from_text
-    from writecliff.suite.sweep import OVERPROVISION, PRESETS
+def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[Factor]:
+    """What is varied, each key once."""
+    from writecliff.suite.factors import Factor, factor_of
+    from writecliff.suite.sweep import PRESETS
 
-    if (name is None) == (vary is None):
-        raise ConfigError("nothing to vary", hint="give the name of a sweep, or --vary OPTION=...")
-    if name is not None:
-        if name not in PRESETS:
-            raise ConfigError.unknown("sweep", name, PRESETS)
-        option = PRESETS[name].option
-        texts = PRESETS[name].values if values is None else tuple(values.split(","))
-    else:
-        option, equals, rest = (vary or "").partition("=")
-        if not equals:
-            example = "for example --vary write_cache=on,off"
-            raise ConfigError(f"--vary '{vary}' is not OPTION=V1,V2,...", hint=example)
-        option, texts = option.strip().replace("-", "_"), tuple(rest.split(","))
-    words = [text.strip() for text in texts if text.strip()]
-    if option == OVERPROVISION:
-        return option, [_percent(word) for word in words]
-    return option, [option_from_text(test, option, word) for word in words]
+    if (name is None) == (not vary):
+        raise ConfigError("nothing to vary", hint="give the name of a sweep, or --vary KEY=...")
+    if name is None:
+        factors = [factor_of(text) for text in vary]
+        keys = [_key(factor.key) for factor in factors]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise ConfigError(
+                f"--vary {twice} is given twice", hint="list all of its values in one"
+            )
+        return factors
+    if name not in PRESETS:
+        raise ConfigError.unknown("sweep", name, PRESETS)
+    words = PRESETS[name].values if values is None else tuple(values.split(","))
+    stripped = (word.strip() for word in words)
+    return [Factor(PRESETS[name].option, tuple(word for word in stripped if word))]
+
+
+def _base(
+    test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
+) -> tuple[str, dict[str, Any]]:
+    """The test that is run, and the options that stay the same."""
+    from writecliff.cli.test_commands import setting
+
+    if workload is None:
+        return test or "wsat", dict(setting(test or "wsat", text) for text in set_)
+    if test is not None or set_:
+        raise ConfigError("--workload cannot be given with --test or --set")
+    from writecliff.procedures.workload import WorkloadRun
+    from writecliff.profiles import find_workload
+    from writecliff.workload.load import load_workload
+
+    file = find_workload(workload)
+    with opened(target, seed=1) as engine:
+        identity = engine.identify()
+    load = load_workload(file, capacity_bytes=identity.capacity_bytes)
+    return "workload", WorkloadRun.of(load, identity).options_mapping()
+
+
+def _key(key: str) -> str:
+    """Options are written with either dash."""
+    return key if "." in key else key.replace("-", "_")
+
+
+def _value(test: str, key: str, text: str) -> Any:
+    from writecliff.cli.test_commands import option_from_text
+    from writecliff.suite.sweep import LOAD, OVERPROVISION, is_of_drive
+
+    if key == OVERPROVISION:
+        return _percent(text)
+    if is_of_drive(key) or key.startswith(LOAD):
+        return text
+    return option_from_text(test, key, text)
 
 
 def _percent(text: str) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from writecliff import _native
@@ -31,3 +33,16 @@ def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str
     with as_user_errors():
         rows = [(key, value, source) for key, (value, source) in changes.items()]
         return _native.toml_changed(text, "device file", rows)
+
+
+def toml_word(text: str, key: str, value: str) -> str:
+    """`value` as TOML writes it for the dotted `key`: quoted if the file has a string there, or if
+    it is neither a number, a flag nor a list."""
+    try:
+        is_text = isinstance(value_of(text, key), str)
+    except ConfigError:  # the file does not have it yet
+        is_text = False
+    with suppress(tomllib.TOMLDecodeError):
+        if not is_text and not isinstance(tomllib.loads(f"x = {value}")["x"], str):
+            return value
+    return json.dumps(value)

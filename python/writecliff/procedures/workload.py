@@ -22,6 +22,7 @@ from typing import Any, Self
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe, recipe_text
+from writecliff.errors import ConfigError
 from writecliff.procedures.model import (
     History,
     Procedure,
@@ -33,6 +34,7 @@ from writecliff.procedures.model import (
 )
 from writecliff.procedures.options import Deviation
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
+from writecliff.workload.change import job_with
 from writecliff.workload.load import LoadStep, WorkloadFile
 from writecliff.workload.model import KIB, Workload
 from writecliff.workload.unwritten import reads_unwritten
@@ -82,6 +84,26 @@ class WorkloadRun(Procedure):
 
     def options_mapping(self) -> dict[str, Any]:
         return {**vars(self), "steps": list(map(asdict, self.steps))}
+
+    def changed(self, key: str, text: str) -> Self:
+        """The same run with another value in its jobs: `key` is a field of all, "queue_depth", or
+        of one, "log.queue_depth". Raises ConfigError: no such job or field, an invalid value."""
+        job, _, name = key.rpartition(".")
+        known = {one.name for step in self.steps for one in step.workload.jobs}
+        if job and job not in known:
+            raise ConfigError.unknown("job", job, sorted(known), where=self.file)
+
+        def made(load: Workload) -> Workload:
+            jobs = (
+                job_with(one, name, text) if job in ("", one.name) else one for one in load.jobs
+            )
+            return replace(load, jobs=tuple(jobs))
+
+        steps = (
+            replace(step, workload=made(step.workload), ramp=step.ramp and made(step.ramp))
+            for step in self.steps
+        )
+        return replace(self, steps=tuple(steps))
 
     @property
     def title(self) -> str:

@@ -27,6 +27,7 @@ from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Link, Page, write_page
+from writecliff.report.sweep_page import cell_sections, has_cells
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
@@ -47,13 +48,14 @@ def write_suite_page(folder: SuiteFolder) -> Path:
     conformant = all(report.data.conformant for report in reports.values())
     mixed = len({report.data.stamp for report in reports.values()}) > 1  # then it is said which
     compared = side_by_side(folder)
+    left = len(folder.members) - len(reports)
     page = Page(
         title=_title(folder, reports),
         intro=f"{len(reports)} of {len(folder.members)} runs complete, each from a purge.",
         verdict="" if compared is None else compared.verdict,
         sections=(
-            _runs(folder, reports),
-            *(_sections(folder, reports) if compared is None else sections_of(compared)),
+            *([] if has_cells(folder) and not left else [_runs(folder, reports)]),
+            *_about_runs(folder, reports, compared),
         ),
         summary={
             "kind": folder.kind,
@@ -78,6 +80,15 @@ def write_suite_page(folder: SuiteFolder) -> Path:
     return write_page(page, folder.path / PAGE_NAME)
 
 
+def _about_runs(
+    folder: SuiteFolder, reports: Reports, compared: Comparison | None
+) -> Iterator[Section]:
+    if has_cells(folder):
+        yield from cell_sections(folder, reports)
+    else:
+        yield from _sections(folder, reports) if compared is None else sections_of(compared)
+
+
 def reports_of(folder: SuiteFolder) -> Reports:
     """The reports of the complete runs."""
     return {
@@ -86,8 +97,9 @@ def reports_of(folder: SuiteFolder) -> Reports:
 
 
 def side_by_side(folder: SuiteFolder) -> Comparison | None:
-    """The runs of a sweep compared; None for a suite, and while they have nothing in common."""
-    if folder.kind == "suite":
+    """The runs of a sweep compared; None for a suite, for many runs, and while they have nothing in
+    common."""
+    if folder.kind == "suite" or has_cells(folder):
         return None
     found = Comparison(labelled(list(of_folder(folder))))
     return found if found.figures else None
@@ -99,7 +111,8 @@ def _title(folder: SuiteFolder, reports: Reports) -> str:
     drive = next(names, ", ".join(folder.targets))
     if folder.kind == "suite":
         return f"{folder.about.upper()} suite: {drive}"
-    return f"Sweep of {option_text(folder.about)}: {drive}"
+    varied = ", ".join(option_text(key) for key in folder.about.split(","))
+    return f"Sweep of {varied}: {drive}"
 
 
 def _summary(report: TestReport) -> dict[str, Any]:

@@ -7,7 +7,7 @@ nothing can disagree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -25,18 +25,20 @@ Kind = Literal["suite", "sweep"]
 
 @dataclass(frozen=True)
 class Member:
-    """One run: a test with its options on a target."""
+    """One run: a test with its options on a target; of a sweep, what was varied, as text."""
 
     test: str
     options: Mapping[str, Any]
     target: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SuiteFolder:
-    """A suite (all tests of an edition) or a sweep (one test, one option varied) that was started.
+    """A suite (all tests of an edition) or a sweep (one test, options varied) that was started.
 
-    `members` are in order; `about` is the edition of a suite, the varied option of a sweep.
+    `members` are in order; `about` is the edition of a suite, or what a sweep varies, with commas
+    between.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Sweeps: one test several times, one option or property of the drive varied.
+"""Sweeps: one test or load several times, options or properties of the drive varied.
 
 The workload tests that surround the standard are sweeps of write saturation: active range,
 over-provisioning, write cache, data pattern, demand (SNIA, "Solid State Storage Performance: a
@@ -7,6 +7,7 @@ primer", 2013: two settings side by side, IOPS v volume written and v time).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,9 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
+DEVICE, LOAD = "device.", "load."  # keys of the drive's file, of the jobs of a load
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The runs of a sweep, and the device files that they need, by path."""
@@ -53,31 +57,55 @@ class Sweep:
 def plan_sweep(
     test: str,
     target: str,
-    option: str,
-    values: Sequence[Any],
+    cells: Sequence[Mapping[str, Any]],
     common: Mapping[str, Any],
     *,
     folder: Path,
 ) -> Sweep:
-    """A member for every value, named "OPTION-VALUE"; writes nothing.
+    """A member for each different cell of `cells`; writes nothing.
 
-    A sweep of over-provisioning needs a device file per value, in `folder`. Raises ConfigError:
-    fewer than two different values, or one that is not allowed.
+    A cell has the value of each key that is varied: an option of the test, `OVERPROVISION`,
+    "device.KEY" of the simulated drive's file (its value as in TOML), or, with the test "workload",
+    whose options are `common`, "load.KEY" of all its jobs or "load.JOB.KEY" of one. Its run is
+    named "KEY-VALUE", its device file is in `folder`. Raises ConfigError: fewer than two different
+    cells, or a value that is not allowed.
     """
-    different = list(dict.fromkeys(values))
+    different = [cell for number, cell in enumerate(cells) if cell not in cells[:number]]
     if len(different) < 2:
-        raise ConfigError(f"a sweep of {option} needs at least two different values")
-    members, devices = {}, {}
-    for value in different:
-        name = f"{option.replace('_', '-')}-{_word(value)}"
-        if option == OVERPROVISION:
-            path = folder.resolve() / f"{name}.toml"
-            devices[path] = _device(target, value)
-            members[name] = Member(test, dict(common), f"sim:{path}")
-        else:
-            members[name] = Member(test, {**common, option: value}, target)
-        procedure_from_mapping(test, members[name].options, simulated=is_simulated(target))
+        varied = ", ".join(dict.fromkeys(key for cell in cells for key in cell))
+        raise ConfigError(f"a sweep of {varied} needs at least two different values")
+    members: dict[str, Member] = {}
+    devices: dict[Path, str] = {}
+    drives: dict[tuple[tuple[str, Any], ...], Path] = {}
+    for number, cell in enumerate(different, 1):
+        settings = {key: _word(value) for key, value in cell.items()}
+        of_drive = {key: value for key, value in cell.items() if is_of_drive(key)}
+        on = target
+        if of_drive:
+            made_of = tuple(of_drive.items())
+            if made_of not in drives:
+                name = _name({key: settings[key] for key in of_drive}, len(drives) + 1, "drive")
+                drives[made_of] = folder.resolve() / f"{name}.toml"
+                devices[drives[made_of]] = _device(target, of_drive)
+            on = f"sim:{drives[made_of]}"
+        of_load = {k.removeprefix(LOAD): v for k, v in cell.items() if k.startswith(LOAD)}
+        options = {k: v for k, v in cell.items() if k not in of_drive and not k.startswith(LOAD)}
+        made = {**(_with_load(common, of_load) if of_load else common), **options}
+        procedure_from_mapping(test, made, simulated=is_simulated(target))
+        members[_name(settings, number, "cell")] = Member(test, made, on, settings)
     return Sweep(members, devices)
+
+
+def is_of_drive(key: str) -> bool:
+    """Whether a key changes the simulated drive rather than what is run on it."""
+    return key == OVERPROVISION or key.startswith(DEVICE)
+
+
+def _name(settings: Mapping[str, str], number: int, numbered: str) -> str:
+    if len(settings) > 1:
+        return f"{numbered}-{number:03}"
+    ((key, value),) = settings.items()
+    return re.sub(r"[^\w,+.-]+", "-", f"{key.replace('_', '-').replace('.', '-')}-{value}")
 
 
 def _word(value: Any) -> str:
@@ -88,24 +116,41 @@ def _word(value: Any) -> str:
     return Path(value).name if isinstance(value, str) else str(value)  # of a file, its name
 
 
-def _device(target: str, percent: float) -> str:
-    """The device file of `target` with the user capacity that leaves `percent` of it spare.
+def _device(target: str, changes: Mapping[str, Any]) -> str:
+    """The device file of `target` with other values.
 
-    Over-provisioning is (flash - user capacity) / user capacity. Raises ConfigError for a share
-    with which garbage collection cannot work, and for a drive that is not simulated.
+    Over-provisioning is (flash - user capacity) / user capacity, of the flash that the other
+    changes leave. Raises ConfigError for a drive that cannot be made or is not simulated.
     """
     from writecliff.devices import describe_device, read_device_file
-    from writecliff.devices.edit import with_values
+    from writecliff.devices.edit import toml_word, with_values
 
     if not is_simulated(target):
-        raise ConfigError(
-            f"the over-provisioning of {target} cannot be changed",
-            hint="vary active_range_pct: what is never written serves as spare space",
-        )
-    text, name = read_device_file(target.removeprefix("sim:"))
-    raw_bytes = describe_device(text, name).flash_bytes("over-provisioning")
-    capacity_mb = int(raw_bytes / (1 + percent / 100)) // 1_000_000
-    source = f"{percent:g} % over-provisioning"
-    made = with_values(text, {"user_capacity": (f'"{capacity_mb} MB"', source)})
-    describe_device(made, f"{name} with {percent:g} % over-provisioning")
+        hint = "vary active_range_pct: what is never written serves as spare space"
+        what = "over-provisioning" if OVERPROVISION in changes else "device file"
+        raise ConfigError(f"the {what} of {target} cannot be changed", hint=hint)
+    made, name = read_device_file(target.removeprefix("sim:"))
+    keys = {
+        key.removeprefix(DEVICE): value for key, value in changes.items() if key != OVERPROVISION
+    }
+    for key, value in keys.items():
+        made = with_values(made, {key: (toml_word(made, key, value), "set by a sweep")})
+    about = [f"{key} = {value}" for key, value in keys.items()]
+    if OVERPROVISION in changes:
+        percent = changes[OVERPROVISION]
+        raw_bytes = describe_device(made, name).flash_bytes("over-provisioning")
+        capacity_mb = int(raw_bytes / (1 + percent / 100)) // 1_000_000
+        about.append(f"{percent:g} % over-provisioning")
+        made = with_values(made, {"user_capacity": (f'"{capacity_mb} MB"', about[-1])})
+    describe_device(made, f"{name} with {', '.join(about)}")
     return made
+
+
+def _with_load(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a load with other values in its jobs. Raises ConfigError."""
+    from writecliff.procedures.workload import WorkloadRun
+
+    procedure = WorkloadRun.from_mapping(options)
+    for key, value in changes.items():
+        procedure = procedure.changed(key, value)
+    return procedure.options_mapping()

@@ -95,7 +95,7 @@ Tests and suites:
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
   compare         Compare runs: who is better at what, and by more than noise.
-  sweep           Run a test several times with one option varied.
+  sweep           Run a test or load with settings varied.
   act             Run ACT from its own configuration files.
   demo            See a write cliff in a minute.
 

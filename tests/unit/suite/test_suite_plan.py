@@ -8,13 +8,17 @@ import pytest
 
 from tests.support.bad_runs import unsteady_real_run
 from tests.support.small_drive import write_small_drive
+from writecliff import Job, SimEngine, Workload
 from writecliff.devices import show_device
+from writecliff.devices.edit import value_of
 from writecliff.engines.blockdev import renamed
 from writecliff.errors import ConfigError, StoreError
+from writecliff.procedures.workload import WorkloadRun
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.suite.sweep import OVERPROVISION, plan_sweep
+from writecliff.workload.load import LoadStep, WorkloadFile
 
 
 def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
@@ -84,36 +88,88 @@ def test_a_directory_without_a_suite_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sweep_varies_one_option(tmp_path: Path) -> None:
-    sweep = plan_sweep(
-        "wsat", "sim:x", "write_cache", [True, False, True], {"threads": 2}, folder=tmp_path
-    )
+    cells = [{"write_cache": True}, {"write_cache": False}, {"write_cache": True}]
+    sweep = plan_sweep("wsat", "sim:x", cells, {"threads": 2}, folder=tmp_path)
     assert not sweep.devices
+    on, off = ({"threads": 2, "write_cache": value} for value in (True, False))
     assert sweep.members == {
-        "write-cache-on": Member("wsat", {"threads": 2, "write_cache": True}, "sim:x"),
-        "write-cache-off": Member("wsat", {"threads": 2, "write_cache": False}, "sim:x"),
+        "write-cache-on": Member("wsat", on, "sim:x", {"write_cache": "on"}),
+        "write-cache-off": Member("wsat", off, "sim:x", {"write_cache": "off"}),
     }
     with pytest.raises(ConfigError, match="at least two"):
-        plan_sweep("wsat", "sim:x", "write_cache", [True, True], {}, folder=tmp_path)
+        plan_sweep("wsat", "sim:x", cells[::2], {}, folder=tmp_path)
     with pytest.raises(ConfigError, match="threads must be at least 1"):
-        plan_sweep("wsat", "sim:x", "threads", [0, 1], {}, folder=tmp_path)
+        plan_sweep("wsat", "sim:x", [{"threads": 0}, {"threads": 1}], {}, folder=tmp_path)
+
+
+def spare(*shares: float) -> list[dict[str, float]]:
+    return [{OVERPROVISION: share} for share in shares]
 
 
 def test_a_sweep_of_over_provisioning_makes_the_drives(tmp_path: Path) -> None:
     source = f"sim:{write_small_drive(tmp_path)}"
-    sweep = plan_sweep("wsat", source, OVERPROVISION, [20.0, 28.0], {}, folder=tmp_path)
+    sweep = plan_sweep("wsat", source, spare(20.0, 28.0), {}, folder=tmp_path)
     for percent, member in zip((20, 28), sweep.members.values(), strict=True):
         path = Path(member.target.removeprefix("sim:"))
         path.write_text(sweep.devices[path])
         device = show_device(str(path))
-        spare = 100 * (device.raw_bytes / device.capacity_bytes - 1)
-        assert spare == pytest.approx(percent, abs=0.2)
+        share = 100 * (device.raw_bytes / device.capacity_bytes - 1)
+        assert share == pytest.approx(percent, abs=0.2)
     with pytest.raises(ConfigError, match="cannot be changed"):
-        plan_sweep("wsat", "/dev/x", OVERPROVISION, [7.0, 28.0], {}, folder=tmp_path)
+        plan_sweep("wsat", "/dev/x", spare(7.0, 28.0), {}, folder=tmp_path)
 
 
 def test_a_drive_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     source = f"sim:{write_small_drive(tmp_path)}"
     before = sorted(tmp_path.iterdir())
     with pytest.raises(ConfigError, match="with 1 % over-provisioning"):
-        plan_sweep("wsat", source, OVERPROVISION, [28.0, 1.0], {}, folder=tmp_path / "new")
+        plan_sweep("wsat", source, spare(28.0, 1.0), {}, folder=tmp_path / "new")
+    with pytest.raises(ConfigError, match="sideways"):
+        cells = [{"device.ftl.gc": word} for word in ("greedy", "sideways")]
+        plan_sweep("wsat", source, cells, {}, folder=tmp_path / "new")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_grid_of_drives_and_options_has_each_drive_once(tmp_path: Path) -> None:
+    source = f"sim:{write_small_drive(tmp_path)}"
+    cells = [
+        {"queue_depth": depth, "device.ftl.gc": gc, "device.flash.rated_cycles": cycles}
+        for depth in (1, 8)
+        for gc, cycles in (("greedy", "1000"), ("fifo", "2000"))
+    ]
+    sweep = plan_sweep("wsat", source, cells, {}, folder=tmp_path)
+    assert list(sweep.members) == ["cell-001", "cell-002", "cell-003", "cell-004"]
+    targets = [member.target for member in sweep.members.values()]
+    assert targets[:2] == targets[2:] and len(sweep.devices) == 2
+    texts = list(sweep.devices.values())
+    for text, gc, cycles in zip(texts, ("greedy", "fifo"), (1000, 2000), strict=True):
+        assert (value_of(text, "ftl.gc"), value_of(text, "flash.rated_cycles")) == (gc, cycles)
+    assert [member.options["queue_depth"] for member in sweep.members.values()] == [1, 1, 8, 8]
+    assert sweep.members["cell-004"].settings == {
+        "queue_depth": "8", "device.ftl.gc": "fifo", "device.flash.rated_cycles": "2000",
+    }  # fmt: skip
+
+
+def test_a_sweep_varies_the_jobs_of_a_load(tmp_path: Path) -> None:
+    jobs = (Job(name="log", pattern="sequential", ios=10), Job(name="data", ios=10))
+    load = WorkloadFile(tmp_path / "x.toml", (LoadStep(Workload("x", jobs)),))
+    identity = SimEngine(str(write_small_drive(tmp_path))).identify()
+    common = WorkloadRun.of(load, identity, precondition="none").options_mapping()
+    cells = [
+        {"load.queue_depth": depth, "load.data.block_size": size, "load.log.think_ns": "2 ms"}
+        for depth, size in (("1", "4 KiB"), ("32", "16 KiB"))
+    ]
+    sweep = plan_sweep("workload", "sim:x", cells, common, folder=tmp_path)
+    for (depth, size), member in zip(((1, 4), (32, 16)), sweep.members.values(), strict=True):
+        log, data = WorkloadRun.from_mapping(member.options).steps[0].workload.jobs
+        assert (log.queue_depth, data.queue_depth) == (depth, depth)
+        assert (log.block_sizes[0].bytes, data.block_sizes[0].bytes) == (4096, size << 10)
+        assert (log.think_ns, data.think_ns) == (2_000_000, 0)
+    for key, text, message in (
+        ("load.qeue_depth", "1", "unknown field of a job 'qeue_depth'"),
+        ("load.dota.queue_depth", "1", "unknown job 'dota'"),
+        ("load.queue_depth", "many", "queue_depth of a job cannot be 'many'"),
+        ("load.pattern", "zigzag", "pattern of a job cannot be 'zigzag'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            plan_sweep("workload", "sim:x", [{key: text}, {key: "x"}], common, folder=tmp_path)

@@ -17,8 +17,8 @@ from writecliff.errors import ConfigError, StoreError
 from writecliff.report.comparison.answers import SUFFIX, read_answer
 from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, telling
 from writecliff.store.manifest import MANIFEST_NAME
-from writecliff.suite.folder import SUITE_NAME, SuiteFolder
-from writecliff.suite.sweep import OVERPROVISION
+from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
+from writecliff.suite.sweep import DEVICE, LOAD, OVERPROVISION
 
 # Two runs of one drive that differ in one of these are not put together.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
@@ -112,23 +112,28 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
             left_out.append(path)
     if folder.kind == "sweep":
         for name, run in runs.items():
-            yield Contender({run.test: run}, setting_text(folder.about, name), fixed=True)
+            label = settings_text(folder.members[name])
+            yield Contender({run.test: run}, label or name, fixed=True)
     elif runs:
         by_test = {run.test: run for run in runs.values()}
         yield Contender(by_test, fixed=True, left_out=left_out)
 
 
-def setting_text(option: str, member: str) -> str:
-    """What a run of a sweep is called: "over-provisioning 7 %", "queue depth 32"."""
-    value = member.removeprefix(f"{option.replace('_', '-')}-")
-    return f"{option_text(option)} {value}{' %' if option.endswith('_pct') else ''}"
+def settings_text(member: Member) -> str:
+    """What a run of a sweep is called: "over-provisioning 7 %", "queue depth 32, threads 4"."""
+    return ", ".join(
+        f"{option_text(key)} {value}{' %' if key.endswith('_pct') else ''}"
+        for key, value in member.settings.items()
+    )
 
 
 def option_text(option: str) -> str:
     """What is varied by a sweep, in words."""
     if option == OVERPROVISION:
         return "over-provisioning"
-    return option.removesuffix("_pct").replace("_", " ")
+    if option.startswith(DEVICE):
+        return option.removeprefix(DEVICE)  # as the file has it
+    return option.removeprefix(LOAD).removesuffix("_pct").replace("_", " ")
 
 
 # -- what differs, and names ------------------------------------------------------------------

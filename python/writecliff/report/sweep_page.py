@@ -1,0 +1,183 @@
+"""What a sweep with many cells shows: settings and figures of each, and how they hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff import units
+from writecliff.report import plots, style
+from writecliff.report.axes import Axis, Line
+from writecliff.report.comparison.contenders import option_text
+from writecliff.report.csvs import Value, data_file
+from writecliff.report.headline import Headline, value_text
+from writecliff.report.model import DataFile, Figure, Section, section, table
+from writecliff.report.style import house_style
+
+if TYPE_CHECKING:
+    from writecliff.report.base import TestReport
+    from writecliff.suite.folder import SuiteFolder
+
+MOST_COMPARED = 8  # runs that are compared side by side; with more, a row for each
+MOST_FIGURES = 4  # that are drawn
+_WORDS_SHOWN = 12  # values of a setting that are written at its axis
+
+
+def has_cells(folder: SuiteFolder) -> bool:
+    """Whether the runs are shown as cells of a table rather than side by side."""
+    several = any(len(member.settings) > 1 for member in folder.members.values())
+    return folder.kind == "sweep" and (several or len(folder.members) > MOST_COMPARED)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A setting or figure of all runs: a number of each run, and where the words of it stand."""
+
+    title: str
+    numbers: Sequence[float]
+    words: Mapping[float, str]  # of settings; empty for figures
+
+
+def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Section]:
+    """A table with the settings and figures of each complete run, and their pictures."""
+    names = [name for name in reports if folder.members[name].settings]
+    if not names:
+        return
+    headlines = {name: {one.key: one for one in reports[name].headlines()} for name in names}
+    common = [
+        one for one in headlines[names[0]].values() if all(one.key in headlines[n] for n in names)
+    ]
+    keys = list(folder.members[names[0]].settings)
+    settings = {key: [folder.members[name].settings[key] for name in names] for key in keys}
+    data = _data(names, settings, common, headlines)
+    rows = [
+        (
+            name,
+            *(settings[key][number] for key in keys),
+            *(value_text(headlines[name][one.key].value) for one in common),
+        )
+        for number, name in enumerate(names)
+    ]
+    head = ("Run", *map(_title, keys), *(f"{o.label} ({o.unit})" if o.unit else o.label
+                                         for o in common))  # fmt: skip
+    align = "w" + "r" * (len(head) - 1)
+    yield section("Cells", "", table("Settings and figures", head, rows, align, data=data))
+    shown = common[:MOST_FIGURES]
+    columns = [_setting(key, settings[key]) for key in keys]
+    figures = [
+        _Column(one.label, [headlines[name][one.key].value for name in names], {}) for one in shown
+    ]
+    intro = (
+        "A line for each run, through its settings and its figures, coloured by the first figure: "
+        "which settings the best and the worst share."
+    )
+    picture = parallel_coordinates([*columns, *figures], len(columns), data)
+    by = [
+        figure
+        for one, column in zip(shown, figures, strict=True)
+        for figure in _by_settings(one, column, columns, data)
+    ]
+    yield section("Settings and figures", intro, picture, *by)
+
+
+def _title(key: str) -> str:
+    text = option_text(key)
+    shown = text if "." in text else f"{text[0].upper()}{text[1:]}"
+    return shown + (" (%)" if key.endswith("_pct") else "")
+
+
+def _setting(key: str, values: Sequence[str]) -> _Column:
+    """Numbers as they are; other words in the order in which they come."""
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        order = {word: float(place) for place, word in enumerate(dict.fromkeys(values))}
+        return _Column(_title(key), [order[value] for value in values],
+                       {place: word for word, place in order.items()})  # fmt: skip
+    words = dict(sorted(zip(numbers, values, strict=True)))
+    return _Column(_title(key), numbers, words)
+
+
+def _data(
+    names: Sequence[str],
+    settings: Mapping[str, Sequence[str]],
+    common: Sequence[Headline],
+    headlines: Mapping[str, Mapping[str, Headline]],
+) -> DataFile:
+    rows: list[tuple[Value, ...]] = []
+    for number, name in enumerate(names):
+        found = (headlines[name][one.key].value for one in common)
+        rows.append((name, *(values[number] for values in settings.values()), *found))
+    return data_file("cells.csv", ("run", *settings, *(one.key for one in common)), rows)
+
+
+@house_style()
+def parallel_coordinates(columns: Sequence[_Column], settings: int, data: DataFile) -> Figure:
+    """An axis for each column, each scaled to its own range; the first `settings` are settings, and
+    the one after them decides the colour."""
+    from matplotlib import colormaps
+
+    figure = style.new_figure(width_in=2 * style.WIDTH_IN, height_in=1.25 * style.HEIGHT_IN)
+    plot = figure.add_axes((0.07, 0.12, 0.86, 0.76))
+    scaled = np.array([_scaled(column.numbers) for column in columns])
+    shades = scaled[settings] if settings < len(columns) else np.zeros(scaled.shape[1])
+    for run in np.argsort(shades, kind="stable"):
+        colour = colormaps["viridis"](0.92 * float(shades[run]))
+        plot.plot(range(len(columns)), scaled[:, run], color=colour, linewidth=1.0, alpha=0.75)
+    for place, column in enumerate(columns):
+        plot.axvline(place, color=style.MUTED, linewidth=0.8)
+        for height, text in _ticks(column):
+            ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
+            plot.text(place - 0.02, height, text, ha="right", va="center", fontsize=7,
+                      color=style.INK, bbox=ground)  # fmt: skip
+    plot.set_xticks(range(len(columns)), [column.title for column in columns])
+    plot.set_yticks([])
+    plot.set_xlim(-0.35, len(columns) - 0.9)
+    plot.set_ylim(-0.05, 1.05)
+    plot.grid(False)
+    for side in plot.spines.values():
+        side.set_visible(False)
+    title = "Runs by settings and figures"
+    return style.finished(figure, "parallel-coordinates", title, data, wide=True)
+
+
+def _scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    values = np.array(numbers, dtype=np.float64)
+    low, width = values.min(), np.ptp(values)
+    return (values - low) / width if width else np.full(len(values), 0.5)
+
+
+def _ticks(column: _Column) -> Iterator[tuple[float, str]]:
+    """Heights and texts at an axis: each word of a setting if they are few, else the ends."""
+    if 0 < len(column.words) <= _WORDS_SHOWN:
+        places = list(column.words)
+        yield from zip(_scaled(places).tolist(), column.words.values(), strict=True)
+        return
+    low, high = min(column.numbers), max(column.numbers)
+    ends = [(0.5, low)] if low == high else [(0.0, low), (1.0, high)]
+    for height, value in ends:
+        yield height, column.words.get(value) or units.significant(value, 4)
+
+
+def _by_settings(
+    one: Headline, figure: _Column, settings: Sequence[_Column], data: DataFile
+) -> Iterator[Figure | None]:
+    """The figure over each setting that is a number: the points of all runs and their mean."""
+    y = Axis(f"{one.label} ({one.unit})" if one.unit else one.label)
+    for number, setting in enumerate(settings, 1):
+        if any(setting.words[value] != f"{value:g}" for value in setting.words):
+            continue
+        places = sorted(set(setting.numbers))
+        at = np.array(setting.numbers)
+        values = np.array(figure.numbers)
+        means = [float(values[at == place].mean()) for place in places]
+        series = [Line("mean", places, means)] if len(places) <= len(at) // 2 else [
+            Line("runs", *zip(*sorted(zip(at.tolist(), values.tolist(), strict=True)), strict=True))
+        ]  # fmt: skip
+        name = f"cells-{one.key.replace('_', '-')}-{number}"
+        title = f"{one.label} v {setting.title}"
+        yield plots.lines(name, title, data, series, Axis(setting.title), y,
+                          joined=series[0].label == "mean")  # fmt: skip

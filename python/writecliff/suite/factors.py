@@ -1,0 +1,111 @@
+"""What a sweep varies: factors, and the cells that a grid or a sample takes of them.
+
+A factor has a list of values, or a range of numbers. A grid has every combination of values. A
+random sample draws each factor independently and uniformly. A Latin-hypercube sample of n cells
+has each of n equal parts of every range exactly once (McKay, Beckman, Conover, "A Comparison of
+Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from writecliff.errors import ConfigError
+
+Method = Literal["random", "latin-hypercube"]
+LOGARITHMIC = ":log"
+MOST_CELLS = 10_000
+_EXAMPLE = "for example --vary write_cache=on,off or --vary queue_depth=1..64:log"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What is varied, and the texts of its values in order; or `low` to `high`, of which a sample
+    takes whole numbers if both are whole."""
+
+    key: str
+    values: tuple[str, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
+    logarithmic: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        return not self.values
+
+    def at(self, share: float) -> str:
+        """The value at `share` (0 to below 1) of the range or of the list."""
+        if not self.is_range:
+            return self.values[int(share * len(self.values))]
+        whole = self.low.is_integer() and self.high.is_integer()
+        # A whole number has as much of the range as any other, the ends included.
+        low, high = (self.low, self.high + 1) if whole else (self.low, self.high)
+        linear = low + (high - low) * share
+        value = low * (high / low) ** share if self.logarithmic else linear
+        return str(math.floor(value)) if whole else f"{value:.6g}"
+
+
+def factor_of(text: str) -> Factor:
+    """A factor from `KEY=V1,V2,...` or `KEY=LOW..HIGH[:log]`. Raises ConfigError."""
+    key, equals, rest = text.partition("=")
+    key = key.strip()
+    if not equals or not key or not rest.strip():
+        raise ConfigError(f"--vary '{text}' is not KEY=V1,V2,... or KEY=LOW..HIGH", hint=_EXAMPLE)
+    if ".." not in rest:
+        values = (word.strip() for word in rest.split(","))
+        return Factor(key, tuple(dict.fromkeys(word for word in values if word)))
+    ends = rest.removesuffix(LOGARITHMIC)
+    try:
+        low, high = (float(end) for end in ends.split(".."))
+    except ValueError:
+        raise ConfigError(f"--vary '{text}': the range is not LOW..HIGH", hint=_EXAMPLE) from None
+    logarithmic = rest.endswith(LOGARITHMIC)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ConfigError(f"--vary '{text}': {ends} is not a range of ascending numbers")
+    if logarithmic and low <= 0:
+        raise ConfigError(f"--vary '{text}': a logarithmic range begins above 0")
+    return Factor(key, (), low, high, logarithmic)
+
+
+def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
+    """Every combination; the last factor changes first. Raises ConfigError: a range, or more than
+    `MOST_CELLS`."""
+    for factor in factors:
+        if factor.is_range:
+            raise ConfigError(
+                f"{factor.key} is a range, of which a grid cannot take all",
+                hint="list its values, or draw cells with --sample N",
+            )
+    _check_count(math.prod(len(factor.values) for factor in factors))
+    return list(itertools.product(*(factor.values for factor in factors)))
+
+
+def sample(
+    factors: Sequence[Factor], count: int, method: Method, seed: int
+) -> list[tuple[str, ...]]:
+    """`count` cells drawn by `method`, those that are equal once; same seed, same cells."""
+    import numpy as np
+    from scipy.stats import qmc
+
+    if count < 1:
+        raise ConfigError(f"--sample must be at least 1, not {count}")
+    _check_count(count)
+    random = np.random.default_rng(seed)
+    if method == "latin-hypercube":
+        shares = qmc.LatinHypercube(len(factors), rng=random).random(count)
+    else:
+        shares = random.random((count, len(factors)))
+    cells = (
+        tuple(factor.at(float(share)) for factor, share in zip(factors, row, strict=True))
+        for row in shares
+    )
+    return list(dict.fromkeys(cells))
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_CELLS:
+        raise ConfigError(f"{count:,} cells are more than {MOST_CELLS:,}", hint="--sample N")
