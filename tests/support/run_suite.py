@@ -7,14 +7,18 @@ Python needs half a minute there.
 
 from __future__ import annotations
 
-import multiprocessing
+import os
+import signal
 import sys
 import time
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from writecliff.cli.test_commands import setting
+from writecliff.suite import children
 from writecliff.suite.children import ChildEvent
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
@@ -25,8 +29,26 @@ def fork_members() -> None:
     """Start the processes of members by fork, with all modules that a test needs."""
     for module in ("engines.target", "engines.fio", "procedures.framework", "store.rundir"):
         import_module(f"writecliff.{module}")
-    context = multiprocessing.get_context
-    vars(multiprocessing)["get_context"] = lambda kind: context("fork")
+    vars(children)["subprocess"] = SimpleNamespace(Popen=Forked)
+
+
+class Forked:
+    """A member's process, with as much of `subprocess.Popen` as its parent needs."""
+
+    def __init__(self, words: list[str], *, pass_fds: list[int]) -> None:
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                children._main(Connection(os.dup(pass_fds[0])), parent)
+            finally:
+                os._exit(0)
+
+    def terminate(self) -> None:
+        os.kill(self._pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def no_page(run: Path) -> None:

@@ -46,8 +46,7 @@ def run_suite(
     `edition`: "pts-e" or "pts-c". `tests`: those of them to run. `output`: the directory, which
     must be empty or not exist (default: suites/EDITION-TARGET-TIME). `workers`: runs at a time on a
     simulated drive. `opening`: keyword arguments of `open_target`. `options` go to every test,
-    `special` to the tests that it names. Tests run in processes of their own, so a script calls
-    this below `if __name__ == "__main__":`. Raises as `run_test`.
+    `special` to the tests that it names. Tests run in processes of their own. Raises as `run_test`.
     """
     from writecliff.suite.folder import SuiteFolder
     from writecliff.suite.plan import plan_suite

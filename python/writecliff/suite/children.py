@@ -3,18 +3,22 @@
 A process rather than a thread: storing and judging are Python, so two tests at a time need two
 interpreters. Only the parent hears Ctrl-C; it stops its children, and each of them stores what it
 has. A child also stops when its parent dies. Events come back through a pipe.
+
+The process is an interpreter of its own (`python -m writecliff.suite.children`), not one of
+`multiprocessing`: workers of a cluster are daemons, which may have no children of that kind.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
@@ -76,13 +80,12 @@ def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Event) -
 
     Setting `stop` stops it: it stores what it has, and its outcome has exit code 130.
     """
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_main, args=(spec, theirs, os.getpid()), name=spec.name)
-    resource_tracker.ensure_running()  # else `start` does it, which unblocks the signals
-    with _signals_blocked():  # in the child too, until it can handle them
-        process.start()
-    theirs.close()
+    ours, theirs = Pipe()
+    with theirs, _signals_blocked():  # in the child too, until it can handle them
+        words = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
+        process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
+    with suppress(BrokenPipeError):  # it has ended already
+        ours.send(spec)
     outcome = None
     next_s = 0.0
     with suppress(EOFError):
@@ -97,9 +100,10 @@ def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Event) -
                 outcome = message
             else:
                 log(message)
-    process.join()
+    ours.close()
+    exit_code = process.wait()
     if outcome is None:
-        error = f"worker exited without a result (exit code {process.exitcode})"
+        error = f"worker exited without a result (exit code {exit_code})"
         outcome = Outcome(spec.name, False, error, None, 1)
     return outcome
 
@@ -113,8 +117,9 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
+def _main(pipe: Connection, parent: int) -> None:
     """The child: run, report, and send how it ended; no traceback for what users can cause."""
+    spec: ChildSpec = pipe.recv()
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -211,3 +216,9 @@ class _PipeProgress(RunProgress):
 
     def note(self, text: str) -> None:
         self._line(f"warning: {text}")
+
+
+if __name__ == "__main__":
+    from writecliff.suite import children  # the module under its own name, as the parent pickles it
+
+    children._main(Connection(int(sys.argv[1])), int(sys.argv[2]))
