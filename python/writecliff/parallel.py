@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Condition, Event
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from writecliff.errors import ConfigError, WritecliffError
 
@@ -33,11 +33,17 @@ class Stopped(WritecliffError):
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """One independent run: its name, the memory that it needs, and the function that runs it."""
+    """One independent run: its name, the memory that it needs, and the function that runs it.
+
+    `remote` does the same in another process, on any machine; None: it cannot be sent there. What
+    it returns is made into the result, and told to those who watch, by `arrived`.
+    """
 
     name: str
     memory_bytes: int
     run: Callable[[], T]
+    remote: Callable[[], Any] | None = None
+    arrived: Callable[[Any], T] | None = None
 
 
 def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
@@ -76,6 +82,28 @@ def available_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 4 // 5
 
 
+class Elsewhere(Protocol):
+    """Where tasks with a `remote` run instead: `cluster.Cluster`."""
+
+    def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]: ...
+
+
+_elsewhere: list[Elsewhere] = []
+
+
+@contextmanager
+def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
+    """Run tasks that have a `remote` there while the block runs; None changes nothing."""
+    if elsewhere is None:
+        yield
+        return
+    _elsewhere.append(elsewhere)
+    try:
+        yield
+    finally:
+        _elsewhere.pop()
+
+
 def run_side_by_side(
     tasks: Sequence[Task[T]],
     *,
@@ -83,12 +111,14 @@ def run_side_by_side(
     workers: int | None = None,
     stop: Event | None = None,
 ) -> list[T]:
-    """Run all tasks and return their results in order.
+    """Run all tasks and return their results in order, here or where `placed` says.
 
     Raises ConfigError, before anything runs, if a task alone exceeds the budget (default:
     `available_memory_bytes`). The first error of a task is raised once the running ones have ended.
     Tasks can check `stop`, which an error and Ctrl-C set, and end early by raising `Stopped`.
     """
+    if _elsewhere and tasks and all(task.remote is not None for task in tasks):
+        return _elsewhere[-1].run(tasks, stop=stop)
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     for task in tasks:
         if task.memory_bytes > budget_bytes:
@@ -126,6 +156,8 @@ def map_side_by_side(
     function: Callable[..., T], cases: Iterable[tuple[Any, ...]], memory_bytes: int
 ) -> list[T]:
     """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs."""
-    return run_side_by_side(
-        [Task(" ".join(map(str, case)), memory_bytes, partial(function, *case)) for case in cases]
-    )
+    tasks = []
+    for case in cases:
+        run = partial(function, *case)
+        tasks.append(Task(" ".join(map(str, case)), memory_bytes, run, run))
+    return run_side_by_side(tasks)

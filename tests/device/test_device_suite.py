@@ -37,7 +37,7 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
     def writing() -> bool:
         if not (run / MANIFEST_NAME).exists():  # the fio before it only measures reads
             return False
-        members[:] = children(sweep.pid, b"writecliff.suite.children")
+        members[:] = children(sweep.pid, b"writecliff.suite.member")
         fios[:] = [fio for member in members for fio in children(member, b"workload.fio")]
         return bool(fios)
 

@@ -40,7 +40,7 @@ class Forked:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                children._main(Connection(os.dup(pass_fds[0])), parent)
+                children.main_of_member(Connection(os.dup(pass_fds[0])), parent)
             finally:
                 os._exit(0)
 

@@ -36,6 +36,7 @@ def run_suite(
     tests: Sequence[str] | None = None,
     output: PathLike | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
     opening: Mapping[str, Any] | None = None,
     special: Mapping[str, Mapping[str, Any]] | None = None,
     log: Callable[[ChildEvent], None] | None = None,
@@ -45,7 +46,8 @@ def run_suite(
 
     `edition`: "pts-e" or "pts-c". `tests`: those of them to run. `output`: the directory, which
     must be empty or not exist (default: suites/EDITION-TARGET-TIME). `workers`: runs at a time on a
-    simulated drive. `opening`: keyword arguments of `open_target`. `options` go to every test,
+    simulated drive. `scheduler`: run them on Dask, "local" or "tcp://HOST:PORT". `opening`: keyword
+    arguments of `open_target`. `options` go to every test,
     `special` to the tests that it names. Tests run in processes of their own. Raises as `run_test`.
     """
     from writecliff.suite.folder import SuiteFolder
@@ -54,7 +56,7 @@ def run_suite(
     members = plan_suite(edition, on, tests=tests, common=options, special=special)
     path = Path(output or new_path("suites", edition, on))
     folder = SuiteFolder.create(path, "suite", edition, members)
-    return run_members(folder, opening=opening or {}, workers=workers, log=log)
+    return run_members(folder, opening=opening or {}, workers=workers, scheduler=scheduler, log=log)
 
 
 def run_members(
@@ -62,9 +64,11 @@ def run_members(
     *,
     opening: Mapping[str, Any],
     workers: int | None = None,
+    scheduler: str | None = None,
     log: Callable[[ChildEvent], None] | None = None,
 ) -> Suite:
     """Run what a suite or sweep has not done yet, and write its page. Raises as `run_test`."""
+    from writecliff.cluster import connected
     from writecliff.report import write_report
     from writecliff.report.suite_page import write_suite_page
     from writecliff.suite.runner import run_suite
@@ -72,7 +76,11 @@ def run_members(
     def unseen(event: ChildEvent) -> None:
         """Shows nothing."""
 
-    run_suite(folder, log or unseen, opening=opening, finish=write_report, workers=workers)
+    with connected(scheduler, workers=workers) as cluster:
+        run_suite(
+            folder, log or unseen, opening=opening, finish=write_report, workers=workers,
+            cluster=cluster,
+        )  # fmt: skip
     runs = {name: Run(folder.run_directory(name)) for name in folder.members}
     return Suite(folder.path, write_suite_page(folder), runs)
 

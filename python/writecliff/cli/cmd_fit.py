@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.options import ListFlag, Whole
+from writecliff.cli.options import ListFlag, Scheduler, Whole, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
 
@@ -28,6 +28,7 @@ def fit(
     predictions: Path | None = None,
     output: Path | None = None,
     whole_drive: Annotated[bool | None, Parameter(negative="--no-whole-drive")] = None,
+    scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
@@ -53,6 +54,8 @@ def fit(
         Write the device files with the fitted values into this folder; it must not exist.
     whole_drive
         Simulate the fitted drives at full size at the end (default: if the fit is of one drive).
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the fits behind the presets.
     json
@@ -72,10 +75,11 @@ def fit(
     cross_validation = (
         None if cross_validate is None else CrossValidation(specs, table, cross_validate, chosen)
     )
-    result = None if name == _ALL else _fit(specs[chosen[0]], table, whole_drive)
-    if result is not None and output is not None:
-        _write(result, output)
-    predicted = None if cross_validation is None else _predict(cross_validation)
+    with on_scheduler(scheduler):
+        result = None if name == _ALL else _fit(specs[chosen[0]], table, whole_drive)
+        if result is not None and output is not None:
+            _write(result, output)
+        predicted = None if cross_validation is None else _predict(cross_validation)
     if predictions is not None and predicted and cross_validate:
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.cli.options import ListFlag, Whole, check_jobs, new_path
+from writecliff.cli.options import (
+    ListFlag,
+    Scheduler,
+    Whole,
+    check_jobs,
+    new_path,
+    on_scheduler,
+)
 from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
@@ -25,6 +32,7 @@ def reproduce(
     short: bool = False,
     output: Path | None = None,
     jobs: Whole = None,
+    scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,
     quiet: bool = False,
@@ -53,6 +61,8 @@ def reproduce(
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
         Drives at a time (default: one per core, as memory allows).
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
     json
@@ -76,14 +86,15 @@ def reproduce(
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
     cache = StateCache.of_user()
-    found = run(
-        chosen,
-        cache=cache,
-        workers=jobs,
-        time_share=SHORT if short else 1.0,
-        log=observer.log,
-        observer=observer,
-    )
+    with on_scheduler(scheduler, workers=jobs):
+        found = run(
+            chosen,
+            cache=cache,
+            workers=jobs,
+            time_share=SHORT if short else 1.0,
+            log=observer.log,
+            observer=observer,
+        )
     page = files.write_folder(found, path)
     if json:
         emit_json({"report": page, **files.mapping(found)})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff import units
+from writecliff.cli.options import Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
@@ -23,26 +24,32 @@ app = App(name="validate", help=__doc__)
 
 
 @app.command
-def waf(*, json: bool = False) -> int:
+def waf(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """Compare simulated write amplification with theory; exit code 1 if a row is off.
 
     Parameters
     ----------
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     json
         Print {"schema", "tolerance_pct", "ok", "rows": [{"policy", "overprovision",
         "pages_per_block", "blocks", "waf_measured", "waf_theory", "error_pct"}]}.
     """
     from writecliff.validate.theory import waf_cases
 
-    return _theory("waf", waf_cases(), as_json=json)
+    with on_scheduler(scheduler):
+        cases = waf_cases()
+    return _theory("waf", cases, as_json=json)
 
 
 @app.command
-def reduction(*, json: bool = False) -> int:
+def reduction(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """Compare drives that compress or de-duplicate with theory; exit code 1 if a row is off.
 
     Parameters
     ----------
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     json
         Print {"schema", "tolerance_pct", "ok", "rows": [{"data", "policy", "overprovision",
         "waf_measured", "waf_theory", "error_pct"}]}. Write amplification is in bytes: below 1 if
@@ -50,7 +57,9 @@ def reduction(*, json: bool = False) -> int:
     """
     from writecliff.validate.theory import reduction_cases
 
-    return _theory("reduction", reduction_cases(), as_json=json)
+    with on_scheduler(scheduler):
+        cases = reduction_cases()
+    return _theory("reduction", cases, as_json=json)
 
 
 _HEADERS = {"overprovision": "OP", "pages_per_block": "pages/block", "data": "data size"}
@@ -86,7 +95,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 
 
 @app.command
-def streams(*, json: bool = False) -> int:
+def streams(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """Check what separating data into streams gains, against theory, recorded and published runs.
 
     Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its spare
@@ -97,6 +106,8 @@ def streams(*, json: bool = False) -> int:
 
     Parameters
     ----------
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     json
         Print {"schema", "ok", "rows": [{"load", "treatment", "overprovision", "unit_mib",
         "waf_measured", "reference", "source", "error_pct", "tolerance_pct", "ok",
@@ -105,7 +116,8 @@ def streams(*, json: bool = False) -> int:
     """
     from writecliff.validate.streams import run
 
-    report = run()
+    with on_scheduler(scheduler):
+        report = run()
     if json:
         emit_json(
             {

@@ -36,6 +36,24 @@ Settings = Annotated[tuple[str, ...], Parameter(name="--set")]
 """The annotation of `set_`, options of tests as text."""
 
 
+Scheduler = str | None
+"""The annotation of `scheduler`: where runs are made instead of here."""
+
+
+@contextmanager
+def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[None]:
+    """Have independent simulations run on Dask while the block runs: "local", or the address of a
+    scheduler; None changes nothing. Raises ConfigError."""
+    if address is None:
+        yield
+        return
+    from writecliff.cluster import connected
+    from writecliff.parallel import placed
+
+    with connected(address, workers=workers) as cluster, placed(cluster):
+        yield
+
+
 def check_jobs(jobs: int | None) -> None:
     """Raises ConfigError, before anything is made on disk."""
     if jobs is not None and jobs < 1:
@@ -180,6 +198,9 @@ class SetOptions:
 
     jobs: Whole = None
     """Runs at a time on a simulated drive (default: one per core, as memory allows)."""
+
+    scheduler: Scheduler = None
+    """Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT)."""
 
     quiet: bool = False
     """Show no progress on stderr."""

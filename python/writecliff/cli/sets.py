@@ -69,7 +69,13 @@ def run_members(
     screen.log(f"{folder.kind} directory: {folder.path}")
     view = _SetView(screen, list(folder.members))
     with screen.showing(view.render, keep=True):
-        done = run(folder, opening=target.opening(), workers=options.jobs, log=view.log)
+        done = run(
+            folder,
+            opening=target.opening(),
+            workers=options.jobs,
+            scheduler=options.scheduler,
+            log=view.log,
+        )
     compared = against(options.baseline, folder.path)
     if as_json:
         emit_json(_outcome(folder, done.page, compared), "set-outcome")

@@ -51,9 +51,14 @@ class SimEngine:
     _attribute_latency = False
 
     def __init__(
-        self, name_or_path: str, *, seed: int = 1, attribute_latency: bool = False
+        self,
+        name_or_path: str,
+        *,
+        seed: int = 1,
+        attribute_latency: bool = False,
+        device_file: tuple[str, str] | None = None,
     ) -> None:
-        device = open_device(*read_device_file(name_or_path))
+        device = open_device(*(device_file or read_device_file(name_or_path)))
         self._attribute_latency = attribute_latency
         self._open(device, target=f"sim:{name_or_path}", seed=seed)
 

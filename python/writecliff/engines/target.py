@@ -31,13 +31,15 @@ def open_target(
     size_bytes: int | None = None,
     described: Mapping[str, str] | None = None,
     attribute_latency: bool = False,
+    device_file: tuple[str, str] | None = None,
 ) -> Engine:
     """Open a target and return its engine; close it when done.
 
     `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` is
     the size of a file to be created. `described` is what the user says of drive and test for
     the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
-    `attribute_latency` has a simulated drive record what latency is spent on. Raises TargetError,
+    `attribute_latency` has a simulated drive record what latency is spent on. `device_file`, text
+    and name, is that of a simulated drive, where the file itself may not be. Raises TargetError,
     ConfigError.
     """
     if is_simulated(text) and text != SIMULATED:
@@ -45,7 +47,7 @@ def open_target(
 
         name = text.removeprefix(SIMULATED)
         engine: SimEngine | FioEngine = SimEngine(
-            name, seed=seed, attribute_latency=attribute_latency
+            name, seed=seed, attribute_latency=attribute_latency, device_file=device_file
         )
     else:
         engine = _real(text, destroy_serial, allow_signatures, size_bytes)

@@ -4,7 +4,7 @@ A process rather than a thread: storing and judging are Python, so two tests at 
 interpreters. Only the parent hears Ctrl-C; it stops its children, and each of them stores what it
 has. A child also stops when its parent dies. Events come back through a pipe.
 
-The process is an interpreter of its own (`python -m writecliff.suite.children`), not one of
+The process is an interpreter of its own (`member.py`), not one of
 `multiprocessing`: workers of a cluster are daemons, which may have no children of that kind.
 """
 
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Event
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import EngineError, WritecliffError
@@ -33,6 +32,7 @@ from writecliff.quiet import silence_libraries
 from writecliff.signals import die_with_parent
 from writecliff.suite.folder import Member
 
+MEMBER = "writecliff.suite.member"  # the program of a child
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_S = 0.1
 _REPEAT_S = 5.0
@@ -52,6 +52,12 @@ class ChildSpec:
     directory: Path
     resume: bool
     finish: Callable[[Path], object]
+
+
+class Stop(Protocol):
+    """Tells whether to stop: a `threading.Event`, or one that is set on another machine."""
+
+    def is_set(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -75,14 +81,14 @@ class Outcome:
     exit_code: int = 0
 
 
-def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Event) -> Outcome:
+def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
     """Run a test in a new process and wait for it; `log` gets its events as they come.
 
-    Setting `stop` stops it: it stores what it has, and its outcome has exit code 130.
+    Once `stop` is set it is stopped: it stores what it has, and its outcome has exit code 130.
     """
     ours, theirs = Pipe()
     with theirs, _signals_blocked():  # in the child too, until it can handle them
-        words = [sys.executable, "-m", __name__, str(theirs.fileno()), str(os.getpid())]
+        words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
         process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
     with suppress(BrokenPipeError):  # it has ended already
         ours.send(spec)
@@ -117,7 +123,7 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _main(pipe: Connection, parent: int) -> None:
+def main_of_member(pipe: Connection, parent: int) -> None:
     """The child: run, report, and send how it ended; no traceback for what users can cause."""
     spec: ChildSpec = pipe.recv()
     try:
@@ -216,9 +222,3 @@ class _PipeProgress(RunProgress):
 
     def note(self, text: str) -> None:
         self._line(f"warning: {text}")
-
-
-if __name__ == "__main__":
-    from writecliff.suite import children  # the module under its own name, as the parent pickles it
-
-    children._main(Connection(int(sys.argv[1])), int(sys.argv[2]))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.target import is_simulated
 from writecliff.errors import EngineError, WritecliffError
@@ -21,6 +21,10 @@ from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_s
 from writecliff.signals import handling
 from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
 from writecliff.suite.folder import SuiteFolder
+from writecliff.suite.remote import run_members
+
+if TYPE_CHECKING:
+    from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
 PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
@@ -40,8 +44,9 @@ def run_suite(
     finish: Callable[[Path], object],
     workers: int | None = None,
     memory_budget_bytes: int | None = None,
+    cluster: Cluster | None = None,
 ) -> list[Outcome]:
-    """Run every member that is not complete and return their outcomes.
+    """Run every member that is not complete, here or on a cluster, and return their outcomes.
 
     `log` gets what happens, from several threads. `opening` are the keyword arguments of
     `open_target` beside the target. `finish` is called with the directory of each complete run, in
@@ -49,19 +54,24 @@ def run_suite(
     ConfigError.
     """
     stop = Event()
-    specs = (_spec(folder, name, opening, finish) for name in _left(folder))
-    tasks = [
-        Task(spec.name, _memory_bytes(spec.member.target), partial(_checked, spec, log, stop))
-        for spec in specs
+    specs = [
+        (spec, _memory_bytes(spec.member.target))
+        for spec in (_spec(folder, name, opening, finish) for name in _left(folder))
     ]
     outcomes: list[Outcome] = []
     try:
         with handling((signal.SIGINT, signal.SIGTERM), lambda number, frame: stop.set()):
-            outcomes = run_side_by_side(
-                tasks,
-                workers=workers if folder.simulated else 1,
-                memory_budget_bytes=memory_budget_bytes,
-            )
+            if cluster is not None:
+                outcomes = run_members(cluster, specs, log, stop)
+            else:
+                outcomes = run_side_by_side(
+                    [
+                        Task(one.name, need, partial(_checked, one, log, stop))
+                        for one, need in specs
+                    ],
+                    workers=workers if folder.simulated else 1,
+                    memory_budget_bytes=memory_budget_bytes,
+                )
     except WritecliffError:
         if not stop.is_set():
             raise

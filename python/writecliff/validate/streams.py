@@ -63,7 +63,7 @@ def run(
     ]
     flash = max(pages_per_block * blocks, handles.largest_pages(pages_per_block)) * SLOT_BYTES
     memory_bytes = drive_memory_bytes(flash, flash)
-    tasks = [Task(f"streams case {n}", memory_bytes, call) for n, call in enumerate(calls)]
+    tasks = [Task(f"streams case {n}", memory_bytes, call, call) for n, call in enumerate(calls)]
     rows = tuple(run_side_by_side(tasks))
     return StreamsReport(rows, handles.crossovers(rows))
 

@@ -89,7 +89,7 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
     assert (tmp_path / "s" / "summary.html").is_file()
 
 
-MEMBER = b"writecliff.suite.children"
+MEMBER = b"writecliff.suite.member"
 # A shell shows 130 for both. Python ends itself by SIGINT if that came while an import ran code from a
 # string (dataclasses do), even where it was handled.
 INTERRUPTED = (130, -signal.SIGINT)

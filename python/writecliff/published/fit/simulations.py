@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 
 from writecliff.devices import read_device_file
@@ -62,7 +62,8 @@ class Simulations:
         for number, (one, loads) in enumerate(new.items()):
             drive = self._drive(one)
             run = partial(self._measure, drive, loads)
-            tasks.append(Task(f"{drive.name} {number}", 2 * drive_memory(drive), run))
+            remote = partial(_elsewhere, drive, loads)
+            tasks.append(Task(f"{drive.name} {number}", 2 * drive_memory(drive), run, remote))
         answers = run_side_by_side(tasks, workers=workers, stop=self._observer.stop)
         with self._lock:
             self.count += len(new)
@@ -95,8 +96,25 @@ class Simulations:
         return drive.scaled(one.scale) if one.scale > 1 else drive
 
     def _measure(self, drive: ComparedDrive, loads: Collection[Load]) -> Results:
-        short = {load: replace(load, seconds=min(load.seconds, SECONDS_MAX)) for load in loads}
-        measured = measure(
-            drive, set(short.values()), observer=self._observer, prepared=self._prepared
-        )
-        return {load: measured[brief] for load, brief in short.items()}
+        return _measured(drive, loads, self._observer, self._prepared)
+
+
+def _measured(
+    drive: ComparedDrive,
+    loads: Collection[Load],
+    observer: MeasurementObserver | None,
+    prepared: PreparedDrives,
+) -> Results:
+    short = {load: replace(load, seconds=min(load.seconds, SECONDS_MAX)) for load in loads}
+    measured = measure(drive, set(short.values()), observer=observer, prepared=prepared)
+    return {load: measured[brief] for load, brief in short.items()}
+
+
+@cache
+def _prepared_here() -> PreparedDrives:
+    """The states that candidates share in a process of a cluster."""
+    return PreparedDrives()
+
+
+def _elsewhere(drive: ComparedDrive, loads: Collection[Load]) -> Results:
+    return _measured(drive, loads, None, _prepared_here())

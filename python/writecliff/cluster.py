@@ -1,0 +1,248 @@
+"""Independent runs on a Dask scheduler: one that exists, or one with workers on this machine.
+
+A task takes as much of the worker resource "memory" (bytes) as it needs, so a scheduler never
+starts more on a worker than fit. Workers of an existing scheduler declare it:
+`dask worker tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. A task whose worker dies runs
+again on another one; results are the same wherever it runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from writecliff.errors import ConfigError, EngineError, WritecliffError
+from writecliff.parallel import Stopped, available_memory_bytes
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from writecliff.parallel import Task
+
+T = TypeVar("T")
+
+LOCAL = "local"
+MEMORY = "memory"
+ATTEMPTS = 20  # of a task whose workers die
+_CONNECT_S = 10
+_POLL_S = 0.05
+_STOP_S = 20.0  # in which tasks that are told to stop have stored what they have
+_ASK_S, _ALONE_S = 5.0, 60.0
+
+
+@contextmanager
+def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cluster | None]:
+    """The cluster at `address`: "local", or that of a scheduler, "tcp://HOST:PORT"; None: none.
+
+    `workers` are the processes of a local one (default: one per core). Raises ConfigError: Dask is
+    not installed, no such scheduler, workers with another version of writecliff.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise ConfigError(
+            "--scheduler needs Dask", hint="install it: pip install 'writecliff[dask]'"
+        ) from None
+    if address != LOCAL and "://" not in address:
+        hint = "give local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
+        raise ConfigError(f"--scheduler '{address}' is no address", hint=hint)
+    if address == LOCAL:
+        with _local(workers or os.cpu_count() or 1) as client:
+            yield Cluster(client)
+        return
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"no Dask scheduler answers at {address}", hint="start one with `dask scheduler`"
+        ) from error
+    with client:
+        _check_versions(client, address)
+        yield Cluster(client)
+
+
+def _check_versions(client: Client, address: str) -> None:
+    """All workers must have this version: another one gives other results."""
+    ours = version("writecliff")
+    try:
+        theirs: Mapping[str, str] = client.run(version, "writecliff")
+    except Exception as error:  # whatever a worker raises: it lacks the package
+        raise ConfigError(f"a worker of {address} has no writecliff: {error}") from error
+    for worker, found in theirs.items():
+        if found != ours:
+            raise ConfigError(f"worker {worker} has writecliff {found}, this is {ours}")
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Client]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            resources={MEMORY: available_memory_bytes() / workers},
+            memory_limit=0,  # drives are native memory, which is counted by the resource
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as local,
+        Client(local, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where tasks run."""
+
+    client: Client
+    stopping: str = field(default_factory=lambda: f"writecliff-stop-{uuid4().hex}")
+    """What tasks ask a `StopSign` of while they run."""
+
+    def run(
+        self,
+        tasks: Sequence[Task[T]],
+        *,
+        stop: Event | None = None,
+    ) -> list[T]:
+        """Run the `remote` of all tasks and return their results in order. What is done when a
+        result arrives is done at once, by the calling thread.
+
+        Raises ConfigError, before anything runs, if a task needs more memory than any worker has.
+        The first error of a task is raised; tasks that have not begun then are not run.
+        """
+        from distributed import as_completed
+
+        _check_memory(self.client, tasks)
+        attempts: dict[Any, tuple[int, int]] = {}
+        results: dict[int, T] = {}
+
+        def submitted(number: int, attempt: int) -> Any:
+            task = tasks[number]
+            future = self.client.submit(
+                task.remote,
+                key=f"{task.name}-{uuid4().hex}",
+                pure=False,
+                resources={MEMORY: task.memory_bytes},
+                priority=-number,
+            )
+            attempts[future.key] = (number, attempt)
+            return future
+
+        watch = _Watch(self.client)
+        first = [submitted(number, 1) for number in range(len(tasks))]
+        running = as_completed(first, loop=self.client.loop)
+        try:
+            while not running.is_empty():
+                if stop is not None and stop.is_set():
+                    raise Stopped("stopped")
+                batch = running.next_batch(block=False)
+                if not batch:
+                    time.sleep(_POLL_S)
+                    watch.look()
+                for future in batch:
+                    number, attempt = attempts.pop(future.key)
+                    if _was_killed(future) and attempt < ATTEMPTS:
+                        running.add(submitted(number, attempt + 1))
+                        continue
+                    found, arrived = _result(future, tasks[number].name), tasks[number].arrived
+                    results[number] = found if arrived is None else arrived(found)
+        except BaseException:
+            self._stop(running, {key: tasks[number] for key, (number, _) in attempts.items()})
+            raise
+        return [results[number] for number in range(len(tasks))]
+
+    def _stop(self, running: Any, tasks: Mapping[Any, Task[Any]]) -> None:
+        """Tell tasks to stop, and take what they have made by then."""
+        self.client.run(_stop, self.stopping, wait=False)  # does not wait for workers that died
+        until_s = time.monotonic() + _STOP_S
+        while not running.is_empty() and time.monotonic() < until_s:
+            for future in running.next_batch(block=False):
+                arrived = tasks[future.key].arrived
+                if future.status == "finished" and arrived is not None:
+                    with suppress(WritecliffError):  # why it was stopped is being raised
+                        arrived(future.result())
+            time.sleep(_POLL_S)
+        self.client.cancel(list(running.futures))
+
+
+class _Watch:
+    """Whether a scheduler still has workers, asked from time to time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._seen_s = self._asked_s = time.monotonic()
+
+    def look(self) -> None:
+        """Raises EngineError if there was none for `_ALONE_S`."""
+        now_s = time.monotonic()
+        if now_s < self._asked_s + _ASK_S:
+            return
+        self._asked_s = now_s
+        if self._client.scheduler_info(n_workers=1)["workers"]:
+            self._seen_s = now_s
+        elif now_s > self._seen_s + _ALONE_S:
+            hint = "start workers, and resume"
+            raise EngineError(f"the scheduler has had no worker for {_ALONE_S:.0f} s", hint=hint)
+
+
+_stopping: set[str] = set()  # of a worker: names of clusters whose tasks are to stop
+
+
+@dataclass(frozen=True)
+class StopSign:
+    """In a task: whether the tasks of the cluster of this name are to stop."""
+
+    name: str
+
+    def is_set(self) -> bool:
+        return self.name in _stopping
+
+
+async def _stop(name: str) -> None:
+    _stopping.add(name)
+
+
+def _was_killed(future: Any) -> bool:
+    """Whether a task ended because too many of its workers died."""
+    from distributed import KilledWorker
+
+    return future.status == "error" and isinstance(future.exception(), KilledWorker)
+
+
+def _result(future: Any, name: str) -> Any:
+    if future.status == "cancelled":
+        raise EngineError(f"{name}: the scheduler has lost it", hint="is it still running?")
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, WritecliffError):
+        raise error
+    raise EngineError(f"{name}: {error!r}", hint="see the log of the worker") from error
+
+
+def _check_memory(client: Client, tasks: Sequence[Task[Any]]) -> None:
+    workers: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    most_bytes = max((one["resources"].get(MEMORY, 0) for one in workers.values()), default=0)
+    if not most_bytes:
+        raise ConfigError(
+            "no worker of the scheduler declares memory",
+            hint=f"start workers with `dask worker ... --resources {MEMORY}=16e9`",
+        )
+    for task in tasks:
+        if task.memory_bytes > most_bytes:
+            raise ConfigError(
+                f"{task.name} requires {task.memory_bytes / 1e9:.1f} GB of memory, "
+                f"the largest worker has {most_bytes / 1e9:.1f} GB"
+            )

@@ -1,0 +1,11 @@
+"""The program of a member's process: `python -m writecliff.suite.member PIPE PARENT`."""
+
+from __future__ import annotations
+
+import sys
+from multiprocessing.connection import Connection
+
+from writecliff.suite.children import main_of_member
+
+if __name__ == "__main__":
+    main_of_member(Connection(int(sys.argv[1])), int(sys.argv[2]))

@@ -1,0 +1,194 @@
+"""Sets of runs on a Dask scheduler: the same tables, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff import cluster
+from writecliff.cluster import MEMORY, Cluster, connected
+from writecliff.errors import ConfigError, EngineError
+from writecliff.parallel import Task, map_side_by_side, placed
+from writecliff.report import write_report
+from writecliff.suite.children import ChildEvent
+from writecliff.suite.folder import SuiteFolder
+from writecliff.suite.runner import SuiteStopped, run_suite
+from writecliff.suite.sweep import plan_sweep
+
+distributed = pytest.importorskip("distributed", reason="the extra dask")
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
+
+KILLS = int(os.environ.get("WRITECLIFF_WORKER_KILLS", "3"))
+MEMBERS = 3 if KILLS <= 3 else 16
+SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[LocalCluster]:
+    """Two workers that are started again when they die."""
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        resources={MEMORY: 4e9},
+        memory_limit=0,
+        dashboard_address=None,
+        silence_logs=50,
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def client(local: LocalCluster) -> Iterator[Client]:
+    with distributed.Client(local, set_as_default=False) as made:
+        yield made
+
+
+def folder_of(path: Path, device: Path, depths: range) -> SuiteFolder:
+    cells = [{"queue_depth": depth} for depth in depths]
+    plan = plan_sweep("wsat", f"sim:{device}", cells, SHORT, folder=path)
+    return SuiteFolder.create(path, "sweep", "queue_depth", plan.members)
+
+
+def tables(folder: SuiteFolder) -> dict[tuple[str, str], object]:
+    return {
+        (name, table): pq.read_table(folder.run_directory(name) / f"{table}.parquet")
+        for name in folder.members
+        for table in ("rounds", "intervals", "histograms")
+    }
+
+
+def none(event: ChildEvent) -> None:
+    """Shows nothing."""
+
+
+def test_workers_that_die_cost_their_runs_only(
+    local: LocalCluster, client: Client, tmp_path: Path
+) -> None:
+    """Killed at random moments, their members too; every cell is there once, as on one machine."""
+    device = write_small_drive(tmp_path)
+    here = folder_of(tmp_path / "here", device, range(1, MEMBERS + 1))
+    run_suite(here, none, opening={}, finish=str)
+    there = folder_of(tmp_path / "there", device, range(1, MEMBERS + 1))
+    killed: list[int] = []
+    over = Event()
+
+    def kill() -> None:
+        moments = random.Random(1)
+        while len(killed) < KILLS and not over.wait(moments.uniform(0.5, 4.0)):
+            # A nanny gives up if its worker dies before it has registered.
+            pids = [n.pid for n in local.workers.values() if n.worker_address in scheduler.workers]
+            if pids:
+                os.kill(moments.choice(pids), signal.SIGKILL)
+                killed.append(1)
+
+    scheduler = local.scheduler
+    events: list[ChildEvent] = []
+    killer = Thread(target=kill)
+    killer.start()
+    outcomes = run_suite(there, events.append, opening={}, finish=str, cluster=Cluster(client))
+    over.set()
+    killer.join()
+    assert len(killed) >= 2
+    assert sorted(one.name for one in outcomes) == sorted(there.members)
+    assert there.complete() == tuple(there.members)
+    assert tables(there) == tables(here)
+    complete = [one.name for one in events if one.text == "complete"]
+    assert sorted(complete) == sorted(there.members)
+    left = [path.name for path in there.path.iterdir() if path.name.startswith(".")]
+    assert left == []
+
+
+def test_the_device_file_and_the_report_travel(client: Client, tmp_path: Path) -> None:
+    device = write_small_drive(tmp_path)
+    folder = folder_of(tmp_path / "there", device, range(1, 3))
+    text = device.read_text()
+    events: list[ChildEvent] = []
+    run_suite(folder, events.append, opening={}, finish=write_report, cluster=Cluster(client))
+    assert device.read_text() == text
+    for name in folder.members:
+        assert (folder.run_directory(name) / "report.html").is_file()
+    deadline_s = time.monotonic() + 10
+    while not any(one.text.startswith("started: ") for one in events):  # sent apart from results
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def test_a_sweep_that_is_stopped_goes_on_elsewhere(client: Client, tmp_path: Path) -> None:
+    device = write_small_drive(tmp_path)
+    whole = folder_of(tmp_path / "whole", device, range(1, 3))
+    run_suite(whole, none, opening={}, finish=str)
+    folder = folder_of(tmp_path / "stopped", device, range(1, 3))
+
+    def stop_once_it_runs(event: ChildEvent) -> None:
+        if event.text.startswith("started: "):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(SuiteStopped):
+        run_suite(folder, stop_once_it_runs, opening={}, finish=str, cluster=Cluster(client))
+    run_suite(folder, none, opening={}, finish=str, cluster=Cluster(client))
+    assert tables(folder) == tables(whole)
+
+
+def no_page(run: Path) -> None:
+    raise EngineError(f"no page of {run.name}", hint="a hint")
+
+
+def test_a_test_that_fails_says_why_and_is_kept(client: Client, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "there", write_small_drive(tmp_path), range(1, 3))
+    with pytest.raises(EngineError, match=r"queue-depth-\d: no page of queue-depth-\d") as caught:
+        run_suite(folder, none, opening={}, finish=no_page, cluster=Cluster(client))
+    assert caught.value.hint == "a hint"
+    assert folder.complete()
+
+
+def test_what_no_worker_can_hold_is_refused_before_it_runs(client: Client) -> None:
+    task = Task("a drive", 5_000_000_000, int, int)
+    with pytest.raises(ConfigError, match=r"a drive requires 5.0 GB of memory, .* has 4.0 GB"):
+        Cluster(client).run([task])
+
+
+def test_other_independent_runs_go_there_too(client: Client) -> None:
+    cases = [(number, 2) for number in range(8)]
+    with placed(Cluster(client)):
+        assert map_side_by_side(pow, cases, 1000) == [number**2 for number in range(8)]
+        with pytest.raises(EngineError, match="ZeroDivisionError"):
+            map_side_by_side(divmod, [(1, 0)], 1000)
+        pids = {pid for pid, _ in map_side_by_side(_where, [(n,) for n in range(8)], 1000)}
+    assert os.getpid() not in pids
+
+
+def _where(number: int) -> tuple[int, int]:
+    return os.getpid(), number
+
+
+def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 1)
+    for address, message in (("here", "is no address"), ("tcp://127.0.0.1:9", "no Dask scheduler")):
+        with pytest.raises(ConfigError, match=message), connected(address):
+            pass
+    with connected(None) as none_there:
+        assert none_there is None
+
+
+def test_workers_without_memory_are_refused(tmp_path: Path) -> None:
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", processes=False
+        ) as made,
+        connected(made.scheduler_address) as there,
+        pytest.raises(ConfigError, match="no worker of the scheduler declares memory"),
+    ):
+        assert there is not None
+        there.run([Task("one", 1, int, partial(int, 1))])
