@@ -287,6 +287,13 @@ SCHEMAS: Mapping[str, Schema] = {
     "cache-prune": Schema(
         "cache prune", {**_CACHED, "removed": _STATES}, "cache-of-prepared-drives"
     ),
+    "doctor": Schema(
+        "doctor",
+        {
+            "checks": "each with `name`, `purpose` (what needs it), `state` (`ok`, `limited` or "
+            "`missing`), `found`, and `remedy` (empty if there is nothing to do)"
+        },
+    ),
     "validate-waf": Schema(
         "validate waf",
         {"tolerance_pct": "", "ok": "no case is off", "rows": "a case each, with its theory"},

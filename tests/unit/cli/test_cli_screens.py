@@ -123,6 +123,7 @@ Validation and research:
   experiment      Repeat a published experiment.
   fit             Fit drive parameters to measured figures.
   bench           Measure the speed of writecliff itself.
+  doctor          Show what this machine can do, and how to get what is missing.
 
 Options:
   --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.
@@ -316,7 +317,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -1,0 +1,38 @@
+"""Show what this machine can do, and how to get what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from writecliff.cli.output import emit_json, table
+
+GROUP = "validation and research", 7
+_MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
+
+
+def doctor(*, json: bool = False) -> int:
+    """Show what this machine can do, and how to get what is missing. Changes nothing.
+
+    Simulated drives need none of it. What is missing only limits what the second column names.
+
+    Parameters
+    ----------
+    json
+        Print {"checks": [{"name", "purpose", "state", "found", "remedy"}]}; `state` is ok,
+        limited or missing.
+    """
+    from writecliff.doctor import checks
+
+    found = checks()
+    if json:
+        emit_json({"checks": [asdict(one) for one in found]}, "doctor")
+        return 0
+    rows = [(one.name, _MARKS[one.state], one.purpose, one.found) for one in found]
+    print(table(("", "", "for", "found"), rows))
+    remedies = [one for one in found if one.remedy]
+    if remedies:
+        print("\nTo get what is missing:")
+        print(
+            table(("", ""), [(f"  {one.name}", one.remedy) for one in remedies]).partition("\n")[2]
+        )
+    return 0
