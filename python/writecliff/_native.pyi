@@ -158,6 +158,37 @@ class Server:
         """End all connections and the drive's work, and write drive and data to a state file.
         Raises OSError."""
 
+@final
+class KernelTrace:
+    """The trace buffers of a tracing instance of the kernel (tracefs), and the requests of one
+    block device that its events are about."""
+
+    def __new__(
+        cls, instance: str, header_page: str, formats: list[str],
+        others: list[tuple[str, list[str]]], sectors: tuple[int, int],
+    ) -> KernelTrace:  # fmt: skip
+        """Open the buffers of the folder `instance`. `header_page`, `formats`: the files of that
+        name of the kernel; formats of events of the block layer. `others`: formats of other events,
+        and the fields of them that are wanted. `sectors`: first and end of the part of the device
+        (512 bytes). Raises NativeConfigError, OSError."""
+    def drain(self, began_ns: int, until_ns: int, last: bool) -> dict[str, Any]:
+        """Read what is in the buffers. The requests in the order in which they were made, as far as
+        they are done by `until_ns` on the instance's clock (with `last`: all), as arrays: time_ns,
+        issue_ns, complete_ns (since `began_ns`; -1: not known), offset_bytes, length_bytes,
+        operation (0 read, 1 write, 2 discard, 3 flush), flags (bits: sync, FUA, preflush,
+        readahead, metadata, zeroes, erase, atomic), thread_id, name, errno. The other
+        events: event_time_ns, event_kind (its place in `others`), event_thread_id, event_values
+        (as many to a row as the event with the most fields has). Raises OSError."""
+    def close(self) -> None:
+        """Close the buffers; the kernel does not remove an instance that is open."""
+    @property
+    def names(self) -> list[str]:
+        """Names of threads by their numbers."""
+    def counts(self) -> dict[str, int]:
+        """So far: events, read_bytes, lost (events that pages say were lost), unknown_completions
+        (of requests that were issued before), unissued, open (issued, not completed), requeued,
+        merged, other (commands that move no data)."""
+
 def served_load(
     address: str,
     *,
@@ -422,23 +453,11 @@ def power_losses(
     NativeConfigError, as for drives whose power cannot be cut."""
 
 def validate_data_placement(
-    load: str,
-    overprovision: float,
-    *,
-    streams: bool,
-    gc_destination: str = "per-stream",
-    gc_pacing: str = "incremental",
-    self_tuned: bool = False,
-    policy: str = "greedy",
-    data: float = 0.2,
-    writes: float = 0.8,
-    request: int = 32,
-    pages_per_block: int = 256,
-    blocks: int = 4096,
-    seed: int = 1,
-    warm_up: int = 10,
-    measured: int = 10,
-) -> tuple[float, float]:
+    load: str, overprovision: float, *, streams: bool, gc_destination: str = "per-stream",
+    gc_pacing: str = "incremental", self_tuned: bool = False, policy: str = "greedy",
+    data: float = 0.2, writes: float = 0.8, request: int = 32, pages_per_block: int = 256,
+    blocks: int = 4096, seed: int = 1, warm_up: int = 10, measured: int = 10,
+) -> tuple[float, float]:  # fmt: skip
     """Measure what keeping data apart is worth; returns (measured, best possible) write
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
     hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
@@ -447,16 +466,10 @@ def validate_data_placement(
     are in overwrites of the capacity. Raises NativeConfigError."""
 
 def validate_handles(
-    units: int,
-    user_units: int,
-    pages_per_block: int,
-    *,
-    persistent: bool,
-    rates: tuple[float, float, float],
-    capacities: float,
-    settled: tuple[float, float] | None = None,
-    seed: int = 1,
-) -> tuple[float, float]:
+    units: int, user_units: int, pages_per_block: int, *, persistent: bool,
+    rates: tuple[float, float, float], capacities: float,
+    settled: tuple[float, float] | None = None, seed: int = 1,
+) -> tuple[float, float]:  # fmt: skip
     """Write amplification of a drive with the GC policy of the emulator WARP, under its three
     writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
     written, and between the two volumes of `settled`, also in capacities (NaN without them).
@@ -470,31 +483,18 @@ def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
     Raises NativeConfigError for no cuts."""
 
 def validate_reduction(
-    policy: str,
-    overprovision: float,
-    sizes: list[int],
-    duplicates: float,
-    *,
-    pages_per_block: int,
-    blocks: int,
-    seed: int = 1,
-    warm_up: int = 10,
-    measured: int = 10,
-) -> tuple[float, float]:
+    policy: str, overprovision: float, sizes: list[int], duplicates: float, *, pages_per_block: int,
+    blocks: int, seed: int = 1, warm_up: int = 10, measured: int = 10,
+) -> tuple[float, float]:  # fmt: skip
     """Measure a drive that stores less than the host writes; returns (measured, theory) write
     amplification, in bytes. `sizes`: the sectors (512 B) that 4 KiB slots take, each as often;
     `duplicates`: the share of the writes that repeat data. `policy`: "fifo", or "greedy" for data
     of one size without duplicates. Raises NativeConfigError."""
 
 def validate_waf(
-    policy: str,
-    overprovision: float,
-    pages_per_block: int,
-    blocks: int,
-    seed: int = 1,
-    warm_up: int = 10,
-    measured: int = 10,
-) -> tuple[float, float]:
+    policy: str, overprovision: float, pages_per_block: int, blocks: int, seed: int = 1,
+    warm_up: int = 10, measured: int = 10,
+) -> tuple[float, float]:  # fmt: skip
     """Measure one case; returns (measured, theory) write amplification. `policy`: "greedy", "fifo",
     "random", "d=N", or "streams" (four sequential writers, a stream each). Raises
     NativeConfigError."""

@@ -44,8 +44,10 @@ MAY_KNOW = {
         "workload",
         "runner",
         "serve",
+        "tracefs",
     },
     "preload": set(),
+    "tracefs": set(),
 }
 # Crate: what its code must not name, and why.
 MUST_NOT_NAME = {
@@ -62,6 +64,7 @@ MUST_NOT_NAME = {
     ),
     "nvme-tcp": (r"std::(net|thread|time|io|os)\b|\bSocket", "sockets, threads"),
     "serve": (r"\bpyo3\b|\bPyResult\b|\bWorkloadSpec\b", "Python, workloads"),
+    "tracefs": (r"\bpyo3|std::(thread|time|net)\b", "Python, clocks"),
     "runner": (r"\bpyo3\b|\bPyResult\b", "Python"),
 }
 

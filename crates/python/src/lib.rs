@@ -12,6 +12,7 @@ mod power_cuts;
 mod serve;
 mod step;
 mod trace;
+mod tracefs;
 mod units;
 mod validation;
 mod workload;
@@ -27,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<data_placement::DataPlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
     module.add_class::<trace::PyBlockTrace>()?;
+    module.add_class::<tracefs::KernelTrace>()?;
     module.add_class::<serve::Server>()?;
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<histogram::PyQuantile>()?;

@@ -1,0 +1,177 @@
+//! `KernelTrace`: reads a tracing instance of the kernel; requests and events as columns.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::PyArray1;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use writecliff_tracefs::{
+    Anomalies, Buffers, Capture, EventFormat, FormatError, Operation, PageLayout, Request, Requests,
+};
+
+use crate::errors;
+
+const SECTOR_BYTES: i64 = 512;
+
+struct Parts {
+    buffers: Buffers,
+    capture: Capture,
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct KernelTrace {
+    instance: PathBuf,
+    first_sector: u64,
+    parts: Mutex<Parts>,
+}
+
+impl KernelTrace {
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl KernelTrace {
+    fn __repr__(&self) -> String {
+        format!("KernelTrace({})", self.instance.display())
+    }
+
+    /// Opens the buffers of `instance`, whose events are described by the files of `formats`.
+    #[new]
+    fn new(
+        instance: &str,
+        header_page: &str,
+        formats: Vec<String>,
+        others: Vec<(String, Vec<String>)>,
+        sectors: (u64, u64),
+    ) -> PyResult<Self> {
+        let instance = PathBuf::from(instance);
+        let capture = capture_of(&formats, &others, sectors).map_err(|e| config(&e))?;
+        let layout = PageLayout::parse(header_page).map_err(|e| config(&e))?;
+        let buffers = Buffers::open(&instance, layout).map_err(|e| os_error(&instance, &e))?;
+        Ok(Self {
+            instance,
+            first_sector: sectors.0,
+            parts: Mutex::new(Parts { buffers, capture }),
+        })
+    }
+
+    /// Reads what is in the buffers, and gives the requests that are known by `until_ns`.
+    fn drain<'py>(
+        &self,
+        py: Python<'py>,
+        began_ns: u64,
+        until_ns: u64,
+        last: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut guard = self.parts();
+        let Parts { buffers, capture } = &mut *guard;
+        let requests: Vec<Request> = py
+            .detach(|| {
+                buffers.drain(|time_ns, event| capture.record(time_ns, event))?;
+                capture.settle(if last { u64::MAX } else { until_ns });
+                if last {
+                    capture.requests.finish();
+                }
+                let moved = |one: &Request| one.operation == Operation::Flush || one.sectors > 0;
+                Ok::<_, std::io::Error>(capture.requests.take().filter(moved).collect())
+            })
+            .map_err(|e| os_error(&self.instance, &e))?;
+        let result = PyDict::new(py);
+        request_columns(py, &result, &requests, began_ns, self.first_sector)?;
+        let events = guard.capture.rows.take();
+        result.set_item("event_time_ns", PyArray1::from_vec(py, events.time_ns))?;
+        result.set_item("event_kind", PyArray1::from_vec(py, events.kind))?;
+        result.set_item("event_thread_id", PyArray1::from_vec(py, events.thread_id))?;
+        result.set_item("event_values", PyArray1::from_vec(py, events.values))?;
+        Ok(result)
+    }
+
+    /// Closes the buffers.
+    fn close(&self) {
+        self.parts().buffers.close();
+    }
+
+    /// Names of threads by their numbers.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.parts().capture.names.words().to_vec()
+    }
+
+    /// Events and bytes read so far, and what the requests cannot show.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let parts = self.parts();
+        let Anomalies { unknown_completions, unissued, open, requeued, merged, other } =
+            parts.capture.requests.anomalies();
+        let result = PyDict::new(py);
+        for (name, value) in [
+            ("events", parts.capture.events),
+            ("read_bytes", parts.buffers.read_bytes),
+            ("lost", parts.buffers.lost),
+            ("unknown_completions", unknown_completions),
+            ("unissued", unissued),
+            ("open", open),
+            ("requeued", requeued),
+            ("merged", merged),
+            ("other", other),
+        ] {
+            result.set_item(name, value)?;
+        }
+        Ok(result)
+    }
+}
+
+fn capture_of(
+    formats: &[String],
+    others: &[(String, Vec<String>)],
+    sectors: (u64, u64),
+) -> Result<Capture, FormatError> {
+    let parsed = formats.iter().map(|text| EventFormat::parse(text));
+    let parsed = parsed.collect::<Result<Vec<_>, _>>()?;
+    let mut capture = Capture::new(&parsed, Requests::new(sectors.0, sectors.1))?;
+    for (text, fields) in others {
+        capture.rows.add_format(&EventFormat::parse(text)?, fields)?;
+    }
+    Ok(capture)
+}
+
+/// The columns as a trace has them: times since `began_ns`, -1 for those that are not known.
+fn request_columns(
+    py: Python<'_>,
+    to: &Bound<'_, PyDict>,
+    of: &[Request],
+    began_ns: u64,
+    first_sector: u64,
+) -> PyResult<()> {
+    let since = |time_ns: u64| match time_ns {
+        0 => -1,
+        known => known.saturating_sub(began_ns).cast_signed(),
+    };
+    let wide = |pick: &dyn Fn(&Request) -> i64| PyArray1::from_iter(py, of.iter().map(pick));
+    to.set_item("time_ns", wide(&|one| since(one.time_ns)))?;
+    to.set_item("issue_ns", wide(&|one| since(one.issue_ns)))?;
+    to.set_item("complete_ns", wide(&|one| since(one.complete_ns)))?;
+    let offset = |one: &Request| match one.operation {
+        Operation::Flush => 0,
+        _ => SECTOR_BYTES * one.sector.saturating_sub(first_sector).cast_signed(),
+    };
+    to.set_item("offset_bytes", wide(&offset))?;
+    to.set_item("length_bytes", wide(&|one| SECTOR_BYTES * i64::from(one.sectors)))?;
+    let word = |pick: fn(&Request) -> i32| PyArray1::from_iter(py, of.iter().map(pick));
+    to.set_item("name", word(|one| one.name.cast_signed()))?;
+    to.set_item("operation", word(|one| one.operation as i32))?;
+    to.set_item("flags", word(|one| i32::from(one.flags.0)))?;
+    to.set_item("thread_id", word(|one| one.thread_id))?;
+    to.set_item("errno", PyArray1::from_iter(py, of.iter().map(|one| one.errno.cast_signed())))
+}
+
+fn config(error: &FormatError) -> PyErr {
+    errors::config(&format!("the kernel's description of its events: {error}"), None)
+}
+
+fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,168 @@
+//! Events of the block layer, by their fields.
+
+use crate::format::{EventFormat, Field, FormatError};
+
+/// What a request does, in the kernel's first letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Operation {
+    Read,
+    Write,
+    /// A discard, or a write of zeroes without data.
+    Discard,
+    Flush,
+    /// Commands of zones, and of drivers to their drives.
+    Other,
+}
+
+/// Words about a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    pub const SYNC: u8 = 1;
+    pub const FUA: u8 = 2;
+    pub const PREFLUSH: u8 = 4;
+    pub const READAHEAD: u8 = 8;
+    pub const META: u8 = 16;
+    pub const ZEROES: u8 = 32;
+    pub const ERASE: u8 = 64;
+    pub const ATOMIC: u8 = 128;
+
+    pub fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+}
+
+/// Read the letters that the kernel prints for a request (`blk_fill_rwbs`): an F for a flush before
+/// it, its operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic).
+pub fn parse_rwbs(text: &[u8]) -> (Operation, Flags) {
+    let mut flags = 0;
+    let mut rest = text;
+    if let [b'F', b'W' | b'R' | b'D' | b'F' | b'N' | b'Z', ..] = rest {
+        flags |= Flags::PREFLUSH;
+        rest = &rest[1..];
+    }
+    let (operation, used) = match rest {
+        [b'W', b'Z', ..] | [b'D', b'E', ..] => (Operation::Discard, 2),
+        [b'Z', b'A', ..] => (Operation::Write, 2),
+        [b'R', ..] => (Operation::Read, 1),
+        [b'W', ..] => (Operation::Write, 1),
+        [b'D', ..] => (Operation::Discard, 1),
+        [b'F', ..] => (Operation::Flush, 1),
+        _ => return (Operation::Other, Flags(0)),
+    };
+    flags |= match &rest[..used] {
+        b"WZ" => Flags::ZEROES,
+        b"DE" => Flags::ERASE,
+        _ => 0,
+    };
+    for letter in &rest[used..] {
+        flags |= match letter {
+            b'F' => Flags::FUA,
+            b'A' => Flags::READAHEAD,
+            b'S' => Flags::SYNC,
+            b'M' => Flags::META,
+            b'U' => Flags::ATOMIC,
+            _ => 0,
+        };
+    }
+    (operation, Flags(flags))
+}
+
+/// What happens to a request. The letters of blktrace are in brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A request is made for a bio (G).
+    Get,
+    /// The driver gets the request (D).
+    Issue,
+    /// The driver has done it, or a part of it (C).
+    Complete,
+    /// The driver returns it undone (R).
+    Requeue,
+    /// A bio is put in front of a request (F).
+    FrontMerge,
+    /// A request becomes the end of another one.
+    Merge,
+    /// A bio arrives at a device without requests (Q).
+    BioQueue,
+    /// Such a bio is done (C).
+    BioComplete,
+}
+
+impl EventKind {
+    /// By the name of its event in `events/block`.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "block_getrq" => Self::Get,
+            "block_rq_issue" => Self::Issue,
+            "block_rq_complete" => Self::Complete,
+            "block_rq_requeue" => Self::Requeue,
+            "block_bio_frontmerge" => Self::FrontMerge,
+            "block_rq_merge" => Self::Merge,
+            "block_bio_queue" => Self::BioQueue,
+            "block_bio_complete" => Self::BioComplete,
+            _ => return None,
+        })
+    }
+}
+
+/// An event of the block layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEvent {
+    pub time_ns: u64,
+    pub kind: EventKind,
+    pub operation: Operation,
+    pub flags: Flags,
+    pub sector: u64,
+    pub sectors: u32,
+    /// The thread that was running, and the number of its name (see `Names`).
+    pub thread_id: i32,
+    pub name: u32,
+    /// As the drive said, positive; 0 is none.
+    pub errno: u16,
+}
+
+/// Where the fields of an event of the block layer are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockFormat {
+    pub(crate) kind: EventKind,
+    sector: Field,
+    sectors: Field,
+    rwbs: Field,
+    thread_id: Field,
+    comm: Option<Field>,
+    error: Option<Field>,
+}
+
+impl BlockFormat {
+    pub(crate) fn of(format: &EventFormat, kind: EventKind) -> Result<Self, FormatError> {
+        Ok(Self {
+            kind,
+            sector: format.field("sector")?,
+            sectors: format.field("nr_sector")?,
+            rwbs: format.field("rwbs")?,
+            thread_id: format.field("common_pid")?,
+            comm: format.optional("comm"),
+            error: format.optional("error").or_else(|| format.optional("errors")),
+        })
+    }
+
+    /// The event, and the name of its thread.
+    pub(crate) fn decode<'a>(&self, time_ns: u64, event: &'a [u8]) -> (BlockEvent, &'a [u8]) {
+        let (operation, flags) = parse_rwbs(self.rwbs.text(event));
+        let found = BlockEvent {
+            time_ns,
+            kind: self.kind,
+            operation,
+            flags,
+            sector: self.sector.number(event),
+            sectors: self.sectors.number(event) as u32,
+            thread_id: self.thread_id.number(event) as i32,
+            name: 0,
+            errno: self.error.map_or(0, |field| (field.number(event) as i32).unsigned_abs() as u16),
+        };
+        (found, self.comm.map_or(&[][..], |field| field.text(event)))
+    }
+}

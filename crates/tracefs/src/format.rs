@@ -1,0 +1,116 @@
+//! The `format` file of an event: where its fields are on this kernel.
+
+use thiserror::Error;
+
+/// A `format` file that does not describe an event.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FormatError {
+    #[error("no line 'ID:'")]
+    NoId,
+    #[error("line {line}: not a field: {text:?}")]
+    Field { line: usize, text: String },
+    #[error("the event {event} has no field '{field}'")]
+    Missing { event: String, field: String },
+}
+
+/// Where a field is in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub offset: usize,
+    pub size: usize,
+    pub signed: bool,
+}
+
+impl Field {
+    /// The value of a number of up to eight bytes; 0 if the event ends before it.
+    pub fn number(self, event: &[u8]) -> u64 {
+        let Some(bytes) = self.bytes(event) else { return 0 };
+        let mut wide = [0; 8];
+        let size = bytes.len().min(8);
+        wide[..size].copy_from_slice(&bytes[..size]);
+        let value = u64::from_le_bytes(wide);
+        let unused = 64 - 8 * size as u32;
+        if self.signed && size > 0 && unused > 0 {
+            return ((value << unused) as i64 >> unused) as u64;
+        }
+        value
+    }
+
+    /// The text of an array of characters, up to its first zero.
+    pub fn text(self, event: &[u8]) -> &[u8] {
+        let bytes = self.bytes(event).unwrap_or_default();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        &bytes[..end]
+    }
+
+    fn bytes(self, event: &[u8]) -> Option<&[u8]> {
+        event.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+}
+
+/// The number of an event, and its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventFormat {
+    pub name: String,
+    /// What its records begin with.
+    pub id: u16,
+    fields: Vec<(String, Field)>,
+}
+
+impl EventFormat {
+    /// Read a `format` file. Lines that say nothing about fields are skipped.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        let tail =
+            |word: &str| text.lines().find_map(|line| line.strip_prefix(word)).map(str::trim);
+        let id = tail("ID:").and_then(|number| number.parse().ok()).ok_or(FormatError::NoId)?;
+        let name = tail("name:").unwrap_or_default().to_owned();
+        Ok(Self { name, id, fields: parse_fields(text)? })
+    }
+
+    /// A field that every kernel has. The error names it.
+    pub fn field(&self, name: &str) -> Result<Field, FormatError> {
+        self.optional(name).ok_or_else(|| FormatError::Missing {
+            event: self.name.clone(),
+            field: name.to_owned(),
+        })
+    }
+
+    /// A field that some kernels have.
+    pub fn optional(&self, name: &str) -> Option<Field> {
+        self.fields.iter().find(|(known, _)| known == name).map(|&(_, field)| field)
+    }
+}
+
+/// All lines `field:TYPE NAME; offset:N; size:N; signed:N;`.
+pub(crate) fn parse_fields(text: &str) -> Result<Vec<(String, Field)>, FormatError> {
+    text.lines()
+        .enumerate()
+        .filter_map(|(at, line)| {
+            let body = line.trim().strip_prefix("field:")?;
+            Some(parse_field(body).ok_or_else(|| FormatError::Field {
+                line: at + 1,
+                text: line.trim().chars().take(80).collect(),
+            }))
+        })
+        .collect()
+}
+
+fn parse_field(body: &str) -> Option<(String, Field)> {
+    let mut parts = body.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let (mut offset, mut size, mut signed) = (None, None, false);
+    for part in parts {
+        match part.split_once(':') {
+            Some(("offset", number)) => offset = number.trim().parse().ok(),
+            Some(("size", number)) => size = number.trim().parse().ok(),
+            Some(("signed", number)) => signed = number.trim() == "1",
+            _ => {}
+        }
+    }
+    let word = declaration.split_whitespace().next_back()?;
+    let name = word.split('[').next()?.trim_start_matches('*');
+    if name.is_empty() {
+        return None;
+    }
+    Some((name.to_owned(), Field { offset: offset?, size: size?, signed }))
+}

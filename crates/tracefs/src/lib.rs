@@ -1,0 +1,23 @@
+//! The kernel's trace buffers (tracefs): pages of events in, requests of a block device out.
+//!
+//! A tracing instance has one ring buffer for each processor. [`Buffers`] reads their pages,
+//! [`Records`] walks the events of a page, [`EventFormat`] finds an event's fields by name, as the
+//! running kernel describes them. [`Capture`] puts events of all processors in order and has
+//! [`Requests`] make one row of the events of a request. Other events become rows of numbers.
+
+mod block_event;
+mod buffers;
+mod capture;
+mod event_rows;
+mod format;
+mod page;
+mod requests;
+mod rows;
+
+pub use block_event::{BlockEvent, EventKind, Flags, Operation, parse_rwbs};
+pub use buffers::Buffers;
+pub use capture::{Capture, Names};
+pub use event_rows::EventRows;
+pub use format::{EventFormat, Field, FormatError};
+pub use page::{PageLayout, Records};
+pub use requests::{Anomalies, Request, Requests};

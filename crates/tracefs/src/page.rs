@@ -1,0 +1,127 @@
+//! A page of a ring buffer, and the records in it (kernel/trace/ring_buffer.c).
+//!
+//! A page has the time of its first record, the bytes that are used, and records one after another.
+//! Each begins with 5 bits of type or length and 27 bits of time since the one before.
+
+use crate::format::{FormatError, parse_fields};
+
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+const LENGTH_BITS: u32 = 5;
+const DELTA_BITS: u32 = 27;
+const MISSED_EVENTS: u64 = 1 << 31;
+const MISSED_STORED: u64 = 1 << 30;
+/// Absolute times have 59 bits; the others are as in the time before.
+const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
+
+/// Where a page has its parts; `events/header_page` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLayout {
+    pub commit_at: usize,
+    pub commit_size: usize,
+    pub data_at: usize,
+    /// Of the whole page.
+    pub size: usize,
+}
+
+impl PageLayout {
+    /// Read `events/header_page`.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        let fields = parse_fields(text)?;
+        let find = |name: &str| {
+            let missing =
+                || FormatError::Missing { event: "header_page".to_owned(), field: name.to_owned() };
+            fields.iter().find(|(known, _)| known == name).map(|&(_, f)| f).ok_or_else(missing)
+        };
+        let (commit, data) = (find("commit")?, find("data")?);
+        Ok(Self {
+            commit_at: commit.offset,
+            commit_size: commit.size.min(8),
+            data_at: data.offset,
+            size: data.offset.saturating_add(data.size).clamp(4096, 1 << 20),
+        })
+    }
+}
+
+/// The records of a page: time in ns of the buffer's clock, and the event.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    data: &'a [u8],
+    at: usize,
+    time_ns: u64,
+    /// Events that were lost before this page, as far as the page says.
+    pub lost: u64,
+}
+
+impl<'a> Records<'a> {
+    /// The records of `page`; none of a page that is too short to have any.
+    pub fn of(page: &'a [u8], layout: PageLayout) -> Self {
+        let commit = word(page, layout.commit_at, layout.commit_size);
+        let used = (commit & !(MISSED_EVENTS | MISSED_STORED)) as usize;
+        let rest = page.get(layout.data_at..).unwrap_or_default();
+        let mut lost = u64::from(commit & MISSED_EVENTS != 0);
+        if lost > 0 && commit & MISSED_STORED != 0 && used < rest.len() {
+            lost = word(rest, used, 8);
+        }
+        let data = &rest[..used.min(rest.len())];
+        Self { data, at: 0, time_ns: word(page, 0, 8), lost }
+    }
+
+    fn u32_at(&self, at: usize) -> Option<u32> {
+        let bytes = self.data.get(at..at.checked_add(4)?)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// A little-endian number; 0 beyond the end.
+fn word(bytes: &[u8], at: usize, size: usize) -> u64 {
+    let mut wide = [0; 8];
+    let Some(found) = bytes.get(at..at.saturating_add(size)) else { return 0 };
+    wide[..size].copy_from_slice(found);
+    u64::from_le_bytes(wide)
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let header = self.u32_at(self.at)?;
+            let (kind, delta) =
+                (header & ((1 << LENGTH_BITS) - 1), u64::from(header >> LENGTH_BITS));
+            let body = self.at + 4;
+            match kind {
+                TIME_EXTEND | TIME_STAMP => {
+                    let whole = (u64::from(self.u32_at(body)?) << DELTA_BITS) + delta;
+                    self.time_ns = match kind {
+                        TIME_EXTEND => self.time_ns.wrapping_add(whole),
+                        _ => (self.time_ns & !ABSOLUTE_MASK) | (whole & ABSOLUTE_MASK),
+                    };
+                    self.at = body + 4;
+                }
+                PADDING => {
+                    if delta == 0 {
+                        self.at = self.data.len(); // the rest of the page is unused
+                        return None;
+                    }
+                    self.time_ns = self.time_ns.wrapping_add(delta);
+                    self.at = body.checked_add(self.u32_at(body)?.max(4) as usize)?;
+                }
+                _ => {
+                    self.time_ns = self.time_ns.wrapping_add(delta);
+                    // Longer events have their length, which counts itself, in front.
+                    let (from, to) = match kind {
+                        0 => {
+                            let length = self.u32_at(body).filter(|&length| length >= 4)?;
+                            (body + 4, body.checked_add(length as usize)?)
+                        }
+                        words => (body, body + 4 * words as usize),
+                    };
+                    self.at = to;
+                    return Some((self.time_ns, self.data.get(from..to)?));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Makes one row of the events of a request.
+//!
+//! Events do not say to which request they belong: a request is known by its operation and first
+//! sector, and of two requests with the same ones the older is done first. A flush has no sector;
+//! flushes are done in the order in which they were issued.
+
+use std::collections::VecDeque;
+
+use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
+use crate::rows::{Index, Row, Rows, State};
+
+/// A request that was not done after this time is reported without the rest: an answer that is
+/// this late has been lost with its event, and all later requests wait for it in the rows.
+const OPEN_MAX_NS: u64 = 60_000_000_000;
+/// The same, for programs that do more in that time than is worth keeping.
+const ROWS_MAX: usize = 1 << 22;
+
+/// A request as it was made and served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub operation: Operation,
+    pub flags: Flags,
+    pub sector: u64,
+    pub sectors: u32,
+    /// When it was made.
+    pub time_ns: u64,
+    /// When the driver got it.
+    pub issue_ns: u64,
+    /// When the driver had done it; 0 for a request that was open at the end.
+    pub complete_ns: u64,
+    /// The thread that made it, and the number of its name.
+    pub thread_id: i32,
+    pub name: u32,
+    pub errno: u16,
+}
+
+/// What a trace cannot show as requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Anomalies {
+    /// Completions of requests that were issued before the capture, or whose issue was lost.
+    pub unknown_completions: u64,
+    /// Requests that were made and not issued: at the end, or because events were lost.
+    pub unissued: u64,
+    /// Requests that were issued and not completed.
+    pub open: u64,
+    /// Requests that the driver returned to the queue.
+    pub requeued: u64,
+    /// Requests that became part of others.
+    pub merged: u64,
+    /// Commands that are no reads, writes, discards or flushes.
+    pub other: u64,
+}
+
+/// Who asked for a flush. The kernel issues it in a thread of its own.
+#[derive(Clone, Copy, Debug)]
+struct Asker {
+    thread_id: i32,
+    name: u32,
+}
+
+/// The requests of one device, or of a part of it.
+#[derive(Debug)]
+pub struct Requests {
+    /// Sectors of the device that are captured, from the first one up to the end.
+    sectors: (u64, u64),
+    rows: Rows,
+    queued: Index,
+    issued: Index,
+    flushes: VecDeque<u64>,
+    asker: Option<Asker>,
+    now_ns: u64,
+    ready: VecDeque<Request>,
+    anomalies: Anomalies,
+}
+
+impl Requests {
+    /// Capture `first_sector` and all up to `end_sector`, and all flushes.
+    pub fn new(first_sector: u64, end_sector: u64) -> Self {
+        Self {
+            sectors: (first_sector, end_sector),
+            rows: Rows::default(),
+            queued: Index::default(),
+            issued: Index::default(),
+            flushes: VecDeque::new(),
+            asker: None,
+            now_ns: 0,
+            ready: VecDeque::new(),
+            anomalies: Anomalies::default(),
+        }
+    }
+
+    pub fn anomalies(&self) -> Anomalies {
+        self.anomalies
+    }
+
+    /// Take an event. Events come in the order of their times.
+    pub fn add(&mut self, event: &BlockEvent) {
+        self.now_ns = self.now_ns.max(event.time_ns);
+        let mut event = *event;
+        if event.sectors == 0 && event.flags.has(Flags::PREFLUSH) {
+            if event.kind == EventKind::Get {
+                // The flush itself is another request, which has no bio.
+                self.asker = Some(Asker { thread_id: event.thread_id, name: event.name });
+                return;
+            }
+            event.operation = Operation::Flush;
+        }
+        match event.operation {
+            Operation::Other => {
+                self.anomalies.other += u64::from(event.kind == EventKind::Issue);
+            }
+            Operation::Flush => self.flush(&event),
+            _ if (self.sectors.0..self.sectors.1).contains(&event.sector) => self.data(&event),
+            _ => {}
+        }
+        self.settle();
+    }
+
+    /// Requests that are known as far as they will be, in the order in which they were made.
+    pub fn take(&mut self) -> impl Iterator<Item = Request> + '_ {
+        self.ready.drain(..)
+    }
+
+    /// End the capture: report what is open.
+    pub fn finish(&mut self) {
+        while self.rows.front().is_some() {
+            self.pop();
+        }
+    }
+
+    fn flush(&mut self, event: &BlockEvent) {
+        match event.kind {
+            EventKind::Issue | EventKind::BioQueue => {
+                let mut row = Row::new(Operation::Flush, 0, 0, event.time_ns);
+                (row.thread_id, row.name) = (event.thread_id, event.name);
+                if let (EventKind::Issue, Some(asker)) = (event.kind, self.asker) {
+                    (row.thread_id, row.name) = (asker.thread_id, asker.name);
+                }
+                (row.state, row.issue_ns) = (State::Issued, event.time_ns);
+                let number = self.rows.push(row);
+                self.flushes.push_back(number);
+            }
+            EventKind::Complete | EventKind::BioComplete => {
+                let number = self.flushes.pop_front();
+                self.complete(number, event, 0);
+            }
+            EventKind::Requeue => {
+                if let Some(row) = self.flushes.pop_back().and_then(|last| self.rows.get(last)) {
+                    row.state = State::Merged; // it is issued again as another row
+                    self.anomalies.requeued += 1;
+                }
+            }
+            EventKind::Get | EventKind::FrontMerge | EventKind::Merge => {}
+        }
+    }
+
+    fn data(&mut self, event: &BlockEvent) {
+        let key = (event.sector, event.operation);
+        match event.kind {
+            EventKind::Get => {
+                let row = of(event);
+                if event.flags.has(Flags::PREFLUSH) || event.flags.has(Flags::FUA) {
+                    self.asker = Some(Asker { thread_id: row.thread_id, name: row.name });
+                }
+                let number = self.rows.push(row);
+                self.queued.add(&mut self.rows, key, number);
+            }
+            EventKind::Issue => self.issue(event),
+            EventKind::BioQueue => {
+                let mut row = of(event);
+                (row.state, row.issue_ns) = (State::Issued, event.time_ns);
+                let number = self.rows.push(row);
+                self.issued.add(&mut self.rows, key, number);
+            }
+            // The end of a write with flushes around it, which was done before.
+            EventKind::Complete if event.sectors == 0 => {}
+            EventKind::Complete | EventKind::BioComplete => {
+                let number = self.issued.take(&mut self.rows, key);
+                self.complete(number, event, event.sectors);
+            }
+            EventKind::Requeue => {
+                if let Some(number) = self.issued.take(&mut self.rows, key) {
+                    self.anomalies.requeued += 1;
+                    self.queued.add(&mut self.rows, key, number);
+                    if let Some(row) = self.rows.get(number) {
+                        row.state = State::Queued;
+                    }
+                }
+            }
+            EventKind::FrontMerge => {
+                let behind = event.sector.saturating_add(u64::from(event.sectors));
+                let found = self.queued.take(&mut self.rows, (behind, event.operation));
+                if let Some(number) = found {
+                    if let Some(row) = self.rows.get(number) {
+                        row.sector = event.sector;
+                    }
+                    self.queued.add(&mut self.rows, key, number);
+                }
+            }
+            EventKind::Merge => {
+                let found = self.queued.take(&mut self.rows, key);
+                if let Some(row) = found.and_then(|number| self.rows.get(number)) {
+                    row.state = State::Merged;
+                    self.anomalies.merged += 1;
+                }
+            }
+        }
+    }
+
+    fn issue(&mut self, event: &BlockEvent) {
+        let key = (event.sector, event.operation);
+        let number = match self.queued.take(&mut self.rows, key) {
+            Some(number) => number,
+            None => self.rows.push(of(event)), // made before the capture, or by no bio
+        };
+        if let Some(row) = self.rows.get(number) {
+            (row.state, row.issue_ns) = (State::Issued, event.time_ns);
+            (row.sectors, row.left) = (event.sectors, event.sectors);
+            row.flags.0 |= event.flags.0;
+        }
+        self.issued.add(&mut self.rows, key, number);
+    }
+
+    /// `sectors` of a request are done; 0 for all.
+    fn complete(&mut self, number: Option<u64>, event: &BlockEvent, sectors: u32) {
+        let Some(row) = number.and_then(|number| self.rows.get(number)) else {
+            self.anomalies.unknown_completions += 1;
+            return;
+        };
+        row.errno = row.errno.max(event.errno);
+        row.left = row.left.saturating_sub(sectors);
+        if sectors > 0 && row.left > 0 {
+            let key = (event.sector.saturating_add(u64::from(sectors)), row.operation);
+            self.issued.add(&mut self.rows, key, number.unwrap_or_default());
+            return;
+        }
+        (row.state, row.complete_ns) = (State::Done, event.time_ns);
+    }
+
+    /// Report the oldest rows that are done, or given up.
+    fn settle(&mut self) {
+        while let Some((_, row)) = self.rows.front() {
+            let late = self.now_ns.saturating_sub(row.time_ns) > OPEN_MAX_NS;
+            let ended = matches!(row.state, State::Done | State::Merged);
+            if !ended && !late && self.rows.len() <= ROWS_MAX {
+                return;
+            }
+            self.pop();
+        }
+    }
+
+    /// Report the oldest row, whatever is known of it.
+    fn pop(&mut self) {
+        let Some((number, &row)) = self.rows.front() else { return };
+        if matches!(row.state, State::Queued | State::Issued) {
+            self.forget(number, &row);
+        }
+        self.rows.pop();
+        match row.state {
+            State::Merged => return,
+            State::Queued => {
+                self.anomalies.unissued += 1;
+                return;
+            }
+            State::Issued => self.anomalies.open += 1,
+            State::Done => {}
+        }
+        self.ready.push_back(Request {
+            operation: row.operation,
+            flags: row.flags,
+            sector: row.sector,
+            sectors: row.sectors,
+            time_ns: row.time_ns,
+            issue_ns: row.issue_ns,
+            complete_ns: row.complete_ns,
+            thread_id: row.thread_id,
+            name: row.name,
+            errno: row.errno,
+        });
+    }
+
+    /// Take a row that has not ended out of the indices. It is the oldest with its key.
+    fn forget(&mut self, number: u64, row: &Row) {
+        if row.operation == Operation::Flush {
+            self.flushes.retain(|&flush| flush != number);
+            return;
+        }
+        let done = u64::from(row.sectors - row.left.min(row.sectors));
+        let key = (row.sector + done, row.operation);
+        match row.state {
+            State::Queued => self.queued.take(&mut self.rows, (row.sector, row.operation)),
+            _ => self.issued.take(&mut self.rows, key),
+        };
+    }
+}
+
+/// A row that begins with this event.
+fn of(event: &BlockEvent) -> Row {
+    let mut row = Row::new(event.operation, event.sector, event.sectors, event.time_ns);
+    (row.flags, row.thread_id, row.name) = (event.flags, event.thread_id, event.name);
+    row
+}

@@ -1,0 +1,119 @@
+//! Requests in the order in which they were made, and an index of those under way.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::block_event::{Flags, Operation};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Made, not yet with the driver.
+    Queued,
+    Issued,
+    Done,
+    /// Became part of another request.
+    Merged,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) state: State,
+    pub(crate) operation: Operation,
+    pub(crate) flags: Flags,
+    pub(crate) sector: u64,
+    pub(crate) sectors: u32,
+    pub(crate) time_ns: u64,
+    pub(crate) issue_ns: u64,
+    pub(crate) complete_ns: u64,
+    pub(crate) thread_id: i32,
+    pub(crate) name: u32,
+    pub(crate) errno: u16,
+    /// Sectors that are not done yet.
+    pub(crate) left: u32,
+    /// The next one with the same key.
+    next: Option<u64>,
+}
+
+impl Row {
+    pub(crate) fn new(operation: Operation, sector: u64, sectors: u32, time_ns: u64) -> Self {
+        Self {
+            state: State::Queued,
+            operation,
+            flags: Flags::default(),
+            sector,
+            sectors,
+            time_ns,
+            issue_ns: 0,
+            complete_ns: 0,
+            thread_id: 0,
+            name: 0,
+            errno: 0,
+            left: sectors,
+            next: None,
+        }
+    }
+}
+
+/// Rows by number, oldest first; numbers are not used again.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    rows: VecDeque<Row>,
+    first: u64,
+}
+
+impl Rows {
+    pub(crate) fn push(&mut self, row: Row) -> u64 {
+        self.rows.push_back(row);
+        self.first + self.rows.len() as u64 - 1
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn get(&mut self, number: u64) -> Option<&mut Row> {
+        let at = number.checked_sub(self.first)?;
+        self.rows.get_mut(at as usize)
+    }
+
+    pub(crate) fn front(&self) -> Option<(u64, &Row)> {
+        self.rows.front().map(|row| (self.first, row))
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Row> {
+        let row = self.rows.pop_front()?;
+        self.first += 1;
+        Some(row)
+    }
+}
+
+/// Rows by operation and first sector; of those with the same key, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    oldest: BTreeMap<(u64, Operation), u64>,
+}
+
+impl Index {
+    pub(crate) fn add(&mut self, rows: &mut Rows, key: (u64, Operation), number: u64) {
+        if let Some(row) = rows.get(number) {
+            row.next = None;
+        }
+        let mut last = *self.oldest.entry(key).or_insert(number);
+        while last != number {
+            let Some(row) = rows.get(last) else { break };
+            let Some(next) = row.next else {
+                row.next = Some(number);
+                return;
+            };
+            last = next;
+        }
+    }
+
+    /// Take the oldest row with this key out.
+    pub(crate) fn take(&mut self, rows: &mut Rows, key: (u64, Operation)) -> Option<u64> {
+        let number = self.oldest.remove(&key)?;
+        if let Some(next) = rows.get(number).and_then(|row| row.next.take()) {
+            self.oldest.insert(key, next);
+        }
+        Some(number)
+    }
+}

@@ -1,0 +1,126 @@
+//! Pages of ring buffers.
+
+use proptest::prelude::*;
+use writecliff_tracefs::{Capture, Operation, PageLayout, Records, Request, Requests};
+
+use crate::{formats, layout};
+
+const RECORDED: &[u8] = include_bytes!("recorded/pages");
+
+/// A page that begins at `time_ns` and holds `data`.
+fn page(time_ns: u64, commit: u64, data: &[u8]) -> Vec<u8> {
+    let mut page = time_ns.to_le_bytes().to_vec();
+    page.extend(commit.to_le_bytes());
+    page.extend(data);
+    page.resize(4096, 0);
+    page
+}
+
+fn header(kind: u32, delta: u32) -> [u8; 4] {
+    (kind | delta << 5).to_le_bytes()
+}
+
+#[test]
+fn all_kinds_of_records_keep_the_time() {
+    let mut data = Vec::new();
+    data.extend(header(1, 5));
+    data.extend(*b"abcd");
+    data.extend(header(30, 3)); // 2 << 27 and 3 ns later
+    data.extend(2u32.to_le_bytes());
+    data.extend(header(0, 0)); // its length is in front
+    data.extend(12u32.to_le_bytes());
+    data.extend(*b"ABCDEFGH");
+    data.extend(header(29, 7)); // discarded
+    data.extend(8u32.to_le_bytes());
+    data.extend(*b"gone");
+    data.extend(header(31, 9)); // an absolute time
+    data.extend(100u32.to_le_bytes());
+    data.extend(header(1, 1));
+    data.extend(*b"last");
+    let page = page(1000, data.len() as u64, &data);
+    let found: Vec<_> = Records::of(&page, layout()).collect();
+    let later = 1005 + (2 << 27) + 3;
+    let absolute = (100 << 27) + 9 + 1;
+    assert_eq!(found, [(1005, &b"abcd"[..]), (later, b"ABCDEFGH"), (absolute, b"last")]);
+}
+
+#[test]
+fn the_end_of_the_data_ends_the_records() {
+    let mut data = header(1, 5).to_vec();
+    data.extend(*b"abcd");
+    let used = data.len() as u64;
+    data.extend(header(1, 5));
+    data.extend(*b"old!");
+    assert_eq!(Records::of(&page(0, used, &data), layout()).count(), 1);
+    assert_eq!(Records::of(&page(0, used + 3, &data), layout()).count(), 1);
+    assert_eq!(Records::of(&page(0, u64::from(u32::MAX) >> 4, &data), layout()).count(), 2);
+    assert_eq!(Records::of(&page(0, used, &data)[..10], layout()).count(), 0);
+}
+
+#[test]
+fn losses_are_read_from_the_page() {
+    let data = [header(1, 0).to_vec(), b"abcd".to_vec(), 42u64.to_le_bytes().to_vec()].concat();
+    let counted = page(0, 8 | 1 << 31 | 1 << 30, &data);
+    assert_eq!(Records::of(&counted, layout()).lost, 42);
+    assert_eq!(Records::of(&counted, layout()).count(), 1);
+    assert_eq!(Records::of(&page(0, 8 | 1 << 31, &data), layout()).lost, 1);
+    assert_eq!(Records::of(&page(0, 8, &data), layout()).lost, 0);
+}
+
+/// The requests of recorded pages.
+fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
+    let mut capture = Capture::new(&formats(), Requests::new(0, u64::MAX)).unwrap();
+    for page in pages.chunks(4096) {
+        for (time_ns, event) in Records::of(page, layout) {
+            capture.record(time_ns, event);
+        }
+    }
+    capture.settle(u64::MAX);
+    capture.requests.finish();
+    let found = capture.requests.take().collect();
+    (found, capture)
+}
+
+#[test]
+fn recorded_pages_give_the_requests_that_were_made() {
+    let (found, capture) = requests(RECORDED, layout());
+    let name = |one: &Request| capture.names.words()[one.name as usize].as_str();
+    let direct: Vec<_> = found
+        .iter()
+        .filter(|one| one.operation == Operation::Write && name(one) == "dd" && one.sectors == 8)
+        .collect();
+    assert_eq!(direct.len(), 16);
+    let places: std::collections::BTreeSet<_> = direct.iter().map(|one| one.sector).collect();
+    assert_eq!(places.len(), 16);
+    for one in &found {
+        assert!(one.time_ns <= one.issue_ns && one.issue_ns <= one.complete_ns, "{one:?}");
+        assert_eq!(one.errno, 0);
+    }
+    assert!(found.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
+    let by = |operation| found.iter().filter(|one| one.operation == operation).count();
+    assert!(by(Operation::Discard) > 0 && by(Operation::Flush) > 0);
+    assert!(found.iter().any(|one| name(one).starts_with("jbd2/")));
+    let flushes = found.iter().filter(|one| one.operation == Operation::Flush);
+    assert!(flushes.into_iter().all(|one| !name(one).starts_with("kworker")));
+    let anomalies = capture.requests.anomalies();
+    assert_eq!((anomalies.open, anomalies.unissued, anomalies.unknown_completions), (0, 0, 0));
+}
+
+proptest! {
+    /// Whatever the bytes, nothing panics, and no more records come out than fit.
+    #[test]
+    fn no_bytes_break_a_page(
+        bytes in proptest::collection::vec(any::<u8>(), 0..5000),
+        changes in proptest::collection::vec((0..RECORDED.len(), any::<u8>()), 0..200),
+    ) {
+        let found = Records::of(&bytes, layout()).count();
+        prop_assert!(found <= bytes.len() / 4);
+        let mut broken = RECORDED.to_vec();
+        for (at, byte) in changes {
+            broken[at] = byte;
+        }
+        requests(&broken, layout());
+        let odd = PageLayout { commit_at: 9000, commit_size: 8, data_at: 4090, size: 4096 };
+        requests(&broken, odd);
+    }
+}
