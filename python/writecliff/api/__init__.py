@@ -23,5 +23,6 @@ from writecliff.api.sets import run_suite as run_suite
 from writecliff.api.sets import write_report as write_report
 from writecliff.api.traces import Replay as Replay
 from writecliff.api.traces import advise_streams as advise_streams
+from writecliff.api.traces import capture_device as capture_device
 from writecliff.api.traces import capture_program as capture_program
 from writecliff.api.traces import replay_trace as replay_trace

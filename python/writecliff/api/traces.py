@@ -11,6 +11,7 @@ from writecliff.api.runs import PathLike
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
+    from writecliff.capture.block.run import BlockCapture
     from writecliff.capture.run import Captured
     from writecliff.replay.advice import StreamAdvice
     from writecliff.replay.columns import FileIO
@@ -59,6 +60,34 @@ def capture_program(
     from writecliff.capture.run import capture as run_preload
 
     return run_preload(command, options, stdout=stdout)
+
+
+def capture_device(
+    device: PathLike,
+    *,
+    output: PathLike,
+    command: Sequence[str] = (),
+    seconds: float | None = None,
+    stdout: int | None = None,
+    on_tick: Callable[[BlockCapture], None] | None = None,
+) -> Captured:
+    """Trace what all programs ask the block device `device` for, as its driver gets it.
+
+    The capture lasts while `command` runs, else for `seconds`, else until Ctrl-C or SIGTERM.
+    `stdout`: a file descriptor for the output of the command. `on_tick` is called every second
+    while there is no command. Raises TargetError (no such device, not root, no tracefs),
+    EngineError, StoreError.
+    """
+    from writecliff.capture.block.run import capture_device as run
+
+    return run(
+        Path(device),
+        Path(output),
+        command=command,
+        seconds=seconds,
+        stdout=stdout,
+        on_tick=on_tick,
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,15 @@ thread        string  thread name in the kernel (15 bytes)
 process       string  process name
 hint          int8    write-lifetime hint that the program set for the file, null before the first
 
+A trace of a block device has more columns (`BLOCK_COLUMNS`):
+
+issue_ns      int64   when the driver got the request; null if that is not known
+complete_ns   int64   when the drive had done it; null if it was open at the end
+flags         string  what the request said of itself, as words: sync fua preflush readahead
+                      metadata zeroes erase atomic
+pid           int32   the process that asked for it
+errno         int16   the error that the drive gave; 0 for none
+
 Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long, 5
 extreme. The column contains what the program requested, even if the kernel rejected it; the
 metadata count both.
@@ -42,6 +51,11 @@ COLUMNS = {
     "offset_bytes": "int64", "length_bytes": "int64", "thread": "string", "process": "string",
     "hint": "int8",
 }  # fmt: skip
+BLOCK_COLUMNS = {
+    "issue_ns": "int64", "complete_ns": "int64", "flags": "string", "pid": "int32",
+    "errno": "int16",
+}  # fmt: skip
+"""More columns of a trace of a block device; traces of served drives have others."""
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
 
@@ -62,6 +76,8 @@ class Trace:
 
     table: pa.Table
     metadata: dict[str, Any]
+    requests: pa.Table | None = None
+    """`BLOCK_COLUMNS` of the same rows, if the trace has them."""
 
     @property
     def rows(self) -> int:
@@ -112,9 +128,12 @@ def read_trace(path: Path) -> Trace:
             f"{path}: column '{_column_name(error)}' is missing",
             hint=f"columns: {', '.join(COLUMNS)}",
         ) from None
+    requests = None
+    if set(BLOCK_COLUMNS) <= set(table.column_names):
+        requests = _typed(table, str(path), BLOCK_COLUMNS)
     table = _typed(table, str(path))
     _check(table, str(path))
-    return Trace(table, metadata)
+    return Trace(table, metadata, requests)
 
 
 def _column_name(error: KeyError) -> str:
@@ -143,15 +162,15 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
     return dict(metadata)
 
 
-def _typed(table: pa.Table, where: str) -> pa.Table:
+def _typed(table: pa.Table, where: str, wanted: Mapping[str, str] = COLUMNS) -> pa.Table:
     """The columns of the schema in order; each text column as one dictionary array."""
-    missing = [name for name in COLUMNS if name not in table.column_names]
+    missing = [name for name in wanted if name not in table.column_names]
     if missing:
         raise TraceError(
-            f"{where}: column '{missing[0]}' is missing", hint=f"columns: {', '.join(COLUMNS)}"
+            f"{where}: column '{missing[0]}' is missing", hint=f"columns: {', '.join(wanted)}"
         )
     columns = []
-    for name, kind in COLUMNS.items():
+    for name, kind in wanted.items():
         column = table.column(name)
         try:
             columns.append(_as_dictionary(column) if kind == "string" else column.cast(kind))
@@ -159,7 +178,7 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
             raise TraceError(
                 f"{where}: column '{name}' is not {kind}: {_one_line(error)}"
             ) from None
-    return pa.table(columns, names=list(COLUMNS))
+    return pa.table(columns, names=list(wanted))
 
 
 def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:

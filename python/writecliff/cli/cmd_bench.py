@@ -183,6 +183,59 @@ def serve(
     return 0
 
 
+@app.command
+def capture(
+    *,
+    iops: int = 50_000,
+    seconds: float = 10.0,
+    pairs: int = 3,
+    json: bool = False,
+) -> int:
+    """Measure what `capture --device` costs: fio at a fixed rate on a loop device in memory.
+
+    Parameters
+    ----------
+    iops
+        The rate of 4 KiB random reads.
+    seconds
+        Length of each run.
+    pairs
+        Pairs of runs, without a capture and with one.
+    json
+        Print {"schema", "iops", "seconds", "rows": [{"bare_iops", "captured_iops", "bare_cpu_us",
+        "captured_cpu_us", "tracepoints_us", "capture_cpu_pct", "machine_cpu_pct", "requests",
+        "lost_events", "trace_bytes"}]}.
+    """
+    from writecliff.bench.capture import run
+
+    rows = []
+    for pair in run(seconds=seconds, pairs=pairs, iops=iops):
+        rows.append(asdict(pair) | {"tracepoints_us": pair.tracepoints_us})
+        log(f"pair {len(rows)} of {pairs}: {pair.capture_cpu_pct:.1f} % of a processor")
+    if json:
+        document = {"schema": "writecliff/bench-capture/1", "iops": iops, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = (
+        "IOPS without", "with", "capture's CPU", "of the machine", "added to an I/O", "lost events",
+        "bytes per request",
+    )  # fmt: skip
+    cells = [
+        (
+            f"{row['bare_iops']:,.0f}",
+            f"{row['captured_iops']:,.0f}",
+            f"{row['capture_cpu_pct']:.1f} %",
+            f"{row['machine_cpu_pct']:.1f} %",
+            f"{row['tracepoints_us']:+.2f} µs",
+            f"{row['lost_events']:,}",
+            f"{row['trace_bytes'] / max(1, row['requests']):.1f}",
+        )
+        for row in rows
+    ]
+    print(table(header, cells))
+    return 0
+
+
 def _number(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, int | float) else "-"
 

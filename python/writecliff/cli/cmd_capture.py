@@ -1,4 +1,4 @@
-"""Trace the file I/O of a command."""
+"""Trace the I/O of a command or of a block device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GROUP = "workloads and traces", 3
 app = App(
     name="capture",
-    usage="writecliff capture [OPTIONS] -- COMMAND [ARGUMENTS]",
+    usage="writecliff capture [OPTIONS] [-- COMMAND [ARGUMENTS]]",
 )
 
 
@@ -36,13 +36,16 @@ def capture(
     folder: Path | None = None,
     recover: Path | None = None,
     via: Literal["preload", "strace"] = "preload",
+    device: Path | None = None,
+    for_: Annotated[str | None, Parameter(name="--for")] = None,
     json: bool = False,
 ) -> int:
     """Run a command and trace its file I/O: file, thread, process and write hint of each write.
 
     A preloaded library traces the command and every process that it starts; its exit code is passed
     on. Statically linked programs, io_uring and writes through mapped memory are not traced, but
-    reported.
+    reported. With --device, the trace has what all programs ask a block device for, as its driver
+    gets it (as root).
 
     Parameters
     ----------
@@ -69,10 +72,25 @@ def capture(
     via
         "preload" or "strace", which is several times slower but also traces static programs, and
         mapped files when they are synced.
+    device
+        Trace the requests to this block device, such as /dev/nvme0n1 or a partition, while the
+        command runs; without a command, until --for is over or Ctrl-C.
+    for_
+        With --device and no command: how long, such as 90s or 1h.
     json
         Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
-        ...}; the output of the command then goes to stderr.
+        ...}; with --device {"trace", "device", "requests", "bytes", "lost_events", "overhead",
+        ...}. The output of the command then goes to stderr.
     """
+    if device is not None:
+        from writecliff.cli.capture_block import capture_block
+
+        _check_device_alone(
+            app=app, recover=recover, root=root, reads=reads, repair_hints=repair_hints, via=via
+        )
+        return capture_block(device, command, for_, output, as_json=json)
+    if for_ is not None:
+        raise ConfigError("--for requires --device", hint="for example --device /dev/nvme0n1")
     from writecliff.api import capture_program
 
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
@@ -124,6 +142,15 @@ def _check_choice(
         for name, value in of_app.items():
             if value is not None:
                 raise ConfigError(f"--{name} requires --app", hint="for example --app rocksdb")
+
+
+def _check_device_alone(**of_programs: object) -> None:
+    """Options of the capture of a program have no effect on that of a device."""
+    for name, value in of_programs.items():
+        if value not in (None, False, "preload"):
+            raise ConfigError(
+                f"--{name.replace('_', '-')} does not apply to --device", hint="leave out one"
+            )
 
 
 def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> None:

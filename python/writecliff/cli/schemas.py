@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from writecliff.cli.schema import Schema
+from writecliff.cli.schemas_captured import CAPTURED
 from writecliff.cli.schemas_served import SERVED
 
 _PREFIX = "writecliff/"
@@ -130,28 +131,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "jobs": "`name`, `pattern`, `read_pct`, `block_sizes`, `threads`, `rate_iops` of each",
         },
     ),
-    "capture": Schema(
-        "capture",
-        {
-            "trace": "the file",
-            "created": "ISO 8601 time",
-            "duration_ns": "of the capture",
-            "root": "the folder that it was limited to, or `null`",
-            "command": "its words",
-            "program": "name and version",
-            "exit_code": "of the command; 128 + n for signal n",
-            "load": "size of a ready-made load, where it says one",
-            "notes": "sentences: what is missing in the trace",
-            "hints": "write hints: `delivered`, `refused`, `errors` (by name), `repaired`",
-            "reads": "whether reads were captured",
-            "bytes_written": "by the program",
-            "bytes_read": "by the program",
-            "files": "how many",
-            "processes": "how many",
-            "dropped": "events that were lost",
-            "sources": '`"preload"` or `"strace"`',
-        },
-    ),
+    **CAPTURED,
     "replay": Schema(
         "replay",
         {

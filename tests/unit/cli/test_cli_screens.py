@@ -103,7 +103,7 @@ Workloads and traces:
   run             Run one workload (.fio or .toml) on a drive.
   fio             Run a command line of fio on a simulated drive.
   profile         List and show ready-made workloads.
-  capture         Trace the file I/O of a command.
+  capture         Trace the I/O of a command or of a block device.
   replay          Replay a trace on a simulated drive.
   advise-streams  Find the best stream assignment for a trace.
 

@@ -20,6 +20,7 @@ CRATE = ROOT / "crates" / "python" / "src"
 USERS = {
     "bench/serve.py",  # the load that it measures servers with
     "bench/sim.py",
+    "capture/block/run.py",  # reads the kernel's trace buffers
     "devices/__init__.py",
     "devices/edit.py",
     "devices/families.py",

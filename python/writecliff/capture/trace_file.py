@@ -1,0 +1,105 @@
+"""Writes a trace while it is made, in parts, so that its length is not bounded by memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from writecliff.capture.trace import COLUMNS, METADATA_KEY, SCHEMA
+from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, seal_parquet_file
+from writecliff.store.files import TEMPORARY_SUFFIX, store_error, sync_folder
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+_ROWS_PER_GROUP = 1 << 17
+
+
+def fields(more: Mapping[str, Any]) -> pa.Schema:
+    """The columns of every trace, then `more` of this kind: names and types."""
+    all_columns: dict[str, Any] = {**COLUMNS, **more}
+    types = {name: TEXT if kind == "string" else kind for name, kind in all_columns.items()}
+    return pa.schema(list(types.items()))
+
+
+def texts(indices: Any, words: Any) -> pa.DictionaryArray:
+    """A column of words by their numbers."""
+    numbers = pa.array(np.asarray(indices, np.int32))
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
+
+
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """Words as dictionaries; numbers as differences, which takes a quarter of the time and half of
+    the space of dictionaries."""
+    words = [field.name for field in schema if field.type == TEXT]
+    numbers = [field.name for field in schema if field.type in (pa.int32(), pa.int64())]
+    encoding = dict.fromkeys(numbers, "DELTA_BINARY_PACKED")
+    return {
+        "use_dictionary": words,
+        "column_encoding": encoding,
+        "compression": "zstd",
+        "write_statistics": ["time_ns"],
+    }
+
+
+class TraceFile:
+    """A trace that is being written; the file has its name when it is whole."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        """Begin a trace. Raises StoreError."""
+        self.rows = 0
+        self._path = path
+        self._part = path.with_name(path.name + TEMPORARY_SUFFIX)
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        try:
+            self._writer = pq.ParquetWriter(self._part, schema, **_encodings(schema))
+        except OSError as error:
+            raise store_error(error, path) from error
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows, not earlier than those before. Raises StoreError (full disk)."""
+        if not batch.num_rows:
+            return
+        self.rows += batch.num_rows
+        self._waiting.append(batch)
+        self._waiting_rows += batch.num_rows
+        if self._waiting_rows >= _ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting).unify_dictionaries()
+        self._waiting, self._waiting_rows = [], 0
+        try:
+            self._writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+        except OSError as error:
+            raise store_error(error, self._path) from error
+
+    def finish(self, metadata: Mapping[str, Any]) -> None:
+        """Complete the file. Raises StoreError."""
+        body = {"schema": SCHEMA, **metadata}
+        try:
+            self._flush()
+            self._writer.add_key_value_metadata(
+                {METADATA_KEY: json.dumps(body).encode(), PARQUET_KEY: NO_DIGEST}
+            )
+            self._writer.close()
+            seal_parquet_file(self._part)
+            os.replace(self._part, self._path)
+            sync_folder(self._path.parent)
+        except OSError as error:
+            raise store_error(error, self._path) from error
+
+    def abandon(self) -> None:
+        """Remove what there is of the file."""
+        try:
+            self._writer.close()
+        finally:
+            self._part.unlink(missing_ok=True)

@@ -1,0 +1,329 @@
+"""Captures of block devices: loop devices with known I/O, as root with tracefs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from writecliff.capture.block import tracefs
+from writecliff.capture.block.device import traced_device
+from writecliff.capture.block.run import BlockCapture, capture_device
+from writecliff.capture.trace import Trace, read_trace
+from writecliff.errors import TargetError, WritecliffError
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _needs_tracefs() -> None:
+    try:
+        tracefs.find_tracefs()
+    except TargetError as error:
+        pytest.skip(f"no tracefs: {error}")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+def _fio(device: str, *options: str) -> list[str]:
+    return [
+        "fio", "--name=job", f"--filename={device}", "--output=/dev/null", "--ioengine=libaio",
+        "--direct=1", *options,
+    ]  # fmt: skip
+
+
+def _captured(device: str, folder: Path, command: list[str]) -> Trace:
+    done = capture_device(Path(device), folder / "t.parquet", command=command)
+    assert done.exit_code == 0
+    assert done.metadata["lost_events"] == 0
+    return read_trace(done.output)
+
+
+def _instances() -> set[str]:
+    return {path.name for path in (tracefs.find_tracefs() / "instances").iterdir()}
+
+
+def test_every_request_is_there_once_with_its_address(loop: str, tmp_path: Path) -> None:
+    log = tmp_path / "fio_iops"
+    before = _instances()
+    trace = _captured(
+        loop,
+        tmp_path,
+        _fio(
+            loop,
+            "--rw=randwrite",
+            "--bs=4k",
+            "--size=64M",
+            "--number_ios=1000",
+            "--iodepth=8",
+            "--log_offset=1",
+            f"--write_iops_log={log}",
+            "--log_avg_msec=0",
+        ),
+    )
+    assert _instances() <= before
+    said = [
+        line.split(",") for line in next(tmp_path.glob("fio_iops*.log")).read_text().splitlines()
+    ]
+    rows, requests = trace.table.to_pylist(), trace.requests
+    assert requests is not None
+    writes = [row for row in rows if row["op"] == "write"]
+    assert len(writes) == len(said) == 1000
+    assert Counter(row["offset_bytes"] for row in writes) == Counter(int(row[4]) for row in said)
+    assert {row["length_bytes"] for row in writes} == {4 * KIB}
+    assert {row["process"] for row in writes} == {"fio"}
+    assert set(requests["errno"].to_pylist()) == {0}
+    issued, completed = (requests[name].to_numpy() for name in ("issue_ns", "complete_ns"))
+    assert (trace.table["time_ns"].to_numpy() <= issued).all()
+    assert (issued < completed).all()
+    assert trace.is_block
+
+
+def test_discards_flushes_and_reads_are_told_apart(loop: str, tmp_path: Path) -> None:
+    script = f"""
+        dd if=/dev/zero of={loop} bs=64k count=4 oflag=direct conv=fsync status=none
+        dd if={loop} of=/dev/null bs=4k count=3 skip=500 iflag=direct status=none
+        blkdiscard --offset 1M --length 2M {loop}
+    """
+    trace = _captured(loop, tmp_path, ["sh", "-ec", script])
+    assert trace.requests is not None
+    rows = [
+        (row["op"], row["offset_bytes"], row["length_bytes"])
+        for row, flags in zip(
+            trace.table.to_pylist(), trace.requests["flags"].to_pylist(), strict=True
+        )
+        # Without those by which the kernel looks for partitions.
+        if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or flags == "sync")
+    ]
+    assert [row for row in rows if row[0] == "write"] == [
+        ("write", place * 64 * KIB, 64 * KIB) for place in range(4)
+    ]
+    reads = [("read", place * 4 * KIB, 4 * KIB) for place in (500, 501, 502)]
+    assert [row for row in rows if row[0] == "read"] == reads
+    discards = [row for row in rows if row[0] == "punch"]
+    assert sum(length for _, _, length in discards) == 2 * MIB
+    assert discards[0][1] == MIB
+    assert ("fsync", 0, 0) in rows
+
+
+def test_a_partition_is_a_part_of_its_disk(
+    attach: Callable[..., str], image: Path, tmp_path: Path
+) -> None:
+    with image.open("r+b") as file:  # an MBR with one partition
+        file.seek(446)
+        file.write(struct.pack("<8BII", 0, 0, 0, 0, 0x83, 0, 0, 0, 16384, 32768))
+        file.seek(510)
+        file.write(b"\x55\xaa")
+    disk = attach(image, "--partscan")
+    part = f"{disk}p1"
+    if not Path(part).exists():
+        pytest.skip("the kernel makes no partitions of loop devices")
+    script = f"""
+        dd if=/dev/zero of={disk} bs=4k count=1 seek=10 oflag=direct status=none
+        dd if=/dev/zero of={part} bs=4k count=1 seek=10 oflag=direct status=none
+    """
+    trace = _captured(part, tmp_path, ["sh", "-ec", script])
+    writes = [row for row in trace.table.to_pylist() if row["op"] == "write"]
+    assert [(row["offset_bytes"], row["path"]) for row in writes] == [(40 * KIB, Path(part).name)]
+    assert trace.metadata["device"]["first_sector"] == 16384
+
+
+def test_a_device_without_requests_is_captured_by_its_bios(loop: str, tmp_path: Path) -> None:
+    zram = Path("/sys/class/zram-control/hot_add")
+    if not zram.exists():
+        pytest.skip("this kernel has no zram, whose devices take bios")
+    number = zram.read_text().strip()
+    try:
+        Path(f"/sys/block/zram{number}/disksize").write_text("16M")
+        device = f"/dev/zram{number}"
+        trace = _captured(
+            device,
+            tmp_path,
+            _fio(device, "--rw=randrw", "--bs=4k", "--size=8M", "--number_ios=200"),
+        )
+    finally:
+        Path("/sys/class/zram-control/hot_remove").write_text(number)
+    assert trace.table["process"].to_pylist().count("fio") == 200
+    assert trace.requests is not None
+    assert trace.requests["complete_ns"].null_count == 0
+    assert not trace.metadata["device"]["requests"]
+
+
+def test_a_trace_of_a_device_can_be_replayed(loop: str, tmp_path: Path, cli: CommandLine) -> None:
+    command = _fio(loop, "--rw=randwrite", "--bs=64k", "--size=64M")
+    _captured(loop, tmp_path, command)
+    answer = cli(
+        [
+            "replay",
+            str(tmp_path / "t.parquet"),
+            "--on",
+            "sim:sata-tlc-120",
+            "--json",
+            "--output",
+            str(tmp_path / "replay"),
+        ]
+    )
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["waf"] >= 1
+
+
+def test_lost_events_are_counted_and_said(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracefs, "_BUFFER_MAX_BYTES", 8 << 10)
+    monkeypatch.setattr("writecliff.capture.block.run._PERIOD_S", 600.0)
+    done = capture_device(
+        Path(loop),
+        tmp_path / "t.parquet",
+        command=_fio(loop, "--rw=randwrite", "--bs=4k", "--size=8M", "--number_ios=2000"),
+    )
+    lost, metadata = done.metadata["lost_events"], done.metadata
+    assert lost > 0
+    assert metadata["losses"]["dropped"] + metadata["losses"]["overrun"] == lost
+    # Three events for each request, of which some are in the trace.
+    assert metadata["events"] + lost >= 3 * 2000
+    assert sum(metadata["requests"].values()) < 2000
+    assert any(f"lost {lost:,} events" in note for note in metadata["notes"])
+
+
+def test_requests_that_are_open_at_the_end_are_said(loop: str, tmp_path: Path) -> None:
+    """Completions that never come, as of a request that a frozen device holds."""
+    device = traced_device(Path(loop))
+    capture = BlockCapture(device, tmp_path / "t.parquet")
+    try:
+        (capture._instance.events / "block/block_rq_complete/enable").write_text("0")
+        capture.start()
+        subprocess.run(
+            ["dd", "if=/dev/zero", f"of={loop}", "bs=4k", "count=3", "oflag=direct", "status=none"],
+            check=True,
+        )
+        capture.stop()
+        metadata = capture.finish({})
+    finally:
+        capture.close()
+    requests = read_trace(tmp_path / "t.parquet").requests
+    assert requests is not None
+    assert requests["complete_ns"].null_count == requests.num_rows == metadata["open_at_end"] >= 3
+    assert any("open when the capture ended" in note for note in metadata["notes"])
+
+
+def test_what_a_killed_capture_left_is_removed(loop: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "writecliff", "capture", "--device", loop, "--for", "1h"]
+    child = subprocess.Popen([*words, "-o", str(tmp_path / "k.parquet")])
+    mine = f"writecliff-{child.pid}-"
+    deadline = time.monotonic() + 60
+    while not any(name.startswith(mine) for name in _instances()):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert any(name.startswith(mine) for name in _instances())
+    with tracefs.instance():
+        pass
+    assert not any(name.startswith(mine) for name in _instances())
+
+
+def test_an_instance_of_a_living_process_stays() -> None:
+    with tracefs.instance() as made:
+        assert tracefs.remove_stale(made.folder.parent.parent) == []
+        assert made.folder.is_dir()
+
+
+def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Path) -> None:
+    output = tmp_path / "s.parquet"
+    words = [sys.executable, "-m", "writecliff", "capture", "--device", loop, "--json"]
+    child = subprocess.Popen(
+        [*words, "-o", str(output)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    mine = f"writecliff-{child.pid}-"
+    deadline = time.monotonic() + 60
+    root = tracefs.find_tracefs() / "instances"
+    while not [path for path in root.glob(f"{mine}*/tracing_on") if path.read_text() == "1\n"]:
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.02)
+    subprocess.run(
+        ["dd", "if=/dev/zero", f"of={loop}", "bs=4k", "count=5", "oflag=direct", "status=none"],
+        check=True,
+    )
+    child.send_signal(signal.SIGINT)
+    assert child.stdout is not None
+    answer = json.loads(child.stdout.read())
+    assert child.wait() == 0
+    assert answer["requests"]["write"] == 5
+    assert read_trace(output).rows == sum(answer["requests"].values())
+    assert not any(name.startswith(mine) for name in _instances())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
+        (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
+        (["--device", "LOOP", "--for", "0s"], "--for is 0s; it must be above 0"),
+        (["--device", "LOOP", "--for", "1s", "--", "true"], "exclude each other"),
+        (["--device", "LOOP", "--reads", "--for", "1s"], "--reads does not apply to --device"),
+        (["--device", "LOOP", "--", "no-such-program"], "no-such-program: no such program"),
+        (["--for", "1s"], "--for requires --device"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(
+    words: list[str], said: str, loop: str, tmp_path: Path, cli: CommandLine
+) -> None:
+    output = tmp_path / "t.parquet"
+    before = _instances()
+    given = [loop if word == "LOOP" else word for word in words]
+    answer = cli(["capture", "-o", str(output), *given])
+    assert answer.code == 2
+    first = answer.err.splitlines()[0]
+    assert first.startswith("error: ") and said in first
+    assert not list(tmp_path.glob("t.parquet*"))
+    assert _instances() <= before
+
+
+def test_an_idle_device_is_an_error_and_its_trace_says_so(
+    loop: str, tmp_path: Path, cli: CommandLine
+) -> None:
+    output = tmp_path / "t.parquet"
+    answer = cli(["capture", "-o", str(output), "--device", loop, "--", "true"])
+    assert answer.code == 2
+    assert f"error: {loop} had nothing to do: the trace has no requests" in answer.err
+    trace = read_trace(output)
+    assert trace.rows == 0
+    assert f"no request reached {loop}" in trace.metadata["notes"]
+
+
+def test_only_root_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(TargetError, match="needs root"), tracefs.instance():
+        pass
+
+
+def test_a_kernel_without_tracefs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracefs, "MOUNTS", tmp_path / "mounts")
+    (tmp_path / "mounts").write_text("proc /proc proc rw 0 0\n")
+    monkeypatch.setattr(tracefs, "STANDARD", tmp_path / "absent")
+    with pytest.raises(WritecliffError, match="this kernel has no tracefs") as error:
+        tracefs.find_tracefs()
+    assert error.value.exit_code == 2
+
+
+def test_the_benchmark_counts_what_it_captured(cli: CommandLine) -> None:
+    answer = cli("bench capture --iops 2000 --seconds 1 --pairs 1 --json")
+    assert answer.code == 0, answer.err
+    (row,) = json.loads(answer.out)["rows"]
+    assert row["requests"] >= row["captured_iops"] * 0.9 > 0
+    assert row["lost_events"] == 0
+    assert 0 < row["machine_cpu_pct"] <= row["capture_cpu_pct"]
