@@ -32,7 +32,7 @@ pub(crate) fn note(op: Op, file: File, a: u64, b: u64) {
 fn wrote(fd: c_int, offset: Option<off_t>, length: ssize_t) {
     moved(Op::Write, fd, offset, length);
     if length > 0 && bypasses_cache(fd) {
-        synced(fd, 0);
+        durable(fd);
     }
 }
 
@@ -40,7 +40,7 @@ fn wrote(fd: c_int, offset: Option<off_t>, length: ssize_t) {
 fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
     wrote(fd, Some(offset), length);
     if length > 0 && how & (libc::RWF_SYNC | libc::RWF_DSYNC) != 0 {
-        synced(fd, 0);
+        durable(fd);
     }
 }
 
@@ -65,6 +65,14 @@ fn synced(fd: c_int, result: c_int) {
     {
         file.record_name(fd);
         note(Op::Fsync, file, 0, 0);
+    }
+}
+
+/// What a write put on the drive itself, without a call of its own.
+fn durable(fd: c_int) {
+    if let Some(file) = File::open(fd) {
+        file.record_name(fd);
+        events::note(Op::Fsync, Note { flags: events::IMPLIED, ..file.note() }, &[]);
     }
 }
 

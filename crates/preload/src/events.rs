@@ -65,6 +65,8 @@ pub(crate) const TRUNCATED: u8 = 2;
 pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
+/// Of a sync: a write brought it about, no call of its own.
+pub(crate) const IMPLIED: u8 = 32;
 
 /// The fields of an event except time, process and thread, which are added when it is recorded.
 #[derive(Clone, Copy, Default)]

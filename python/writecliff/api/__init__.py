@@ -25,4 +25,5 @@ from writecliff.api.traces import Replay as Replay
 from writecliff.api.traces import advise_streams as advise_streams
 from writecliff.api.traces import capture_device as capture_device
 from writecliff.api.traces import capture_program as capture_program
+from writecliff.api.traces import capture_stack as capture_stack
 from writecliff.api.traces import replay_trace as replay_trace

@@ -13,6 +13,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.capture.block.run import BlockCapture
     from writecliff.capture.run import Captured
+    from writecliff.capture.stack.result import Stack
     from writecliff.replay.advice import StreamAdvice
     from writecliff.replay.columns import FileIO
     from writecliff.replay.model import Replayed, ReplaySetup, Sizing
@@ -88,6 +89,21 @@ def capture_device(
         stdout=stdout,
         on_tick=on_tick,
     )
+
+
+def capture_stack(
+    command: Sequence[str], *, output: PathLike, root: PathLike = ".", stdout: int | None = None
+) -> Stack:
+    """Run a command and capture its I/O to files below `root` at each step of its way to the drive:
+    system calls, page cache, bios, requests.
+
+    `output`: a new folder for the traces. `stdout`: a file descriptor for the output of the
+    command. `writecliff.report.io_stack.write_stack` makes the page of it. Raises TargetError (not
+    root, no tracefs, no block device behind the folder), ConfigError, EngineError, StoreError.
+    """
+    from writecliff.capture.stack.run import capture_stack as run
+
+    return run(command, Path(output), root=Path(root), stdout=stdout)
 
 
 @dataclass(frozen=True)

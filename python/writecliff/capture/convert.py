@@ -286,6 +286,9 @@ def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) ->
         "reads": events.with_reads,
         "bytes_written": int(rows.length[rows.of("write")].sum()),
         "bytes_read": int(rows.length[rows.of("read")].sum()),
+        "implied_syncs": int(
+            np.count_nonzero(rows.of("fsync") & (slots["flags"][rows.event] & Flag.IMPLIED > 0))
+        ),
         "files": len(files),
         "processes": len(np.unique(slots["pid"][slots["op"] == Op.PROCESS])),
         "dropped": events.dropped,

@@ -40,6 +40,7 @@ class Flag(IntEnum):
     DIRECTORY = 4
     EXCHANGED = 8
     REPAIRED = 16
+    IMPLIED = 32  # of a sync: a write brought it about
 
 
 @dataclass(frozen=True)

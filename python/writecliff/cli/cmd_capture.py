@@ -38,6 +38,7 @@ def capture(
     via: Literal["preload", "strace"] = "preload",
     device: Path | None = None,
     for_: Annotated[str | None, Parameter(name="--for")] = None,
+    stack: bool = False,
     json: bool = False,
 ) -> int:
     """Run a command and trace its file I/O: file, thread, process and write hint of each write.
@@ -45,16 +46,17 @@ def capture(
     A preloaded library traces the command and every process that it starts; its exit code is passed
     on. Statically linked programs, io_uring and writes through mapped memory are not traced, but
     reported. With --device, the trace has what all programs ask a block device for, as its driver
-    gets it (as root).
+    gets it. With --stack, both are captured and shown side by side. These two need root.
 
     Parameters
     ----------
     command
         The command and its arguments, after "--".
     output
-        The trace to write (default: traces/NAME-TIME.parquet).
+        The trace to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
     root
-        Trace only files below this folder, with paths relative to it.
+        Trace only files below this folder, with paths relative to it (with --stack by default the
+        current folder).
     reads
         Trace reads as well.
     repair_hints
@@ -77,17 +79,30 @@ def capture(
         command runs; without a command, until --for is over or Ctrl-C.
     for_
         With --device and no command: how long, such as 90s or 1h.
+    stack
+        Show what becomes of the command's I/O on its way through page cache, file system and block
+        layer to the drive: the page stack.html, CSV, and both traces.
     json
         Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
         ...}; with --device {"trace", "device", "requests", "bytes", "lost_events", "overhead",
-        ...}. The output of the command then goes to stderr.
+        ...}; with --stack {"steps", "origins", "page_cache", "journal", ...}. The output of the
+        command then goes to stderr.
     """
+    if stack:
+        from writecliff.cli.capture_stack import capture_stack
+
+        _check_alone(
+            "--stack", app=app, recover=recover, device=device, reads=reads,
+            repair_hints=repair_hints, via=via, **{"for": for_},
+        )  # fmt: skip
+        return capture_stack(command, output, root, as_json=json)
     if device is not None:
         from writecliff.cli.capture_block import capture_block
 
-        _check_device_alone(
-            app=app, recover=recover, root=root, reads=reads, repair_hints=repair_hints, via=via
-        )
+        _check_alone(
+            "--device", app=app, recover=recover, root=root, reads=reads,
+            repair_hints=repair_hints, via=via,
+        )  # fmt: skip
         return capture_block(device, command, for_, output, as_json=json)
     if for_ is not None:
         raise ConfigError("--for requires --device", hint="for example --device /dev/nvme0n1")
@@ -144,12 +159,12 @@ def _check_choice(
                 raise ConfigError(f"--{name} requires --app", hint="for example --app rocksdb")
 
 
-def _check_device_alone(**of_programs: object) -> None:
-    """Options of the capture of a program have no effect on that of a device."""
-    for name, value in of_programs.items():
+def _check_alone(option: str, **others: object) -> None:
+    """`others` have no effect with `option`."""
+    for name, value in others.items():
         if value not in (None, False, "preload"):
             raise ConfigError(
-                f"--{name.replace('_', '-')} does not apply to --device", hint="leave out one"
+                f"--{name.replace('_', '-')} does not apply to {option}", hint="leave out one"
             )
 
 

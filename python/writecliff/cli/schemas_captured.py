@@ -23,6 +23,8 @@ CAPTURED: Mapping[str, Schema] = {
             "reads": "whether reads were captured",
             "bytes_written": "by the program",
             "bytes_read": "by the program",
+            "implied_syncs": "rows `fsync` that no call, but a write with `O_DIRECT` or the like "
+            "brought about",
             "files": "how many",
             "processes": "how many",
             "dropped": "events that were lost",
@@ -55,6 +57,35 @@ CAPTURED: Mapping[str, Schema] = {
             "program": "its name, or `null`",
             "exit_code": "of the command; 128 + n for signal n",
             "notes": "sentences: what is missing in the trace",
+        },
+    ),
+    "capture-stack": Schema(
+        "capture --stack",
+        {
+            "report": "the page",
+            "folder": "of the page, its numbers (CSV) and the traces `calls.parquet`, "
+            "`device.parquet`",
+            "command": "its words",
+            "exit_code": "of the command; 128 + n for signal n",
+            "root": "the folder whose files were captured",
+            "file_system": "`type`, `mount`, and its device as `capture --device` has it",
+            "program_ns": "when the command had ended",
+            "duration_ns": "when all was written back",
+            "steps": "`name` (`calls`, `bios`, `requests`), `reads`, `writes`, `discards` (each "
+            "`count`, `bytes`, `mean_bytes`, `median_bytes`, `sequential_share`, `sizes`), `syncs` "
+            "(sync calls, bios that ask for a flush, flushes), `write_amplification` (bytes "
+            "written for each byte of the calls)",
+            "origins": "requests by `origin` and `op`: as a direction of a step, and "
+            "`queue_p50_ns`, `response_p50_ns`, `response_p99_ns`",
+            "page_cache": "`hit_ratio`, `asked_bytes` (by read calls), `read_in_bytes` (of data), "
+            "`readahead_bytes`, `added_pages`, `removed_pages`, `dirtied_folios`",
+            "journal": "`commits`, `handles`, `blocks` of jbd2; `null` on other file systems",
+            "data_amplification": "of data alone, without metadata and journal",
+            "write_wait": "from the last write call to the driver, by pages of 4 KiB: `pages` (of "
+            "which it is known), `of_pages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`; `null` where "
+            "files cannot be located",
+            "lost_events": "that the kernel could not keep",
+            "notes": "sentences: what is missing",
         },
     ),
 }

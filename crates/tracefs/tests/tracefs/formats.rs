@@ -61,7 +61,13 @@ fn text_ends_at_its_zero_or_its_field() {
 
 proptest! {
     #[test]
-    fn no_text_breaks_the_parsers(text in "(ID: [0-9]{1,6}\n|\tfield:[a-z \\[\\];:0-9\u{7f}-\u{fff}]{0,60}\n|.{0,40}\n){0,12}") {
+    fn no_text_breaks_the_parsers(
+        lines in proptest::collection::vec(
+            "ID: [0-9]{1,6}|\tfield:[a-z \\[\\];:0-9\u{7f}-\u{fff}]{0,60}|.{0,40}",
+            0..12,
+        ),
+    ) {
+        let text = lines.join("\n");
         let _ = EventFormat::parse(&text);
         let _ = PageLayout::parse(&text);
     }

@@ -1,6 +1,6 @@
 //! The crate against what a kernel 6.18 said and recorded, and against bytes that no kernel writes.
 //!
-//! `recorded/*.format` and `header_page` are the kernel's own files. `recorded/pages` are the
+//! `recorded/*.format` and `header_page` are the kernel's own files. `recorded/pages.hex` are the
 //! buffers of two processors while a file system on a loop device was written: 16 writes of 4 KiB
 //! with O_DIRECT, 5 KiB with one fsync, then fstrim.
 

@@ -5,7 +5,15 @@ use writecliff_tracefs::{Capture, Operation, PageLayout, Records, Request, Reque
 
 use crate::{formats, layout};
 
-const RECORDED: &[u8] = include_bytes!("recorded/pages");
+/// The recorded pages, which are kept as hexadecimal digits.
+fn recorded() -> Vec<u8> {
+    let digits: Vec<u8> = include_str!("recorded/pages.hex")
+        .bytes()
+        .filter_map(|letter| char::from(letter).to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
 
 /// A page that begins at `time_ns` and holds `data`.
 fn page(time_ns: u64, commit: u64, data: &[u8]) -> Vec<u8> {
@@ -83,7 +91,7 @@ fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
 
 #[test]
 fn recorded_pages_give_the_requests_that_were_made() {
-    let (found, capture) = requests(RECORDED, layout());
+    let (found, capture) = requests(&recorded(), layout());
     let name = |one: &Request| capture.names.words()[one.name as usize].as_str();
     let direct: Vec<_> = found
         .iter()
@@ -111,11 +119,11 @@ proptest! {
     #[test]
     fn no_bytes_break_a_page(
         bytes in proptest::collection::vec(any::<u8>(), 0..5000),
-        changes in proptest::collection::vec((0..RECORDED.len(), any::<u8>()), 0..200),
+        changes in proptest::collection::vec((0..12_288_usize, any::<u8>()), 0..200),
     ) {
         let found = Records::of(&bytes, layout()).count();
         prop_assert!(found <= bytes.len() / 4);
-        let mut broken = RECORDED.to_vec();
+        let mut broken = recorded();
         for (at, byte) in changes {
             broken[at] = byte;
         }

@@ -1,0 +1,81 @@
+"""The file system of a folder, and the block device that it is on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff.capture.block.device import TracedDevice, traced_device
+from writecliff.engines.blockdev.mounts import unescape
+from writecliff.errors import StoreError, TargetError
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A mounted file system."""
+
+    kind: str  # ext4, xfs, ...
+    place: Path
+    number: tuple[int, int]  # of its files, as stat has it; not the device's on btrfs
+    device: TracedDevice
+
+    @property
+    def kernel_number(self) -> int:
+        """The number in the kernel's events."""
+        return self.number[0] << 20 | self.number[1]
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": self.kind, "mount": str(self.place), **self.device.describe()}
+
+
+def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> FileSystem:
+    """The file system that `folder` is on. Raises TargetError: no such folder, or no block device
+    behind it (tmpfs, NFS, overlay)."""
+    try:
+        info = folder.stat()
+    except OSError:
+        raise TargetError(f"{folder}: no such folder", hint="give --root") from None
+    number = (os.major(info.st_dev), os.minor(info.st_dev))
+    found = [
+        (fields[4], rest[0], rest[1])
+        for line in mountinfo.read_text().splitlines()
+        if (halves := line.partition(" - "))[1]
+        for fields, rest in [(halves[0].split(), halves[2].split())]
+        if fields[2] == f"{number[0]}:{number[1]}"
+    ]
+    if not found:
+        raise TargetError(f"{folder}: its file system is not mounted in this namespace")
+    place, kind, source = found[0]
+    source = unescape(source)
+    if not source.startswith("/dev/"):
+        raise TargetError(
+            f"{folder} is on {kind}, which no block device is known of",
+            hint="give --root with a folder on a drive",
+        )
+    node = _node(source, number)
+    return FileSystem(kind, Path(unescape(place)), number, traced_device(node))
+
+
+def _node(source: str, number: tuple[int, int]) -> Path:
+    """The device's node: `source` may be a name that is no longer there, such as /dev/root."""
+    by_number = Path(f"/sys/dev/block/{number[0]}:{number[1]}")
+    if not Path(source).exists() and by_number.exists():
+        return Path("/dev") / by_number.resolve().name.replace("!", "/")
+    return Path(source)
+
+
+def sync(folder: Path) -> None:
+    """Write back all that the file system of `folder` has in the page cache (syncfs). Raises
+    StoreError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _libc.syncfs(descriptor):
+            reason = os.strerror(ctypes.get_errno()).lower()
+            raise StoreError(f"{folder}: cannot be synced: {reason}")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,60 @@
+"""Whom the requests to a drive are of: the program, write-back, journal, metadata, others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from writecliff.capture.trace import codes
+
+DATA, WRITTEN_BACK, METADATA, JOURNAL, OTHERS = range(5)
+NAMES = (
+    "data, by the program",
+    "data, written back by the kernel",
+    "metadata",
+    "journal",
+    "other programs",
+)
+_KERNEL = re.compile(
+    r"kworker/|jbd2/|xfs|btrfs|f2fs|ext4|kswapd|ksoftirqd|kthreadd|flush|loop\d|md\d|dm"
+)
+_JOURNAL_THREAD = re.compile(r"jbd2/")
+_LOGS = ("xfs",)  # file systems that log from any thread, as metadata with FUA
+
+
+def origins(
+    table: pa.Table,
+    requests: pa.Table,
+    *,
+    kind: str,
+    program: Collection[int],
+    own: int,
+) -> NDArray[np.int8]:
+    """The origin of each row of a trace of the file system's device.
+
+    `kind`: the type of the file system. `program`: processes that were captured. `own`: the process
+    that captured, which had the rest written back at the end.
+    """
+    thread, names = codes(table, "thread")
+    flag, flags = codes(requests, "flags")
+    by_kernel = np.array([bool(_KERNEL.match(name)) for name in names], bool)[thread]
+    by_journal = np.array([bool(_JOURNAL_THREAD.match(name)) for name in names], bool)[thread]
+    words = [set(text.split()) for text in flags]
+    is_metadata = np.array(["metadata" in said for said in words], bool)[flag]
+    is_fua = np.array([bool(said & {"fua", "preflush"}) for said in words], bool)[flag]
+    pid = requests["pid"].to_numpy()
+    by_program = np.isin(pid, list(program))
+    found = np.full(table.num_rows, OTHERS, np.int8)
+    found[by_program] = DATA
+    found[by_kernel | (pid == own)] = WRITTEN_BACK
+    ours = found != OTHERS
+    found[ours & is_metadata] = METADATA
+    logged = by_journal & (is_metadata | (table["op"].to_numpy(zero_copy_only=False) == "fsync"))
+    if kind in _LOGS:
+        logged |= is_metadata & is_fua
+    found[ours & logged] = JOURNAL
+    return found

@@ -1,0 +1,356 @@
+"""The page of `capture --stack`: what became of a program's I/O on its way to the drive."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff import units
+from writecliff.capture.stack.result import MEANINGS, OriginRow, Stack
+from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import Value, data_file, lines_csv
+from writecliff.report.io_stack_figure import Layer, stack_figure
+from writecliff.report.model import DataFile, Section, Table, section, table
+from writecliff.report.pages import Page, write_page
+from writecliff.report.plots import lines
+
+if TYPE_CHECKING:
+    from writecliff.capture.stack.steps import Step, Traffic
+
+PAGE_NAME = "stack.html"
+STEPS_CSV, ORIGINS_CSV, SIZES_CSV, WRITTEN_CSV = (
+    "steps.csv", "origins.csv", "sizes.csv", "written.csv",
+)  # fmt: skip
+NAMES = {"calls": "System calls", "bios": "Bios", "requests": "Requests"}
+OPS = {"read": "reads", "write": "writes", "punch": "discards", "fsync": "flushes"}
+_KEPT = "kept from the drive"
+_KINDS = ("data", "metadata", "journal")
+_COMMAND_SHOWN = 60
+
+
+def write_stack(stack: Stack, folder: Path) -> Path:
+    """Write the page and its numbers (CSV) to `folder`; the page. Raises StoreError."""
+    return write_page(stack_page(stack), folder / PAGE_NAME, csv=folder)
+
+
+@one_page()
+def stack_page(stack: Stack) -> Page:
+    """The page."""
+    answer, *more = verdict(stack)
+    return Page(
+        title=f"The I/O stack under {_command(stack)}",
+        intro=" ".join(more),
+        verdict=answer,
+        sections=(_steps(stack), _origins(stack), _time(stack), _sizes(stack), _conditions(stack)),
+        data=_data(stack),
+        summary=stack.mapping(),
+        disclosures=disclosures(stack),
+    )
+
+
+def _command(stack: Stack) -> str:
+    text = shlex.join(stack.command)
+    return text if len(text) <= _COMMAND_SHOWN else text[: _COMMAND_SHOWN - 1] + "…"
+
+
+def verdict(stack: Stack) -> list[str]:
+    """The answer in a sentence, and what explains it."""
+    calls, drive = stack.calls, stack.requests
+    said = [_writes_text(stack), _reads_text(stack)]
+    said = [text for text in said if text] or ["The program read and wrote nothing below the root."]
+    extra = []
+    if calls.writes.count and drive.writes.count:
+        extra.append(
+            f"{calls.writes.count:,} write calls of {_size(calls.writes.mean_bytes)} on average "
+            f"became {drive.writes.count:,} requests of {_size(drive.writes.mean_bytes)}."
+        )
+    if calls.syncs and drive.syncs:
+        extra.append(f"{_count(calls.syncs, 'sync call')} became {_count(drive.syncs, 'flush')}.")
+    if stack.waits is not None:
+        extra.append(
+            f"Half of the data reached the drive within {units.latency(stack.waits.p50_ns)} of "
+            f"the call, 99 % within {units.latency(stack.waits.p99_ns)}."
+        )
+    return [" ".join(said), *extra]
+
+
+def _writes_text(stack: Stack) -> str:
+    asked, total = stack.calls.writes.bytes, stack.requests.writes.bytes
+    if not asked:
+        return f"The drive was written {units.size(total)} without a write call." if total else ""
+    return (
+        f"The program wrote {units.size(asked)}, the drive {units.size(total)} "
+        f"({_factor(stack.amplification(stack.requests))}: {_factor(stack.data_amplification)} "
+        f"data, {units.size(stack.written_bytes('metadata'))} metadata, "
+        f"{units.size(stack.written_bytes('journal'))} journal)."
+    )
+
+
+def _reads_text(stack: Stack) -> str:
+    cache = stack.cache
+    if cache.hit_ratio is None:
+        return ""
+    return (
+        f"Of {units.size(cache.asked_bytes)} that it read, the page cache had "
+        f"{units.percent(cache.hit_ratio)}."
+    )
+
+
+def _count(number: int, what: str) -> str:
+    ending = "" if number == 1 else "es" if what.endswith("sh") else "s"
+    return f"{number:,} {what}{ending}"
+
+
+def _factor(value: float | None) -> str:
+    return units.UNKNOWN if value is None else f"{value:.2f} x"
+
+
+def _size(value: float | None) -> str:
+    return units.UNKNOWN if value is None else units.size(value)
+
+
+def _share(traffic: Traffic) -> str:
+    share = traffic.sequential_share
+    return units.UNKNOWN if share is None else units.percent(share, 0)
+
+
+def _steps(stack: Stack) -> Section:
+    figure = stack_figure(
+        "stack",
+        "Bytes at each step of the way",
+        STEPS_CSV,
+        list(_layers(stack)),
+        alt="Bytes read and written by system calls, bios and requests to the drive",
+    )
+    meanings = "; ".join(
+        f"{NAMES[step.name].lower()}: {MEANINGS[step.name]}" for step in stack.steps[1:]
+    )
+    intro = (
+        f"System calls are those of the program on files below the root; {meanings}. Amplification "
+        "counts bytes written for each byte that the program wrote."
+    )
+    return section("Steps of the way", intro, _step_table(stack), figure)
+
+
+def _step_table(stack: Stack) -> Table:
+    def cells(step: Step) -> list[str]:
+        found = []
+        for one in (step.reads, step.writes):
+            found += [f"{one.count:,}", _size(one.bytes), _size(one.mean_bytes), _share(one)]
+        discards = units.size(step.discards.bytes) if step.discards.count else "-"
+        return [*found, _factor(stack.amplification(step)), f"{step.syncs:,}", discards]
+
+    one = ("count", "bytes", "mean", "sequential")
+    return table(
+        "",
+        ("Step", *one, *one, "amplification", "syncs, flushes", "discards"),
+        [(NAMES[step.name], *cells(step)) for step in stack.steps],
+        data=STEPS_CSV,
+        groups=(("", 1), ("Reads", 4), ("Writes", 5), ("", 2)),
+    )
+
+
+def _layers(stack: Stack) -> Iterator[Layer]:
+    for step in stack.steps:
+        if step.name == "requests":
+            parts = tuple(
+                {kind: _bytes(stack, kind, op) for kind in _KINDS} for op in ("read", "write")
+            )
+        else:
+            label = "asked by the program" if step.name == "calls" else "asked by the file system"
+            parts = ({label: step.reads.bytes}, {label: step.writes.bytes})
+        reads, writes = parts
+        yield Layer(NAMES[step.name], (reads, writes), (_line(step.reads), _line(step.writes)))
+        if step.name == "calls":
+            yield _cache_layer(stack)
+
+
+def _cache_layer(stack: Stack) -> Layer:
+    """What the page cache kept from the drive: reads that hit, writes that were overwritten before
+    they were written back."""
+    cache, asked = stack.cache, stack.calls.writes.bytes
+    hits = (cache.hit_ratio or 0.0) * cache.asked_bytes
+    absorbed = max(0.0, asked - stack.written_bytes("data"))
+    return Layer(
+        "Page cache",
+        ({_KEPT: hits} if hits else {}, {_KEPT: absorbed} if absorbed else {}),
+        (
+            "" if cache.hit_ratio is None else f"{units.percent(cache.hit_ratio)} hits",
+            f"{units.percent(absorbed / asked)} absorbed" if asked else "",
+        ),
+    )
+
+
+def _bytes(stack: Stack, kind: str, op: str) -> float:
+    return float(
+        sum(
+            row.traffic.bytes for row in stack.origins if row.op == op and row.name.startswith(kind)
+        )
+    )
+
+
+def _line(one: Traffic) -> str:
+    if not one.count:
+        return "none"
+    return f"{one.count:,} of {_size(one.mean_bytes)}, {_share(one)} sequential"
+
+
+def _origins(stack: Stack) -> Section:
+    total = sum(row.traffic.bytes for row in stack.origins) or 1
+
+    shown = Table.of(
+        "",
+        stack.origins,
+        ("Origin", "left", lambda row: row.name),
+        ("Requests", "left", lambda row: OPS[row.op]),
+        ("Count", "right", lambda row: f"{row.traffic.count:,}"),
+        ("Bytes", "right", _moved),
+        ("Share", "right", lambda row: units.percent(row.traffic.bytes / total)),
+        ("Mean size", "right", lambda row: _size(row.traffic.mean_bytes)),
+        ("Sequential", "right", lambda row: _share(row.traffic)),
+        ("Queue, median", "right", lambda row: _latency(row.queue_p50_ns)),
+        ("Drive, median", "right", lambda row: _latency(row.response_p50_ns)),
+        ("Drive, 99 %", "right", lambda row: _latency(row.response_p99_ns)),
+        data=ORIGINS_CSV,
+    )
+    intro = (
+        "Who asked the drive. Data that a program only left in the page cache are written back by "
+        "the kernel, later or in a sync of its own. Metadata are what the file system marks so; "
+        "the journal is written by its own thread."
+    )
+    return section("Origins of the requests", intro, shown)
+
+
+def _moved(row: OriginRow) -> str:
+    return "-" if row.op == "fsync" else units.size(row.traffic.bytes)
+
+
+def _latency(value_ns: int | None) -> str:
+    return units.UNKNOWN if value_ns is None else units.latency(value_ns)
+
+
+def _written_lines(stack: Stack) -> list[Line]:
+    names = {"calls": "calls", "data": "drive: data", "metadata": "drive: metadata",
+             "journal": "drive: journal"}  # fmt: skip
+    found = []
+    for key, name in names.items():
+        seconds, total = stack.written[key]
+        if seconds:
+            found.append(Line(name, [value * 1e9 for value in seconds], total))
+    return found
+
+
+def _time(stack: Stack) -> Section:
+    figure = lines(
+        "written",
+        "Written until then",
+        WRITTEN_CSV,
+        _written_lines(stack),
+        Axis("Time", units.LATENCY_UNITS),
+        Axis("Written", units.SIZE_UNITS),
+        alt="Bytes written by calls and to the drive, over time",
+    )
+    ended = units.duration(stack.program_ns)
+    intro = (
+        f"The distance of the lines is what waits in the page cache. The program ended after "
+        f"{ended}; what it left was written back then."
+    )
+    return section("Over time", intro, figure)
+
+
+def _sizes(stack: Stack) -> Section:
+    rows = [
+        (NAMES[step.name], what, _size_text(one))
+        for step in stack.steps
+        for what, one in (("reads", step.reads), ("writes", step.writes))
+        if one.count
+    ]
+    shown = table("", ("Step", "", "The most frequent sizes"), rows, "lll", data=SIZES_CSV)
+    return section("Sizes", "", shown)
+
+
+def _size_text(one: Traffic) -> str:
+    """The most frequent sizes with their shares."""
+    return ", ".join(
+        f"{units.block(size) if size % 512 == 0 else units.size(size)} "
+        f"({units.percent(count / one.count)})"
+        for size, count in one.sizes.items()
+    )
+
+
+def _conditions(stack: Stack) -> Section:
+    where, cache = stack.file_system, stack.cache
+    rows = [
+        ("Command", shlex.join(stack.command)),
+        ("Files below", stack.root),
+        ("File system", f"{where['type']} on {where['path']}, mounted at {where['mount']}"),
+        ("Device", f"{where['model'] or 'unknown'}, {units.size(where['size_bytes'])}, "
+                   f"scheduler {where['scheduler']}"),
+        ("Page cache", f"{cache.added_pages:,} pages of 4 KiB added, {cache.removed_pages:,} "
+                       f"removed; a clean folio became dirty {cache.dirtied_folios:,} times; "
+                       f"{units.size(cache.read_in_bytes)} read in, of which "
+                       f"{units.size(cache.readahead_bytes)} by readahead"),
+    ]  # fmt: skip
+    if (journal := stack.journal) is not None:
+        rows.append(
+            ("Journal", f"{_count(journal.commits, 'commit')} of {journal.handles:,} operations, "
+                        f"{journal.blocks:,} blocks")
+        )  # fmt: skip
+    if (waits := stack.waits) is not None:
+        rows.append(
+            ("Call to drive", f"median {units.latency(waits.p50_ns)}, 90 % "
+             f"{units.latency(waits.p90_ns)}, 99 % {units.latency(waits.p99_ns)}, most "
+             f"{units.latency(waits.max_ns)}; of {waits.pages:,} of {waits.of_pages:,} pages, the "
+             "others are of removed files or of calls that ended after their request")
+        )  # fmt: skip
+    return section("Conditions", "", table("", ("", ""), rows, "ll"))
+
+
+def disclosures(stack: Stack) -> tuple[str, ...]:
+    """What limits the figures."""
+    said = [f"{note[:1].upper()}{note[1:]}." for note in stack.notes]
+    if any(row.is_others and row.op in ("read", "write") for row in stack.origins):
+        said.append(
+            "Other programs used the drive meanwhile. Their own requests are a row apart; what "
+            "they left in the page cache is written back among the others."
+        )
+    return tuple(said)
+
+
+def _data(stack: Stack) -> tuple[DataFile, ...]:
+    steps: list[tuple[Value, ...]] = [
+        (
+            step.name, op, one.count, one.bytes, one.mean_bytes, one.median_bytes,
+            one.sequential_share, stack.amplification(step) if op == "write" else None,
+        )
+        for step in stack.steps
+        for op, one in (("read", step.reads), ("write", step.writes), ("discard", step.discards))
+    ]  # fmt: skip
+    steps += [(step.name, "sync", step.syncs, None, None, None, None, None) for step in stack.steps]
+    head = ("step", "op", "count", "bytes", "mean_bytes", "median_bytes", "sequential_share",
+            "write_amplification")  # fmt: skip
+    origins = [
+        (
+            row.name, row.op, row.traffic.count, row.traffic.bytes, row.traffic.mean_bytes,
+            row.traffic.sequential_share, row.queue_p50_ns, row.response_p50_ns,
+            row.response_p99_ns,
+        )
+        for row in stack.origins
+    ]  # fmt: skip
+    origin_head = ("origin", "op", "count", "bytes", "mean_bytes", "sequential_share",
+                   "queue_p50_ns", "response_p50_ns", "response_p99_ns")  # fmt: skip
+    sizes = [
+        (step.name, op, size, count)
+        for step in stack.steps
+        for op, one in (("read", step.reads), ("write", step.writes))
+        for size, count in one.sizes.items()
+    ]
+    return (
+        data_file(STEPS_CSV, head, steps),
+        data_file(ORIGINS_CSV, origin_head, origins),
+        data_file(SIZES_CSV, ("step", "op", "size_bytes", "count"), sizes),
+        DataFile(WRITTEN_CSV, lines_csv(_written_lines(stack), "of", "time_ns", "bytes")),
+    )
