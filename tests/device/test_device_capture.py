@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.cli import CommandLine
+from tests.support.dangers import Bench
 from writecliff.capture.block import tracefs
 from writecliff.capture.block.device import traced_device
 from writecliff.capture.block.run import BlockCapture, capture_device
@@ -119,26 +118,76 @@ def test_discards_flushes_and_reads_are_told_apart(loop: str, tmp_path: Path) ->
     assert ("fsync", 0, 0) in rows
 
 
-def test_a_partition_is_a_part_of_its_disk(
-    attach: Callable[..., str], image: Path, tmp_path: Path
-) -> None:
-    with image.open("r+b") as file:  # an MBR with one partition
-        file.seek(446)
-        file.write(struct.pack("<8BII", 0, 0, 0, 0, 0x83, 0, 0, 0, 16384, 32768))
-        file.seek(510)
-        file.write(b"\x55\xaa")
-    disk = attach(image, "--partscan")
-    part = f"{disk}p1"
-    if not Path(part).exists():
-        pytest.skip("the kernel makes no partitions of loop devices")
+def test_a_partition_is_a_part_of_its_disk(bench: Bench, tmp_path: Path) -> None:
+    part = bench.partitioned()
+    disk = part.removesuffix("p1")
     script = f"""
         dd if=/dev/zero of={disk} bs=4k count=1 seek=10 oflag=direct status=none
         dd if=/dev/zero of={part} bs=4k count=1 seek=10 oflag=direct status=none
     """
     trace = _captured(part, tmp_path, ["sh", "-ec", script])
-    writes = [row for row in trace.table.to_pylist() if row["op"] == "write"]
+    writes = [
+        row for row in trace.table.to_pylist() if row["op"] == "write" and row["process"] == "dd"
+    ]
     assert [(row["offset_bytes"], row["path"]) for row in writes] == [(40 * KIB, Path(part).name)]
-    assert trace.metadata["device"]["first_sector"] == 16384
+    assert trace.metadata["device"]["first_sector"] == 2048
+
+
+def _statistics(device: str) -> dict[str, tuple[int, int]]:
+    """Requests and bytes that the kernel has counted, by operation of the trace."""
+    name = Path(device).name
+    numbers = [int(word) for word in Path(f"/sys/block/{name}/stat").read_text().split()]
+    return {
+        "read": (numbers[0], 512 * numbers[2]),
+        "write": (numbers[4], 512 * numbers[6]),
+        "punch": (numbers[11], 512 * numbers[13]),
+        "fsync": (numbers[15], 0),
+    }
+
+
+@pytest.mark.parametrize("scheduler", ["none", "mq-deadline", "bfq"])
+def test_requests_are_those_that_the_kernel_counts(
+    scheduler: str, loop: str, tmp_path: Path
+) -> None:
+    """Merges, journal, readahead, discards: /sys/block/NAME/stat is the judge."""
+    chosen = Path(f"/sys/block/{Path(loop).name}/queue/scheduler")
+    if scheduler not in chosen.read_text():
+        pytest.skip(f"this kernel has no scheduler {scheduler}")
+    chosen.write_text(scheduler)
+    place = tmp_path / "mounted"
+    place.mkdir()
+    script = f"""
+        mkfs.ext4 -q -F {loop} && mount {loop} {place}
+        trap 'umount {place}' EXIT
+        dd if=/dev/zero of={place}/a bs=300 count=5000 conv=fsync status=none
+        fio --name=j --directory={place} --size=8M --rw=randrw --bs=4k --fsync=16 --numjobs=2 \
+            --ioengine=psync --number_ios=800 --output=/dev/null
+        umount {place} && mount {loop} {place}
+        cat {place}/a {place}/j* > /dev/null
+        rm {place}/a && sync && fstrim {place}
+    """
+    before = _statistics(loop)
+    trace = _captured(loop, tmp_path, ["bash", "-ec", script])
+    counted = {
+        op: tuple(now - then for now, then in zip(after, before[op], strict=True))
+        for op, after in _statistics(loop).items()
+    }
+    captured = {op: [0, 0] for op in counted}
+    assert trace.requests is not None
+    said = trace.requests["flags"].to_pylist()
+    for row, flags in zip(trace.table.to_pylist(), said, strict=True):
+        # The kernel counts zeroes as written, though no data are transferred.
+        op = "write" if "zeroes" in flags else row["op"]
+        captured[op][0] += 1
+        captured[op][1] += row["length_bytes"]
+    assert any("zeroes" in flags for flags in said)  # of mkfs
+    # It also counts a request that only asks for a flush, and the end of one with a flush behind it.
+    flushes, more = counted["fsync"][0], counted["write"][0] - captured["write"][0]
+    assert 0 <= more <= flushes
+    captured["write"][0] += more
+    assert {op: tuple(sums) for op, sums in captured.items()} == counted
+    assert min(count for count, _ in counted.values()) > 0
+    assert trace.metadata["open_at_end"] == trace.metadata["open_at_start"] == 0
 
 
 def test_a_device_without_requests_is_captured_by_its_bios(loop: str, tmp_path: Path) -> None:

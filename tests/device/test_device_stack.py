@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ def _needs_tracefs() -> None:
 @pytest.fixture
 def mounted(loop: str, tmp_path: Path) -> Iterator[Path]:
     """An ext4 file system of 4 KiB blocks, empty."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not installed")
     subprocess.run(["mkfs.ext4", "-q", "-F", "-b", "4096", loop], check=True)
     folder = tmp_path / "mounted"
     folder.mkdir()

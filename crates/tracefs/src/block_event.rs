@@ -35,8 +35,9 @@ impl Flags {
 }
 
 /// Read the letters that the kernel prints for a request (`blk_fill_rwbs`): an F for a flush before
-/// it, its operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic).
-pub fn parse_rwbs(text: &[u8]) -> (Operation, Flags) {
+/// it, its operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic). N is any other
+/// operation; of those, only writes of zeroes cover `sectors`.
+pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
     let mut flags = 0;
     let mut rest = text;
     if let [b'F', b'W' | b'R' | b'D' | b'F' | b'N' | b'Z', ..] = rest {
@@ -50,10 +51,11 @@ pub fn parse_rwbs(text: &[u8]) -> (Operation, Flags) {
         [b'W', ..] => (Operation::Write, 1),
         [b'D', ..] => (Operation::Discard, 1),
         [b'F', ..] => (Operation::Flush, 1),
+        [b'N', ..] if sectors > 0 => (Operation::Discard, 1),
         _ => return (Operation::Other, Flags(0)),
     };
     flags |= match &rest[..used] {
-        b"WZ" => Flags::ZEROES,
+        b"WZ" | b"N" => Flags::ZEROES,
         b"DE" => Flags::ERASE,
         _ => 0,
     };
@@ -151,14 +153,15 @@ impl BlockFormat {
 
     /// The event, and the name of its thread.
     pub(crate) fn decode<'a>(&self, time_ns: u64, event: &'a [u8]) -> (BlockEvent, &'a [u8]) {
-        let (operation, flags) = parse_rwbs(self.rwbs.text(event));
+        let sectors = self.sectors.number(event) as u32;
+        let (operation, flags) = parse_rwbs(self.rwbs.text(event), sectors);
         let found = BlockEvent {
             time_ns,
             kind: self.kind,
             operation,
             flags,
             sector: self.sector.number(event),
-            sectors: self.sectors.number(event) as u32,
+            sectors,
             thread_id: self.thread_id.number(event) as i32,
             name: 0,
             errno: self.error.map_or(0, |field| (field.number(event) as i32).unsigned_abs() as u16),

@@ -81,7 +81,7 @@ def _pair(device: Path, folder: Path, seconds: float, iops: int) -> Pair:
         bare_cpu_us=bare_us,
         captured_cpu_us=captured_us,
         capture_cpu_pct=overhead["cpu_pct"],
-        machine_cpu_pct=overhead["cpu_pct"] / (os.cpu_count() or 1),
+        machine_cpu_pct=overhead["machine_cpu_pct"],
         requests=sum(metadata["requests"].values()),
         lost_events=metadata["lost_events"],
         trace_bytes=trace.stat().st_size,

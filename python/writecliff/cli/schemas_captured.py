@@ -51,8 +51,8 @@ CAPTURED: Mapping[str, Schema] = {
             "merged": "requests that became part of others, and are not in the trace",
             "other_commands": "of drivers and zones, which move no data and are not in the trace",
             "events": "that were read",
-            "overhead": "of the capture: `cpu_s`, `cpu_pct` (of one processor), "
-            "`peak_rss_bytes`, `processors` of the machine",
+            "overhead": "of the capture: `cpu_s`, `cpu_pct` (of one processor), `machine_cpu_pct` "
+            "(of all `processors`), `peak_rss_bytes`",
             "command": "its words; empty without one",
             "program": "its name, or `null`",
             "exit_code": "of the command; 128 + n for signal n",

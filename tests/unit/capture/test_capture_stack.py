@@ -193,6 +193,9 @@ def test_threads_are_of_processes_while_they_live(tmp_path: Path) -> None:
     (tmp_path / "71/comm").write_text("server\n")
     (tmp_path / "71/status").write_text("Name:\tserver\nno more")
     processes = Processes(tmp_path)
-    assert processes.of(72) == (71, "server")
-    assert processes.of(71) == (71, None)  # half written: it ends
-    assert processes.of(73) == (73, None)
+    assert processes.of(72, "worker") == (71, "server")
+    assert processes.of(71, "server") == (71, None)  # half written: it ends
+    assert processes.of(73, "ended") == (73, None)
+    (tmp_path / "71/comm").write_text("next\n")
+    assert processes.of(72, "worker") == (71, "server")  # as it was asked
+    assert processes.of(72, "other") == (71, "next")  # the number is used again

@@ -7,7 +7,7 @@ const KWORKER: i32 = 20;
 const MINUTE_NS: u64 = 60_000_000_000;
 
 fn event(time_ns: u64, kind: EventKind, rwbs: &str, sector: u64, sectors: u32) -> BlockEvent {
-    let (operation, flags) = writecliff_tracefs::parse_rwbs(rwbs.as_bytes());
+    let (operation, flags) = writecliff_tracefs::parse_rwbs(rwbs.as_bytes(), sectors);
     let (thread_id, name, errno) = (FIO, 0, 0);
     BlockEvent { time_ns, kind, operation, flags, sector, sectors, thread_id, name, errno }
 }

@@ -5,7 +5,7 @@ use writecliff_tracefs::{Flags, Operation, parse_rwbs};
 #[test]
 fn letters_are_the_kernels() {
     let read = |text: &str| {
-        let (operation, flags) = parse_rwbs(text.as_bytes());
+        let (operation, flags) = parse_rwbs(text.as_bytes(), 8);
         (operation, flags.0)
     };
     let (sync, meta) = (Flags::SYNC, Flags::META);
@@ -20,6 +20,7 @@ fn letters_are_the_kernels() {
     assert_eq!(read("DS"), (Operation::Discard, sync));
     assert_eq!(read("DE"), (Operation::Discard, Flags::ERASE));
     assert_eq!(read("WZ"), (Operation::Discard, Flags::ZEROES));
+    assert_eq!(read("NS"), (Operation::Discard, Flags::ZEROES | sync));
     assert_eq!(read("ZAS"), (Operation::Write, sync));
     assert_eq!(read("WSU"), (Operation::Write, sync | Flags::ATOMIC));
 }
@@ -27,8 +28,8 @@ fn letters_are_the_kernels() {
 #[test]
 fn what_moves_no_data_is_other() {
     for text in ["", "N", "ZR", "ZO", "?", "\u{7f}", "FX"] {
-        let (operation, _) = parse_rwbs(text.as_bytes());
+        let (operation, _) = parse_rwbs(text.as_bytes(), 0);
         assert!(matches!(operation, Operation::Other | Operation::Flush), "{text}");
     }
-    assert_eq!(parse_rwbs(b"N").0, Operation::Other);
+    assert_eq!(parse_rwbs(b"N", 0).0, Operation::Other);
 }

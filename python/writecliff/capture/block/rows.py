@@ -17,6 +17,7 @@ FIELDS = fields(BLOCK_COLUMNS)
 FLAGS = ("sync", "fua", "preflush", "readahead", "metadata", "zeroes", "erase", "atomic")
 """What a request may say of itself, by the bits of `KernelTrace.drain`."""
 OPS = ("read", "write", "punch", "fsync")  # by the numbers of `KernelTrace.drain`
+_PROCESSES_KEPT = 100_000
 _WORDS = pa.array(
     " ".join(name for bit, name in enumerate(FLAGS) if number & 1 << bit) for number in range(256)
 )
@@ -27,14 +28,17 @@ class Processes:
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
-        self._known: dict[int, tuple[int, str | None]] = {}
+        self._known: dict[tuple[int, str], tuple[int, str | None]] = {}
 
-    def of(self, thread_id: int) -> tuple[int, str | None]:
+    def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
         """The process of a thread, and its name; of one that has ended the thread itself, and
-        None."""
-        if thread_id not in self._known:
-            self._known[thread_id] = self._ask(thread_id)
-        return self._known[thread_id]
+        None. Numbers of threads are used again: the name tells them apart."""
+        key = thread_id, thread
+        if key not in self._known:
+            if len(self._known) >= _PROCESSES_KEPT:
+                self._known.clear()
+            self._known[key] = self._ask(thread_id)
+        return self._known[key]
 
     def _ask(self, thread_id: int) -> tuple[int, str | None]:
         with suppress(OSError, ValueError, IndexError):
@@ -74,12 +78,10 @@ def _processes(
     thread_id: Any, name: Any, names: Sequence[str], processes: Processes
 ) -> tuple[Any, pa.DictionaryArray]:
     """Identifiers and names of the processes; a process that has ended has its thread's name."""
-    threads = pa.array(thread_id).dictionary_encode()
+    threads = pa.array((thread_id.astype(np.int64) << 32) | name).dictionary_encode()
     row = threads.indices.to_numpy(zero_copy_only=False)
-    known = threads.dictionary.to_pylist()
-    called = np.zeros(len(known), np.int64)
-    called[row] = name  # that of its last request
-    found = [processes.of(one) for one in known]
-    words = [said or names[at] for (_, said), at in zip(found, called.tolist(), strict=True)]
+    known = [(one >> 32, names[one & 0xFFFFFFFF]) for one in threads.dictionary.to_pylist()]
+    found = [processes.of(number, thread) for number, thread in known]
+    words = [said or thread for (_, said), (_, thread) in zip(found, known, strict=True)]
     pids = np.array([pid for pid, _ in found], np.int32)
     return pids[row], texts(row, words)

@@ -180,7 +180,8 @@ class BlockCapture:
             "events": counts["events"],
             "overhead": {
                 "cpu_s": self._cpu_ns / NS_PER_S,
-                "cpu_pct": 100 * self._cpu_ns / NS_PER_S / seconds,
+                "cpu_pct": (pct := 100 * self._cpu_ns / NS_PER_S / seconds),
+                "machine_cpu_pct": pct / (os.cpu_count() or 1),
                 "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
                 "processors": os.cpu_count(),
             },

@@ -216,8 +216,8 @@ class Account:
 
 def _bio_kind(text: str) -> int:
     """The operation of a bio by its letters; -1 for commands that move no data."""
-    rest = text[1:] if text[:1] == "F" and text[1:2] in set("WRDF") else text
-    return {"R": 0, "W": 2 if rest[1:2] == "Z" else 1, "D": 2, "F": 3}.get(rest[:1], -1)
+    rest = text[1:] if text[:1] == "F" and text[1:2] in set("WRDFN") else text
+    return {"R": 0, "W": 2 if rest[1:2] == "Z" else 1, "D": 2, "N": 2, "F": 3}.get(rest[:1], -1)
 
 
 def _quantile(values: Numbers, percent: int) -> int | None:
