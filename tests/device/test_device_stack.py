@@ -86,7 +86,7 @@ for n in range(1000): os.pwrite(fd, page, (n * 619 % 1024) * 4096)
     assert (data.traffic.count, data.traffic.sizes) == (1000, {4096: 1000})
     assert stack.data_amplification == 1
     assert stack.calls.syncs == 0  # those that direct writes stand for are none of the program's
-    assert data.response_p50_ns is not None and data.response_p50_ns > 0
+    assert data.service_p50_ns is not None and data.service_p50_ns > 0
 
 
 def test_small_buffered_writes_reach_it_as_a_few_large_ones(mounted: Path) -> None:

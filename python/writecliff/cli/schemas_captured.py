@@ -76,7 +76,7 @@ CAPTURED: Mapping[str, Schema] = {
             "(sync calls, bios that ask for a flush, flushes), `write_amplification` (bytes "
             "written for each byte of the calls)",
             "origins": "requests by `origin` and `op`: as a direction of a step, and "
-            "`queue_p50_ns`, `response_p50_ns`, `response_p99_ns`",
+            "`queue_p50_ns`, `service_p50_ns`, `service_p99_ns`",
             "page_cache": "`hit_ratio`, `asked_bytes` (by read calls), `read_in_bytes` (of data), "
             "`readahead_bytes`, `added_pages`, `removed_pages`, `dirtied_folios`",
             "journal": "`commits`, `handles`, `blocks` of jbd2; `null` on other file systems",

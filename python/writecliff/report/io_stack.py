@@ -212,8 +212,8 @@ def _origins(stack: Stack) -> Section:
         ("Mean size", "right", lambda row: _size(row.traffic.mean_bytes)),
         ("Sequential", "right", lambda row: _share(row.traffic)),
         ("Queue, median", "right", lambda row: _latency(row.queue_p50_ns)),
-        ("Drive, median", "right", lambda row: _latency(row.response_p50_ns)),
-        ("Drive, 99 %", "right", lambda row: _latency(row.response_p99_ns)),
+        ("Drive, median", "right", lambda row: _latency(row.service_p50_ns)),
+        ("Drive, 99 %", "right", lambda row: _latency(row.service_p99_ns)),
         data=ORIGINS_CSV,
     )
     intro = (
@@ -335,13 +335,13 @@ def _data(stack: Stack) -> tuple[DataFile, ...]:
     origins = [
         (
             row.name, row.op, row.traffic.count, row.traffic.bytes, row.traffic.mean_bytes,
-            row.traffic.sequential_share, row.queue_p50_ns, row.response_p50_ns,
-            row.response_p99_ns,
+            row.traffic.sequential_share, row.queue_p50_ns, row.service_p50_ns,
+            row.service_p99_ns,
         )
         for row in stack.origins
     ]  # fmt: skip
     origin_head = ("origin", "op", "count", "bytes", "mean_bytes", "sequential_share",
-                   "queue_p50_ns", "response_p50_ns", "response_p99_ns")  # fmt: skip
+                   "queue_p50_ns", "service_p50_ns", "service_p99_ns")  # fmt: skip
     sizes = [
         (step.name, op, size, count)
         for step in stack.steps

@@ -142,7 +142,7 @@ class Account:
                     continue
                 issued = mine & (drive.issue_ns >= 0)
                 done = issued & (drive.complete_ns >= 0)
-                response = (drive.complete_ns - drive.issue_ns)[done]
+                service = (drive.complete_ns - drive.issue_ns)[done]
                 moved = Traffic(int(mine.sum())) if op == "fsync" else drive.traffic(mine)
                 yield OriginRow(
                     origin,
@@ -150,8 +150,8 @@ class Account:
                     op,
                     moved,
                     _quantile((drive.issue_ns - drive.time_ns)[issued], 50),
-                    _quantile(response, 50),
-                    _quantile(response, 99),
+                    _quantile(service, 50),
+                    _quantile(service, 99),
                 )
 
     def page_cache(self, asked_bytes: int) -> PageCache:

@@ -27,8 +27,8 @@ class OriginRow:
     op: str  # read, write, punch, fsync
     traffic: Traffic
     queue_p50_ns: int | None
-    response_p50_ns: int | None
-    response_p99_ns: int | None
+    service_p50_ns: int | None
+    service_p99_ns: int | None
 
     @property
     def is_others(self) -> bool:
@@ -40,8 +40,8 @@ class OriginRow:
             "op": self.op,
             **self.traffic.mapping(),
             "queue_p50_ns": self.queue_p50_ns,
-            "response_p50_ns": self.response_p50_ns,
-            "response_p99_ns": self.response_p99_ns,
+            "service_p50_ns": self.service_p50_ns,
+            "service_p99_ns": self.service_p99_ns,
         }
 
 
