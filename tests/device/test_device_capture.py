@@ -8,19 +8,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.support.cli import CommandLine
-from tests.support.dangers import Bench
+from tests.support.dangers import Bench, require
 from writecliff.capture.block import tracefs
 from writecliff.capture.block.device import traced_device
 from writecliff.capture.block.run import BlockCapture, capture_device
 from writecliff.capture.trace import Trace, read_trace
-from writecliff.errors import TargetError, WritecliffError
+from writecliff.capture.trace_file import TraceFile
+from writecliff.errors import StoreError, TargetError, WritecliffError
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -52,13 +52,14 @@ def _captured(device: str, folder: Path, command: list[str]) -> Trace:
     return read_trace(done.output)
 
 
-def _instances() -> set[str]:
-    return {path.name for path in (tracefs.find_tracefs() / "instances").iterdir()}
+def _instances(pid: int | None = None) -> set[str]:
+    """The instances of a process; other tests may have theirs."""
+    mine = f"writecliff-{pid or os.getpid()}-*"
+    return {path.name for path in (tracefs.find_tracefs() / "instances").glob(mine)}
 
 
 def test_every_request_is_there_once_with_its_address(loop: str, tmp_path: Path) -> None:
     log = tmp_path / "fio_iops"
-    before = _instances()
     trace = _captured(
         loop,
         tmp_path,
@@ -74,7 +75,7 @@ def test_every_request_is_there_once_with_its_address(loop: str, tmp_path: Path)
             "--log_avg_msec=0",
         ),
     )
-    assert _instances() <= before
+    assert not _instances()
     said = [
         line.split(",") for line in next(tmp_path.glob("fio_iops*.log")).read_text().splitlines()
     ]
@@ -276,17 +277,12 @@ def test_requests_that_are_open_at_the_end_are_said(loop: str, tmp_path: Path) -
 def test_what_a_killed_capture_left_is_removed(loop: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "writecliff", "capture", "--device", loop, "--for", "1h"]
     child = subprocess.Popen([*words, "-o", str(tmp_path / "k.parquet")])
-    mine = f"writecliff-{child.pid}-"
-    deadline = time.monotonic() + 60
-    while not any(name.startswith(mine) for name in _instances()):
-        assert time.monotonic() < deadline and child.poll() is None
-        time.sleep(0.02)
+    require(lambda: _instances(child.pid), 60)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    assert any(name.startswith(mine) for name in _instances())
     with tracefs.instance():
         pass
-    assert not any(name.startswith(mine) for name in _instances())
+    assert not _instances(child.pid)
 
 
 def test_an_instance_of_a_living_process_stays() -> None:
@@ -301,12 +297,14 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     child = subprocess.Popen(
         [*words, "-o", str(output)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    mine = f"writecliff-{child.pid}-"
-    deadline = time.monotonic() + 60
     root = tracefs.find_tracefs() / "instances"
-    while not [path for path in root.glob(f"{mine}*/tracing_on") if path.read_text() == "1\n"]:
-        assert time.monotonic() < deadline and child.poll() is None
-        time.sleep(0.02)
+
+    def recording() -> bool:
+        return any(
+            (root / name / "tracing_on").read_text() == "1\n" for name in _instances(child.pid)
+        )
+
+    require(recording, 60)
     subprocess.run(
         ["dd", "if=/dev/zero", f"of={loop}", "bs=4k", "count=5", "oflag=direct", "status=none"],
         check=True,
@@ -317,7 +315,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     assert child.wait() == 0
     assert answer["requests"]["write"] == 5
     assert read_trace(output).rows == sum(answer["requests"].values())
-    assert not any(name.startswith(mine) for name in _instances())
+    assert not _instances(child.pid)
 
 
 @pytest.mark.parametrize(
@@ -336,14 +334,13 @@ def test_mistakes_are_said_in_one_line(
     words: list[str], said: str, loop: str, tmp_path: Path, cli: CommandLine
 ) -> None:
     output = tmp_path / "t.parquet"
-    before = _instances()
     given = [loop if word == "LOOP" else word for word in words]
     answer = cli(["capture", "-o", str(output), *given])
     assert answer.code == 2
     first = answer.err.splitlines()[0]
     assert first.startswith("error: ") and said in first
     assert not list(tmp_path.glob("t.parquet*"))
-    assert _instances() <= before
+    assert not _instances()
 
 
 def test_an_idle_device_is_an_error_and_its_trace_says_so(
@@ -356,6 +353,19 @@ def test_an_idle_device_is_an_error_and_its_trace_says_so(
     trace = read_trace(output)
     assert trace.rows == 0
     assert f"no request reached {loop}" in trace.metadata["notes"]
+
+
+def test_a_trace_that_cannot_be_written_ends_the_capture(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: TraceFile, batch: object) -> None:
+        raise StoreError("cannot write t.parquet: no space left on device")
+
+    monkeypatch.setattr(TraceFile, "add", full)
+    with pytest.raises(StoreError, match="no space left"):
+        capture_device(Path(loop), tmp_path / "t.parquet", seconds=600)
+    assert not list(tmp_path.glob("t.parquet*"))
+    assert not _instances()
 
 
 def test_only_root_may(monkeypatch: pytest.MonkeyPatch) -> None:

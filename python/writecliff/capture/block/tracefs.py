@@ -8,6 +8,7 @@ left is removed by the next. The kernel does not remove an instance whose buffer
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import subprocess
@@ -20,7 +21,8 @@ from writecliff.errors import EngineError, TargetError
 
 STANDARD = Path("/sys/kernel/tracing")
 MOUNTS = Path("/proc/mounts")
-_OURS = re.compile(r"writecliff-(\d+)-(\d+)")
+_OURS = re.compile(r"writecliff-(\d+)-(\d+)-\d+")
+_numbers = itertools.count()
 _BUFFER_MAX_BYTES = 16 << 20  # of one processor: more than a second of 50,000 requests per second
 _BUFFERS_MAX_BYTES = 512 << 20  # of all
 _STARTED_AT = 19  # of /proc/PID/stat, behind the name
@@ -93,7 +95,8 @@ def instance() -> Iterator[Instance]:
     """
     root = find_tracefs()
     remove_stale(root)
-    folder = root / "instances" / f"writecliff-{os.getpid()}-{_started(os.getpid())}"
+    name = f"writecliff-{os.getpid()}-{_started(os.getpid())}-{next(_numbers)}"
+    folder = root / "instances" / name
     try:
         folder.mkdir()
     except OSError as error:
