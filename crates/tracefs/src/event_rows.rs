@@ -5,7 +5,7 @@ use crate::format::{EventFormat, Field, FormatError};
 /// Columns of equal length; `values` has `width` numbers a row.
 #[derive(Clone, Debug, Default)]
 pub struct EventRows {
-    formats: Vec<(u16, Vec<Field>)>,
+    formats: Vec<(u16, Vec<Option<Field>>)>,
     thread: Option<Field>,
     /// Numbers of a row; fields that an event has not are 0.
     pub width: usize,
@@ -16,13 +16,13 @@ pub struct EventRows {
 }
 
 impl EventRows {
-    /// Keep `fields` of an event. Its rows have the number of the call as their kind.
+    /// Keep `fields` of an event; those that this kernel's event has not are 0. Its rows have the number of the call as their kind.
     pub fn add_format(
         &mut self,
         format: &EventFormat,
         fields: &[String],
     ) -> Result<(), FormatError> {
-        let found = fields.iter().map(|name| format.field(name)).collect::<Result<Vec<_>, _>>()?;
+        let found: Vec<_> = fields.iter().map(|name| format.optional(name)).collect();
         self.thread = Some(format.field("common_pid")?);
         self.width = self.width.max(found.len());
         self.formats.push((format.id, found));
@@ -35,7 +35,8 @@ impl EventRows {
         self.time_ns.push(time_ns);
         self.kind.push(kind as u16);
         self.thread_id.push(self.thread.map_or(0, |field| field.number(event) as i32));
-        let numbers = fields.iter().map(|field| field.number(event) as i64);
+        let numbers =
+            fields.iter().map(|field| field.map_or(0, |field| field.number(event) as i64));
         self.values.extend(numbers.chain(std::iter::repeat_n(0, self.width - fields.len())));
     }
 

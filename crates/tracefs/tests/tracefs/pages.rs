@@ -1,7 +1,7 @@
 //! Pages of ring buffers.
 
 use proptest::prelude::*;
-use writecliff_tracefs::{Capture, Operation, PageLayout, Records, Request, Requests};
+use writecliff_tracefs::{Capture, EventFormat, Operation, PageLayout, Records, Request, Requests};
 
 use crate::{formats, layout};
 
@@ -112,6 +112,31 @@ fn recorded_pages_give_the_requests_that_were_made() {
     assert!(flushes.into_iter().all(|one| !name(one).starts_with("kworker")));
     let anomalies = capture.requests.anomalies();
     assert_eq!((anomalies.open, anomalies.unissued, anomalies.unknown_completions), (0, 0, 0));
+}
+
+#[test]
+fn other_events_are_rows_of_their_fields() {
+    let format = |name: &str, id: u16| {
+        let text = format!(
+            "name: {name}\nID: {id}\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+             \tfield:unsigned long index;\toffset:8;\tsize:8;\tsigned:0;\n"
+        );
+        EventFormat::parse(&text).unwrap()
+    };
+    let mut capture = Capture::new(&[], Requests::new(0, 1)).unwrap();
+    let fields = ["index".to_owned(), "order".to_owned()]; // older kernels have no order
+    capture.rows.add_format(&format("added", 7), &fields).unwrap();
+    capture.rows.add_format(&format("removed", 8), &fields[..1]).unwrap();
+    for (time_ns, id) in [(10_u64, 8_u16), (11, 7), (12, 9)] {
+        let mut event = id.to_le_bytes().to_vec();
+        event.extend([0, 0, 5, 0, 0, 0]);
+        event.extend((100 + time_ns).to_le_bytes());
+        capture.record(time_ns, &event);
+    }
+    let rows = capture.rows.take();
+    assert_eq!((rows.time_ns, rows.kind, rows.width), (vec![10, 11], vec![1, 0], 2));
+    assert_eq!((rows.thread_id, rows.values), (vec![5, 5], vec![110, 0, 111, 0]));
+    assert_eq!((capture.rows.time_ns.len(), capture.rows.width, capture.events), (0, 2, 3));
 }
 
 proptest! {
