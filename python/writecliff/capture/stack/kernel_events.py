@@ -30,7 +30,7 @@ def wanted(file_system: FileSystem) -> list[OtherEvent]:
         OtherEvent(COMMITTED, f"dev == {journal}", ("handle_count", "blocks_logged", "logging")),
     ]
     if device.has_requests:
-        found.append(OtherEvent(BIO, device.filter, ("sector", "nr_sector", "rwbs")))
+        found.append(OtherEvent(BIO, device.bio_filter, ("sector", "nr_sector", "rwbs")))
     return found
 
 
