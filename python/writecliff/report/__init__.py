@@ -29,6 +29,8 @@
     model.py         pages as plain data between tests and renderers
     pages.py, pdf.py pages of a run and about several, as HTML; the former as PDF
     headline.py      what a run is quoted by: figures with unit, direction and interval
+    kept_figures.py  the same in a file of the run directory, for lists of many runs
+    expectations.py  limits on these figures, and what became of them
     comparison/      runs side by side, and who is better
     suite_page.py    the page of a suite or sweep
 
@@ -75,11 +77,13 @@ def write_report(
     before anything is written.
     """
     from writecliff.report.csvs import write_files
+    from writecliff.report.kept_figures import keep_figures
     from writecliff.report.pages import render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 
-    model = build_report(RunDirectory.open(run_dir))
+    report = report_of(RunDirectory.open(run_dir))
+    model = report.model()
     page = run_dir / REPORT_NAME if output is None else output
     files = {page: render_html(model).encode()}
     if pdf is not None:
@@ -90,6 +94,7 @@ def write_report(
         write_atomically(path, data)
     if csv is not None:
         write_files(model.data, csv)
+    keep_figures(report)
     return page
 
 

@@ -17,6 +17,7 @@ from writecliff.report import steady_stages
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
+from writecliff.report.expectations import expectations_disclosure, expectations_section
 from writecliff.report.extras import health_sections, remarks_section, step_disclosures
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
@@ -235,6 +236,7 @@ class TestReport:
             [
                 part
                 for part in (
+                    *expectations_section(data.manifest),
                     *self.sections(),
                     *causes_sections(self.causes, self.attributed()[1]),
                     *remarks_section(steps),
@@ -248,7 +250,11 @@ class TestReport:
         return ReportModel(
             title=f"{self.title}{steady_stages.flag(self.views)}: {_drive_text(data)}",
             header=header(data, self.title, self.set_up_rounds, self.test_parameters()),
-            disclosures=(*disclosures(data), *step_disclosures(steps)),
+            disclosures=(
+                *expectations_disclosure(data.manifest),
+                *disclosures(data),
+                *step_disclosures(steps),
+            ),
             verdict=self.verdict(),
             key_figures=(*self.key_figures(), *self.written()),
             latency_figures=self._latency_figures(),

@@ -36,9 +36,14 @@ def write_document(path: Path, schema: str, fields: Mapping[str, Any]) -> None:
 
     Raises StoreError if it cannot be written, ValueError for what JSON cannot express.
     """
+    write_atomically(path, sealed_document(schema, fields))
+
+
+def sealed_document(schema: str, fields: Mapping[str, Any]) -> bytes:
+    """The content of a JSON document with its schema and checksum. Raises ValueError."""
     document = {"schema": schema, **fields}
     sealed = {**document, _JSON_KEY: _json_digest(document)}
-    write_atomically(path, (json.dumps(sealed, indent=2, allow_nan=False) + "\n").encode())
+    return (json.dumps(sealed, indent=2, allow_nan=False) + "\n").encode()
 
 
 def read_document(path: Path, schema: str) -> dict[str, Any]:
@@ -48,12 +53,20 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
     of another schema.
     """
     try:
-        document = json.loads(path.read_bytes())
+        data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    return parse_document(data, path, schema)
+
+
+def parse_document(data: bytes, path: Path, schema: str) -> dict[str, Any]:
+    """The fields of a document, from the content of `path`. Raises StoreError: not JSON, damaged
+    or of another schema."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
         raise damaged(path, f"not JSON: {error}") from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:

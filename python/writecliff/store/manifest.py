@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from writecliff.engines.base import NOT_PURGED, CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError
-from writecliff.store.checksums import damaged, read_document, write_document
+from writecliff.store.checksums import damaged, parse_document, read_document, write_document
 from writecliff.store.files import is_locked
 from writecliff.store.host import host_platform, versions
 
@@ -47,6 +47,7 @@ class Manifest:
     phases         phases entered so far: name, detail, started
     interruptions  after_steps, resumed, exact (a simulated drive resumes from its exact state)
     health         the drive's condition (SMART), "before" and "after" the run
+    expectations   limits on headline figures and what became of them; see report/expectations.py
     extra          private to the procedures' driver
     """
 
@@ -73,6 +74,7 @@ class Manifest:
     interruptions: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     health: Mapping[str, Any] = field(default_factory=dict)
+    expectations: tuple[Mapping[str, Any], ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -95,12 +97,22 @@ def read_manifest(folder: Path) -> Manifest:
     damaged."""
     path = folder / MANIFEST_NAME
     try:
-        return _from_mapping(read_document(path, SCHEMA))
+        return _from_document(read_document(path, SCHEMA), path)
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(
             f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
             hint="give the directory that `writecliff test` named",
         ) from None
+
+
+def parse_manifest(data: bytes, path: Path) -> Manifest:
+    """The manifest in `data`, the content of `path`. Raises StoreError: damaged."""
+    return _from_document(parse_document(data, path, SCHEMA), path)
+
+
+def _from_document(document: Mapping[str, Any], path: Path) -> Manifest:
+    try:
+        return _from_mapping(document)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, str(error)) from None
 
@@ -123,7 +135,7 @@ def _from_mapping(data: Mapping[str, Any]) -> Manifest:
     for name, kind in (("purge", PurgeReport), ("write_cache", CacheReport)):
         if known.get(name) is not None:
             known[name] = kind(**_known(kind, known[name]))
-    for name in ("command", "deviations", "phases", "interruptions", "warnings"):
+    for name in ("command", "deviations", "phases", "interruptions", "warnings", "expectations"):
         known[name] = tuple(known.get(name, ()))
     for name in ("created", "updated"):
         datetime.fromisoformat(known[name])

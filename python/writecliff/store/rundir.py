@@ -220,11 +220,12 @@ class RunDirectory:
         Raises StoreError for a damaged file or a query that cannot be answered.
         """
         tables: Mapping[str, pa.Table] = {
-            name: self._table(name) for name in TABLE_NAMES if name in sql
+            name: self.table(name) for name in TABLE_NAMES if name in sql
         }
         return db.query(sql, tables, parameters)
 
-    def _table(self, name: TableName) -> pa.Table:
+    def table(self, name: TableName) -> pa.Table:
+        """One of the tables, whole, as it is stored. Raises StoreError: damaged."""
         if name not in self._tables:
             self._tables[name] = self._files[name].read(self.steps)
         return self._tables[name]
@@ -271,7 +272,7 @@ class RunDirectory:
     @property
     def attributes_latency(self) -> bool:
         """Whether the drive recorded what latency is spent on."""
-        return cause_column(next(iter(causes()))) in self._table("histograms").column_names
+        return cause_column(next(iter(causes()))) in self.table("histograms").column_names
 
     def latency_causes(
         self, steps: Iterable[int], *, by: Literal["label", "job"] = "label"

@@ -30,7 +30,7 @@ def make(path: Path, *, merged: bool) -> Path:
 def figures(path: Path) -> tuple[Any, ...]:
     """All that is read of a run: the tables are those that queries are made of."""
     run = RunDirectory.open(path)
-    return run.manifest, *(run._table(name) for name in TABLE_NAMES)
+    return run.manifest, *(run.table(name) for name in TABLE_NAMES)
 
 
 @pytest.mark.parametrize("merged", [True, False], ids=["complete", "killed"])

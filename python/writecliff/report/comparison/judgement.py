@@ -1,0 +1,38 @@
+"""One run set against another: better, worse, equal, or nothing can be said.
+
+The rule is that of every comparison (`figures.RULE`): a difference counts where it is more than
+noise. What lies within noise, has no interval or was measured at another load cannot be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from writecliff.report.comparison.figures import Figure
+
+Judgement = Literal["better", "worse", "equal", "cannot tell"]
+JUDGEMENTS: Sequence[Judgement] = ("better", "worse", "equal", "cannot tell")
+
+
+def judgement(figure: Figure, first: int, second: int) -> Judgement:
+    """What the figure says of contender `second` against contender `first`, both of which have
+    it."""
+    pair = Figure(figure.test, [figure.values[first], figure.values[second]])
+    if pair.noise == "equal":
+        return "equal"
+    if pair.noise != "more" or pair.best is None:
+        return "cannot tell"
+    return "better" if pair.best == 1 else "worse"
+
+
+def overall(judgements: Iterable[Judgement]) -> Judgement:
+    """All figures in one word: better if some are and none is worse, and the other way round; if
+    some are better and others worse, or none can be told, nothing can be said."""
+    found = set(judgements)
+    if {"better", "worse"} <= found or not found:
+        return "cannot tell"
+    for word in ("better", "worse"):
+        if word in found:
+            return word  # type: ignore[return-value]
+    return "equal" if found == {"equal"} else "cannot tell"

@@ -1,0 +1,23 @@
+"""The run store: thousands of runs under one root, found, queried, tagged and moved.
+
+    location.py    which store: --store, WRITECLIFF_STORE, or the current folder
+    place.py       what a store must do for the rest: find runs, read and write their files
+    local.py       a store in a folder
+    remote.py      a store on an object store, by fsspec
+    columns.py     the tables for SQL and their columns
+    entry.py       what the catalogue keeps of a run, read from its directory
+    catalogue.py   the catalogue: brought up to date, saved, never the truth
+    segments.py    rounds, intervals and histograms of all runs, copied for queries
+    queries.py     lists, filters and SQL
+    names.py       from what a user types to a run
+    tags.py        the tags of a run, in its directory
+    delete.py      deletion, into nothing half-deleted
+    archive.py     runs as archives, tables as files
+    importing.py   run directories, suites, archives and fio's JSON become runs
+    fio_json.py    fio's JSON output as a run of a workload
+    difference.py  one run against another: set-up, environment, results
+    reference.py   docs/reference/run-store.md, from the columns
+
+The directories are the truth. All of the catalogue follows from them: to delete it loses nothing.
+`location`, `place`, `local`, `columns`, `entry`, `queries` and `tags` load neither NumPy nor Arrow.
+"""

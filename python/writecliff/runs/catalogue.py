@@ -1,0 +1,212 @@
+"""The catalogue: a row for each run of a store, in one Parquet file in the root.
+
+It follows from the run directories and is never the truth. Each look compares what the file system
+says of all runs with what it said when their rows were read, and reads those again that changed.
+The file is replaced as a whole, so readers need no lock; writers merge what they have read into the
+file as it is then, one after the other. A catalogue that is damaged, or of another version, is made
+anew; one that cannot be written is kept in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import StoreError
+from writecliff.runs.columns import DIGEST, FIGURES, HAS_FIGURES, RUNS, TAGS, TOKEN, UNENDED
+from writecliff.runs.entry import Entry, read_entry, with_figures
+from writecliff.runs.place import Found, Place
+from writecliff.store.checksums import check_parquet_file
+from writecliff.store.db import Views, views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE_NAME = "catalogue-1.parquet"  # with the version of its columns
+Progress = Callable[[int, int], None]  # runs that are read, of how many
+_STATE = f"select run, {TOKEN}, {HAS_FIGURES}, {UNENDED}, status from catalogue"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a look has found since the last one."""
+
+    runs: int
+    read: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+
+def unseen(done: int, total: int) -> None:
+    """A `Progress` that shows nothing."""
+
+
+class Catalogue:
+    """The catalogue of a store. `refresh` it, then use `opened`."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._table: pa.Table | None = None  # where the file cannot be used
+
+    def refresh(
+        self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
+    ) -> Changes:
+        """Bring the catalogue up to date; with `figures`, also the headline figures of runs that
+        do not keep theirs, which takes a tenth of a second each. `rebuild`: from nothing.
+
+        Raises StoreError if the store cannot be listed.
+        """
+        found = {one.run: one for one in self.place.find()}
+        state = {} if rebuild else self._state()
+        stale = [one for one in found.values() if self._is_stale(one, state, figures)]
+        gone = [run for run in state if run not in found]
+        if stale or gone or not state:
+            rows = self._read(stale, figures=figures, progress=progress)
+            self._merge(rows, {*gone, *(one.run for one in stale)}, anew=not state)
+        return Changes(len(found), [one.run for one in stale], gone)
+
+    def _is_stale(
+        self, found: Found, state: Mapping[str, tuple[Any, ...]], figures: bool
+    ) -> bool:
+        known = state.get(found.run)
+        if known is None or not found.token or known[0] != found.token:
+            return True
+        _, has_figures, unended, status = known
+        if unended and self.place.is_running(found.run) is not (status == "running"):
+            return True
+        return figures and not has_figures and status != "damaged"
+
+    def _read(self, stale: Sequence[Found], *, figures: bool, progress: Progress) -> list[Entry]:
+        before: dict[str, Any] = {}
+        if (table := self._load()) is not None:
+            wanted = {one.run for one in stale}
+            before = {row["run"]: row for row in table.to_pylist() if row["run"] in wanted}
+        rows = []
+        for number, one in enumerate(stale, 1):
+            row = read_entry(self.place, one, before.get(one.run))
+            if row is not None:
+                rows.append(with_figures(self.place, row) if figures else row)
+            progress(number, len(stale))
+        return rows
+
+    # -- the file -----------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, tuple[Any, ...]]:
+        """What the catalogue says of each run; empty without one that can be read."""
+        try:
+            with self.opened() as found:
+                return {run: tuple(known) for run, *known in found.rows(_STATE)[1]}
+        except (StoreError, OSError):
+            return {}
+
+    @contextmanager
+    def opened(self) -> Iterator[Views]:
+        """SQL over the views `runs`, `figures` and `tags`. Raises StoreError: without a catalogue,
+        or damaged."""
+        with ExitStack() as stack:
+            database = stack.enter_context(views())
+            path = None if self._table is not None else self.place.saved(FILE_NAME)
+            if path is not None:
+                try:
+                    check_parquet_file(path)
+                    database.add_files("catalogue", [stack.enter_context(path.open("rb"))])
+                except OSError as error:
+                    raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+            else:
+                table = self._table if self._table is not None else self._load()
+                if table is None:
+                    raise StoreError(f"there is no catalogue in {self.place.location}")
+                database.add_table("catalogue", table)
+            _add_views(database)
+            yield database
+
+    def _load(self) -> pa.Table | None:
+        """The table as it is saved; None without one that can be read."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from writecliff.store.checksums import check_parquet
+
+        data = self.place.load(FILE_NAME)
+        if data is None:
+            return self._table
+        try:
+            check_parquet(Path(FILE_NAME), data)
+            table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        except (StoreError, pa.ArrowException, OSError):
+            return None
+        return table if table.schema.equals(_schema()) else None
+
+    def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool) -> None:
+        """Put `rows` into the file, in place of those of the runs that are `replaced`."""
+        import pyarrow as pa
+
+        try:
+            with self.place.saving():
+                table = self._merged(None if anew else self._load(), rows, replaced)
+                self.place.save(FILE_NAME, _sealed(table))
+                self._table = None
+        except StoreError:  # a store that is read only
+            self._table = self._merged(None if anew else self._load(), rows, replaced)
+        except pa.ArrowException as error:
+            raise StoreError(f"the catalogue cannot be made: {error}") from error
+
+    @staticmethod
+    def _merged(before: pa.Table | None, rows: Sequence[Entry], replaced: set[str]) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        schema = _schema()
+        new = pa.Table.from_pylist([*rows], schema=schema)
+        if before is None:
+            return new
+        names = pa.array(sorted(replaced | {row["run"] for row in rows}), pa.string())
+        kept = before.filter(pc.invert(pc.is_in(before["run"], names)))
+        return pa.concat_tables([kept, new]).combine_chunks()
+
+
+def _add_views(database: Views) -> None:
+    columns = ", ".join(f'"{column.name}"' for column in RUNS)
+    database.add_view("runs", f"select {columns} from catalogue")
+    columns = ", ".join(f'f."{column.name}"' for column in FIGURES[1:])
+    database.add_view(
+        "figures",
+        f"select run, {columns} from (select run, unnest(figures) as f from catalogue)",
+    )
+    database.add_view("tags", f"select run, unnest(tags) as {TAGS[1].name} from catalogue")
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {"varchar": pa.string(), "bigint": pa.int64(), "double": pa.float64(),
+             "boolean": pa.bool_(), "timestamp": pa.timestamp("us"),
+             "varchar[]": pa.list_(pa.string())}  # fmt: skip
+    figure = pa.struct([(column.name, kinds[column.kind]) for column in FIGURES[1:]])
+    return pa.schema(
+        [
+            *((column.name, kinds[column.kind]) for column in RUNS),
+            ("figures", pa.list_(figure)),
+            (TOKEN, pa.string()),
+            (DIGEST, pa.string()),
+            (HAS_FIGURES, pa.bool_()),
+            (UNENDED, pa.bool_()),
+        ]
+    )
+
+
+def _sealed(table: pa.Table) -> bytes:
+    import io
+
+    import pyarrow.parquet as pq
+
+    from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, seal_parquet
+
+    sink = io.BytesIO()
+    sealed = table.replace_schema_metadata({PARQUET_KEY: NO_DIGEST})
+    pq.write_table(sealed, sink, compression="zstd", compression_level=1)
+    return seal_parquet(sink.getvalue())
+
+

@@ -1,0 +1,108 @@
+"""fio's JSON output as a run: that of a workload whose steps are the groups of its jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+
+SUFFIX = ".json"
+_NOTE = "imported from fio's JSON output, which says nothing of the drive's state before"
+
+
+def read_fio_json(path: Path) -> Mapping[str, Any]:
+    """fio's document in a file; lines of messages before it are skipped, as fio prints them there.
+
+    Raises ConfigError: not readable, not fio's.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text[max(0, text.find("{")) :])
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from None
+    if not isinstance(document, dict) or "fio version" not in document:
+        raise ConfigError(
+            f"{path} is not fio's JSON output", hint="make it with fio --output-format=json+"
+        )
+    return document
+
+
+def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = None) -> None:
+    """Write a run directory with what fio measured. `capacity_bytes`: of the drive (default: the
+    largest `size` of the jobs).
+
+    Raises ConfigError: not fio's output, or of a drive of unknown capacity; StoreError.
+    """
+    from writecliff.engines.fio.finished import finished_steps, range_bytes
+    from writecliff.procedures.measure import record_of
+    from writecliff.procedures.model import Step, StepPosition
+    from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
+    from writecliff.store.manifest import Manifest
+    from writecliff.store.rundir import RunDirectory
+    from writecliff.workload.load import LoadStep
+
+    document = read_fio_json(path)
+    steps = finished_steps(document, path.stem)
+    capacity = capacity_bytes or range_bytes(document)
+    if capacity is None:
+        raise ConfigError(
+            f"{path} does not say how large the drive is", hint="give --capacity, such as 960GB"
+        )
+    loads = tuple(LoadStep(step.workload) for step in steps)
+    procedure = WorkloadRun(file=path.name, steps=loads, precondition=NONE)
+    identity = _identity(document, capacity)
+    manifest = Manifest(
+        procedure=procedure.name,
+        title=procedure.title,
+        edition=procedure.edition,
+        device=identity,
+        options=procedure.options_mapping(),
+        seed=procedure.seed,
+        setup=dict(procedure.setup(identity)),
+        versions={"writecliff": None, "fio": str(document["fio version"])},
+        host={},
+        status="running",
+        created=_time(document),
+        warnings=(_NOTE,),
+    )
+    written, first_ns = 0, steps[0].result.started_ns
+    with RunDirectory.create(directory, manifest) as run:
+        for number, step in enumerate(steps, 1):
+            record = record_of(
+                step.result,
+                StepPosition(phase_of(number), 0, 1),
+                Step(step.workload.name, step.workload, sample=True),
+                started_ns=step.result.started_ns - first_ns,
+                written_before_bytes=written,
+                capacity_bytes=capacity,
+            )
+            written = record.host_write_bytes_total
+            run.append_round(record)
+        run.finish("complete", reason="all jobs done", ended_by="done", updated=_time(document))
+
+
+def _identity(document: Mapping[str, Any], capacity_bytes: int) -> DeviceIdentity:
+    options = [document.get("global options", {}), *(job.get("job options", {})
+                                                     for job in document["jobs"])]  # fmt: skip
+    target = next((one["filename"] for one in options if "filename" in one), None)
+    names = [str(one.get("name")) for one in document.get("disk_util", ()) if one.get("name")]
+    return DeviceIdentity(
+        target=target or (f"/dev/{names[-1]}" if names else "fio"),
+        model="drive of a fio run",
+        capacity_bytes=capacity_bytes,
+        sector_bytes=512,
+        simulated=False,
+    )
+
+
+def _time(document: Mapping[str, Any]) -> str:
+    seconds = document.get("timestamp", 0)
+    known = float(seconds) if isinstance(seconds, int | float) else 0.0
+    return datetime.fromtimestamp(known, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,136 @@
+"""Lists of runs and SQL over all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import ConfigError
+from writecliff.runs.catalogue import Catalogue, Progress, unseen
+from writecliff.runs.columns import RUNS, STEP_TABLES
+from writecliff.store.db import Views
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LISTED = ("run", "status", "test", "target", "drive", "created_utc", "verdict", "tags", "member_of",
+           "kind", "limits_met", "damage")  # fmt: skip
+_SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write_bytes)\b", re.I)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which runs, in which order. All that is given must hold.
+
+    `device` is part of the target's or the drive's name. `tags` must all be there. `since` is a
+    date, a time, or a span such as "7d". `where` is a condition of SQL on the columns of `runs`.
+    `sort` is a column; with "-" before it, descending.
+    """
+
+    test: str | None = None
+    device: str | None = None
+    status: str | None = None
+    tags: Sequence[str] = ()
+    since: str | None = None
+    where: str | None = None
+    sort: str = "-created_utc"
+    limit: int | None = None
+
+    def sql(self, columns: Sequence[str], *, now: datetime | None = None) -> tuple[str, list[Any]]:
+        """The query and its parameters. Raises ConfigError for a column that is not there, a time
+        that cannot be read, a limit below 0."""
+        conditions: dict[str, Any] = {}
+        if self.test is not None:
+            conditions["test = ?"] = self.test.replace("-", "_")
+        if self.status is not None:
+            conditions["status = ?"] = self.status
+        if self.since is not None:
+            conditions["created_utc >= ?"] = since_utc(self.since, now)
+        parts, values = list(conditions), list(conditions.values())
+        if self.device is not None:
+            parts.append("(contains(lower(target), ?) or contains(lower(drive), ?))")
+            values += [self.device.lower()] * 2
+        for tag in self.tags:
+            parts.append("list_contains(tags, ?)")
+            values.append(tag)
+        if self.where is not None:
+            parts.append(f"({self.where}\n)")  # the line ends a comment
+        text = f"select {', '.join(columns)} from runs"
+        text += f" where {' and '.join(parts)}" if parts else ""
+        return text + self._order(), values
+
+    def _order(self) -> str:
+        name, down = self.sort.removeprefix("-"), self.sort.startswith("-")
+        known = [column.name for column in RUNS]
+        if name not in known:
+            raise ConfigError.unknown("column", name, known, where="--sort")
+        if self.limit is not None and self.limit < 0:
+            raise ConfigError(f"--limit must be 0 or more, not {self.limit}")
+        limit = "" if self.limit is None else f" limit {self.limit}"
+        return f" order by {name} {'desc' if down else 'asc'} nulls last, run{limit}"
+
+
+def since_utc(text: str, now: datetime | None = None) -> datetime:
+    """The time that a date, a time or a span before `now` names, in UTC without a zone. Raises
+    ConfigError."""
+    now = now or datetime.now(UTC)
+    span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
+    try:
+        if span is not None:
+            found = now - timedelta(**{_SPANS[span[2]]: int(span[1])})
+        elif len(text.strip()) <= len("2026-01-31"):
+            found = datetime.combine(date.fromisoformat(text.strip()), datetime.min.time())
+        else:
+            found = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"--since '{text}' is no time", hint="for example 2026-01-31, 2026-01-31T14:00, 36h, 7d"
+        ) from None
+    return found.astimezone(UTC).replace(tzinfo=None)
+
+
+def listed(
+    catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
+) -> list[dict[str, Any]]:
+    """The runs of a selection, each with the columns that lists show.
+
+    Raises ConfigError, QueryError for a condition that cannot be answered, StoreError.
+    """
+    sql, values = selection.sql(_LISTED)
+    needs = f"{selection.where or ''} {selection.sort}"
+    catalogue.refresh(figures=_FIGURES.search(needs) is not None, progress=progress)
+    with catalogue.opened() as database:
+        names, rows = database.rows(sql, values)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+@contextmanager
+def answering(
+    catalogue: Catalogue, sql: str, *, progress: Progress = unseen
+) -> Iterator[tuple[Views, Sequence[str]]]:
+    """All views that `sql` may name, up to date, and sentences about runs that are left out of
+    them. Raises StoreError."""
+    from writecliff.runs.segments import add_step_table
+
+    lower = sql.lower()
+    catalogue.refresh(figures=_FIGURES.search(sql) is not None or "*" in sql, progress=progress)
+    notes: list[str] = []
+    with catalogue.opened() as database, ExitStack() as stack:
+        for name in STEP_TABLES:
+            if name in lower:
+                notes += add_step_table(catalogue, database, name, stack, progress=progress)
+        yield database, notes
+
+
+def sql_table(
+    catalogue: Catalogue, sql: str, *, progress: Progress = unseen
+) -> tuple[pa.Table | None, Sequence[str]]:
+    """The answer to a query as an Arrow table, None of a statement without one, and sentences
+    about what was left out. Raises QueryError, StoreError."""
+    with answering(catalogue, sql, progress=progress) as (database, notes):
+        return database.arrow(sql), notes
