@@ -7,11 +7,14 @@ use crate::check::SpecError;
 use crate::spec::WorkloadSpec;
 use crate::toml_form;
 
-/// A file of one or more steps. What a `precondition` may be, Python knows.
+/// A file of one or more steps. What a `precondition` may be, and which figures limits can be for,
+/// Python knows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadFile {
     pub name: String,
     pub precondition: Option<String>,
+    /// Limits on figures of the run: `"iops >= 100000"`.
+    pub expect: Vec<String>,
     pub steps: Vec<FileStep>,
 }
 

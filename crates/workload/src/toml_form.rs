@@ -40,6 +40,14 @@
 //! read = "70 %"
 //! duration = "60 s"            # of a round
 //! ```
+//!
+//! Limits on figures of the run, by the figure's name:
+//!
+//! ```toml
+//! [expect]
+//! iops = ">= 100000"
+//! "reads/p99.9" = "<= 2 ms"
+//! ```
 
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 
@@ -75,6 +83,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
     let seed = root.optional_integer("seed", ANY)?.unwrap_or(1);
     let interval_ns = root.optional_time("interval")?.map_or(1_000_000_000, |time| time.0);
     let precondition = root.optional_text("precondition")?.map(str::to_owned);
+    let expect = expect(&root)?;
     if interval_ns == 0 {
         return Err(root.error("interval", "interval must be above zero", None).into());
     }
@@ -92,7 +101,26 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
         root.finish()?;
         steps?
     };
-    Ok(WorkloadFile { name, precondition, steps })
+    Ok(WorkloadFile { name, precondition, expect, steps })
+}
+
+/// The limits of the table `expect`, each as one text.
+fn expect(root: &Table<'_>) -> Read<Vec<String>> {
+    let Some(table) = root.optional_table("expect")? else { return Ok(Vec::new()) };
+    let limits = table.keys().into_iter().map(|figure| {
+        let text = table.required_text(figure)?.trim();
+        let number = text.trim_start_matches(['<', '>']).trim_start_matches('=');
+        let number = number.split_whitespace().next().unwrap_or_default();
+        if !text.starts_with(['<', '>']) || number.parse::<f64>().is_err() {
+            let hint = "for example \">= 100000\" or \"<= 2 ms\"".to_owned();
+            let message = format!("'{text}' is no limit");
+            return Err(table.error(figure, message, Some(hint)));
+        }
+        Ok(format!("{figure} {text}"))
+    });
+    let limits = limits.collect::<Read<Vec<_>>>()?;
+    table.finish()?;
+    Ok(limits)
 }
 
 fn steps(tables: Vec<Table<'_>>, common: Common) -> Read<Vec<FileStep>> {

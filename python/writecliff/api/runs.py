@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report.base import TestReport
+    from writecliff.report.expectations import Expectation
     from writecliff.report.headline import Headline
     from writecliff.store.rundir import RunDirectory
     from writecliff.workload.load import WorkloadFile
@@ -190,13 +191,19 @@ def execute(
     progress: RunProgress | None = None,
     *,
     resume: bool = False,
+    expect: Sequence[Expectation] = (),
 ) -> tuple[RunOutcome, Path]:
-    """Run a procedure and write its report; the outcome and the page. Raises as `run_test`."""
+    """Run a procedure, hold the limits of its file and those in `expect` against it, and write its
+    report; the outcome and the page. Raises as `run_test`."""
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report import write_report
+    from writecliff.report.expectations import judge_run, parse_expectations
 
+    own = parse_expectations(getattr(procedure, "expect", ()))
     outcome = run_procedure(procedure, engine, directory, progress or RunProgress(), resume=resume)
+    if limits := [*own, *expect]:
+        judge_run(outcome.run_directory, limits)
     return outcome, write_report(outcome.run_directory)
 
 
@@ -214,14 +221,19 @@ def _opened(on: str | Engine, seed: int) -> Iterator[Engine]:
         engine.close()
 
 
-def new_path(folder: str, about: str, target: str | None = None) -> Path:
-    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`."""
+def new_path(
+    folder: str, about: str, target: str | None = None, *, store: str | None = None
+) -> Path:
+    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`, in `store`, else
+    in the store of the environment (WRITECLIFF_STORE), else in the current folder."""
     import re
     from datetime import datetime
     from itertools import count
 
+    from writecliff.runs.location import output_root
+
     short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
-    path = Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = output_root(store) / folder / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
     if not path.exists():
         return path
     others = (path.with_name(f"{path.name}-{number}") for number in count(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from writecliff.api.runs import PathLike, Run, new_path
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
+    from writecliff.report.expectations import Expectation, Judged
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import SuiteFolder
 
@@ -27,6 +28,9 @@ class Suite:
 
     runs: Mapping[str, Run]
     """The runs by name, in order."""
+
+    limits: Mapping[str, Sequence[Judged]] = field(default_factory=dict)
+    """Limits and what became of them, by run; under "" those of which no run has the figure."""
 
 
 def run_suite(
@@ -66,10 +70,13 @@ def run_members(
     workers: int | None = None,
     scheduler: str | None = None,
     log: Callable[[ChildEvent], None] | None = None,
+    expect: Sequence[Expectation] = (),
 ) -> Suite:
-    """Run what a suite or sweep has not done yet, and write its page. Raises as `run_test`."""
+    """Run what a suite or sweep has not done yet, hold the limits in `expect` against its runs, and
+    write its page. Raises as `run_test`."""
     from writecliff.cluster import connected
     from writecliff.report import write_report
+    from writecliff.report.expectations import judge_members
     from writecliff.report.suite_page import write_suite_page
     from writecliff.suite.runner import run_suite
 
@@ -82,7 +89,9 @@ def run_members(
             cluster=cluster,
         )  # fmt: skip
     runs = {name: Run(folder.run_directory(name)) for name in folder.members}
-    return Suite(folder.path, write_suite_page(folder), runs)
+    done = {name: (member.test, runs[name].path) for name, member in folder.members.items()}
+    judged = judge_members(done, expect) if expect else {}
+    return Suite(folder.path, write_suite_page(folder), runs, judged)
 
 
 def compare(*runs: Run | Suite | PathLike) -> Comparison:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from writecliff.replay.advice import StreamAdvice
     from writecliff.replay.columns import FileIO
     from writecliff.replay.model import Replayed, ReplaySetup, Sizing
+    from writecliff.report.expectations import Expectation
 
 
 def capture_program(
@@ -146,14 +147,17 @@ class Replay:
 
         return replay_mapping(self.trace, self.setup, self.done)
 
-    def store(self, output: PathLike) -> Path:
-        """Keep the replay in a run directory, which must be empty or not exist, and write its
-        report; the page. Raises ConfigError, StoreError."""
+    def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Path:
+        """Keep the replay in a run directory, which must be empty or not exist, hold the limits in
+        `expect` against it, and write its report; the page. Raises ConfigError, StoreError."""
         from writecliff.replay.record import store
         from writecliff.report import write_report
+        from writecliff.report.expectations import judge_run
 
         folder, answer = Path(output), self.mapping()
         store(folder, self.setup, self.done, answer, target=self.on, seed=self.seed)
+        if expect:
+            judge_run(folder, expect)
         return write_report(folder)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
+    from writecliff.report.comparison.judgement import Judgement
 
 PAGE_NAME = "comparison.html"
 
@@ -22,6 +24,23 @@ class AgainstBaseline:
     def lines(self) -> list[tuple[str, str]]:
         """What the terminal shows below the outcome of the run; the verdict is last."""
         return [("comparison", str(self.page)), ("compared", self.found.verdict)]
+
+    def judged(self) -> Iterator[tuple[str, Judgement, str]]:
+        """Each figure in words, what the run is against the baseline in it, and both values."""
+        from writecliff.report.comparison.judgement import judgement
+        from writecliff.report.comparison.page import figure_names
+
+        if len(self.found.contenders) != 2:  # a sweep: nothing is set against a single run
+            return
+        for name, figure in zip(figure_names(self.found), self.found.figures, strict=True):
+            word = judgement(figure, 0, 1)
+            texts = ["-" if value is None else value.full_text for value in figure.values]
+            yield name, word, f"{name} is {word}: {texts[1]}, in the baseline {texts[0]}"
+
+    @property
+    def worse(self) -> bool:
+        """Whether a figure is worse than in the baseline by more than noise."""
+        return any(word == "worse" for _, word, _ in self.judged())
 
     def mapping(self) -> dict[str, Any]:
         """The comparison as `writecliff compare --json` prints it."""

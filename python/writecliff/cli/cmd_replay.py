@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.cli.baseline import against, check_baseline
+from writecliff.cli.limits import check_limits, outcome_of
 from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions, Whole
 from writecliff.cli.output import (
     emit_json,
@@ -32,6 +33,9 @@ def replay(
     mistag: float = 0.0,
     output: Path | None = None,
     baseline: Path | None = None,
+    store: str | None = None,
+    expect: tuple[str, ...] = (),
+    junit: Path | None = None,
     json: bool = False,
 ) -> int:
     """Replay a trace on a simulated drive and show what its streams gain.
@@ -51,7 +55,15 @@ def replay(
         Directory of the run, with its report; it must be empty or not exist (default:
         runs/replay-TRACE-TARGET-TIME).
     baseline
-        Compare with this replay or saved answer, and end with the verdict of the comparison.
+        Compare with this replay or saved answer, and end with the verdict of the comparison; the
+        exit code is 3 if a figure is worse by more than noise.
+    store
+        The store that the new run is of (default: WRITECLIFF_STORE, else the current folder).
+    expect
+        A limit on a headline figure, such as "waf <= 1.5"; may be repeated. If it is missed, the
+        exit code is 3.
+    junit
+        Write limits and the comparison with the baseline to this file, as JUnit's XML.
     json
         Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
     """
@@ -59,30 +71,30 @@ def replay(
     from writecliff.replay.summary import overflow_text, verdict_text
     from writecliff.store.files import check_unused
 
-    directory = output or new_path("runs", f"replay-{trace.stem}", options.target)
+    directory = output or new_path("runs", f"replay-{trace.stem}", options.target, store=store)
     check_unused(directory)
     check_baseline(baseline)
+    limits = check_limits(expect, junit)
     replayed = replay_trace(
         trace, options.target, assign=assign, count=count, mistag_pct=mistag, **options.given()
     )
     setup, done = replayed.setup, replayed.done
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")
-    page = replayed.store(directory)
-    compared = against(baseline, directory)
+    page = replayed.store(directory, expect=limits)
+    end = outcome_of(directory, against(baseline, directory))
     if json:
-        comparison = None if compared is None else compared.mapping()
-        ends = {"run": directory, "report": page, "comparison": comparison}
+        ends = {"run": directory, "report": page, **end.mapping()}
         emit_json({**replayed.mapping(), **ends}, "replay")
-        return 0
+        return end.end(junit)
     print(pairs(_lines(setup, done)))
     print()
     print(_streams(setup, done))
     print(f"\n{pairs((('run', str(directory)), ('report', str(page))))}")
     print(f"\n{verdict_text(setup, done)}")
-    if compared is not None:
-        print(f"\n{pairs(compared.lines())}")
-    return 0
+    if said := [*end.lines()]:
+        print(f"\n{pairs(said)}")
+    return end.end(junit)
 
 
 def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:

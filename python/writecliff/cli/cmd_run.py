@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
+from writecliff.cli.baseline import against, check_baseline
+from writecliff.cli.limits import Outcome, check_limits, outcome_of
 from writecliff.cli.options import (
     NEW_RUN,
     NO_TARGET,
@@ -70,6 +71,7 @@ def run(
         raise ConfigError("--baseline cannot be given with --output-format fio-json",
                           hint="use --json")  # fmt: skip
     check_baseline(run.baseline)
+    check_limits(run.expect, run.junit)
     if run.resume is not None:
         return _resumed(file, target, run, form, given=precondition is not None or seed is not None)
     if file is None:
@@ -103,9 +105,9 @@ def run(
             return show_plan(procedure, engine, form == "json")
         if procedure.writes:
             check_permission(identity, target)
-        directory = run.output or new_path("runs", file.stem, target.on)
+        directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
         view = _View(screen, engine)
-        return _execute(procedure, engine, directory, view, form, run.baseline, load=load)
+        return _execute(procedure, engine, directory, view, form, run, load=load)
 
 
 def _resumed(
@@ -130,7 +132,7 @@ def _resumed(
         if isinstance(procedure, WorkloadRun) and procedure.writes:
             check_permission(engine.identify(), target)
         view = _View(Screen(quiet=run.quiet), engine)
-        return _execute(procedure, engine, directory, view, form, run.baseline, resume=True)
+        return _execute(procedure, engine, directory, view, form, run, resume=True)
 
 
 def _execute(
@@ -139,7 +141,7 @@ def _execute(
     directory: Path,
     view: _View,
     form: Form,
-    baseline: Path | None,
+    run: RunOptions,
     *,
     load: WorkloadFile | None = None,
     resume: bool = False,
@@ -148,7 +150,8 @@ def _execute(
     from writecliff.report import report_of
     from writecliff.store.rundir import RunDirectory
 
-    _, page = execute(procedure, engine, directory, view, resume=resume)
+    limits = check_limits(run.expect, run.junit)
+    _, page = execute(procedure, engine, directory, view, resume=resume, expect=limits)
     if load is not None and load.fio is not None:
         from writecliff.engines.fiologs import write_logs
 
@@ -158,14 +161,15 @@ def _execute(
 
         assert load is not None and load.fio is not None
         emit_json(fio_json(load.fio, view.results))
-        return 0
+        return outcome_of(directory).end(run.junit)
     report = cast("WorkloadRunReport", report_of(RunDirectory.open(directory)))
     show = _show_json if form == "json" else _show
-    show(report, page, against(baseline, directory))
-    return 0
+    end = outcome_of(directory, against(run.baseline, directory))
+    show(report, page, end)
+    return end.end(run.junit)
 
 
-def _show_json(report: WorkloadRunReport, page: Path, compared: AgainstBaseline | None) -> None:
+def _show_json(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     manifest = report.data.manifest
     emit_json(
         {
@@ -174,19 +178,19 @@ def _show_json(report: WorkloadRunReport, page: Path, compared: AgainstBaseline 
             "run": report.data.run.path,
             "report": page,
             "warnings": manifest.warnings,
-            "comparison": None if compared is None else compared.mapping(),
+            **end.mapping(),
             "verdict": report.answer(),
         },
         "workload-run",
     )
 
 
-def _show(report: WorkloadRunReport, page: Path, compared: AgainstBaseline | None) -> None:
+def _show(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     titles = len(report.loads) > 1
     for load in report.loads:
         print((f"{load.name}\n" if titles else "") + result_table(load))
     ends = [("run", str(report.data.run.path)), ("report", str(page)), ("verdict", report.answer())]
-    print(f"\n{pairs(ends + (compared.lines() if compared else []))}")
+    print(f"\n{pairs([*ends, *end.lines()])}")
 
 
 class _View(ProgressView):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
+from writecliff.cli.limits import check_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -71,6 +72,7 @@ def suite(
         "report"}]}.
     """
     check_jobs(options.jobs)
+    check_limits(options.expect, options.junit)
     if options.resume is not None:
         others = (edition, options.output, set_, tests)
         folder = stored_folder(options.resume, "suite", target, others)
@@ -87,7 +89,7 @@ def suite(
     )
     if dry_run:
         return _show_plan(members, target, json)
-    path = options.output or new_path("suites", edition, target.on)
+    path = options.output or new_path("suites", edition, target.on, store=options.store)
     folder = new_folder(path, "suite", edition, members, target)
     return run_members(folder, target, options, as_json=json)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from writecliff.cli.limits import check_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -83,6 +84,7 @@ def sweep(
         presets = [{"name": name, **vars(preset)} for name, preset in PRESETS.items()]
         return show_list("sweeps", presets, as_json=json)
     check_jobs(options.jobs)
+    check_limits(options.expect, options.junit)
     if options.resume is not None:
         others = (name, vary, test, workload, sample, options.output, set_)
         folder = stored_folder(options.resume, "sweep", target, others)
@@ -98,7 +100,8 @@ def sweep(
     cells = [
         {key: _value(what, key, text) for key, text in zip(keys, row, strict=True)} for row in texts
     ]
-    path = options.output or new_path("sweeps", "-".join(keys).replace("_", "-"), target.on)
+    name_of_keys = "-".join(keys).replace("_", "-")
+    path = options.output or new_path("sweeps", name_of_keys, target.on, store=options.store)
     plan = plan_sweep(what, target.on or "", cells, common, folder=path)
     folder = new_folder(path, "sweep", ",".join(keys), plan.members, target)
     for device, text in plan.devices.items():

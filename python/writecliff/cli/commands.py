@@ -26,7 +26,8 @@ Targets:
   file:PATH       a file, through fio
   /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
+--expect or the --baseline is missed, 130 interrupted.
 Every command takes --json (data on stdout; an error is then one JSON object on
 stderr) and --debug (full traceback). NO_COLOR is honoured."""
 

@@ -1,6 +1,7 @@
 """Entry point: dispatch, exit codes, and how errors are shown.
 
-Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 130 interrupted. stdout carries data
+Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit is missed (see limits.py),
+130 interrupted. stdout carries data
 only; diagnostics go to stderr. With `--json` an error is one JSON object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}

@@ -172,7 +172,18 @@ class RunOptions:
     """Resume the unfinished run in this directory, with the options it was started with."""
 
     baseline: Path | None = None
-    """Compare with this run, suite or saved answer, and end with the verdict of the comparison."""
+    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
+    exit code is 3 if a figure is worse by more than noise."""
+
+    store: str | None = None
+    """The store that the new run is of (default: WRITECLIFF_STORE, else the current folder)."""
+
+    expect: tuple[str, ...] = ()
+    """A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
+    missed, the exit code is 3."""
+
+    junit: Path | None = None
+    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     dry_run: bool = False
     """Show what would be done and how much would be written; touch nothing."""
@@ -194,7 +205,18 @@ class SetOptions:
     """Resume the unfinished runs in this directory, with the options they were started with."""
 
     baseline: Path | None = None
-    """Compare with this run, suite or saved answer, and end with the verdict of the comparison."""
+    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
+    exit code is 3 if a figure is worse by more than noise."""
+
+    store: str | None = None
+    """The store that the new runs are of (default: WRITECLIFF_STORE, else the current folder)."""
+
+    expect: tuple[str, ...] = ()
+    """A limit on a headline figure, such as "iops >= 100000", for all runs that have it, or
+    "TEST.iops >= 100000" for some; may be repeated. If it is missed, the exit code is 3."""
+
+    junit: Path | None = None
+    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     jobs: Whole = None
     """Runs at a time on a simulated drive (default: one per core, as memory allows)."""

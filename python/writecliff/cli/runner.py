@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
+from writecliff.cli.baseline import against, check_baseline
+from writecliff.cli.limits import Outcome, check_limits, outcome_of
 from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
@@ -29,6 +30,7 @@ def run_test(
 ) -> int:
     """Run the test `name` with the options that were `given`, or resume `run.resume`."""
     check_baseline(run.baseline)
+    limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
         if given:
             option = next(iter(given)).replace("_", "-")
@@ -40,7 +42,7 @@ def run_test(
     else:
         simulated = is_simulated(target.on or "")
         procedure = procedure_from_mapping(name, given, simulated=simulated)
-        directory = run.output or new_path("runs", name, target.on)
+        directory = run.output or new_path("runs", name, target.on, store=run.store)
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
             return show_plan(procedure, engine, as_json)
@@ -48,10 +50,12 @@ def run_test(
         from writecliff.api import Run, execute
 
         view = ProgressView(Screen(quiet=run.quiet))
-        outcome, page = execute(procedure, engine, directory, view, resume=run.resume is not None)
+        resume = run.resume is not None
+        outcome, page = execute(procedure, engine, directory, view, resume=resume, expect=limits)
     made = Run(outcome.run_directory)
-    _show_outcome(procedure, outcome, page, made, against(run.baseline, made.path), as_json)
-    return 0
+    end = outcome_of(made.path, against(run.baseline, made.path))
+    _show_outcome(procedure, outcome, page, made, end, as_json)
+    return end.end(run.junit)
 
 
 def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
@@ -166,7 +170,7 @@ def _show_outcome(
     outcome: RunOutcome,
     page: Path,
     run: Run,
-    compared: AgainstBaseline | None,
+    end_of: Outcome,
     as_json: bool,
 ) -> None:
     from writecliff.report.steady import OTHER_ENDS, SteadyView
@@ -192,7 +196,7 @@ def _show_outcome(
                 "drive_fills": last.drive_fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
-                "comparison": None if compared is None else compared.mapping(),
+                **end_of.mapping(),
                 "verdict": run.verdict,
             },
             "test-outcome",
@@ -211,7 +215,7 @@ def _show_outcome(
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(page)),
                 ("verdict", run.verdict),
-                *(() if compared is None else compared.lines()),
+                *end_of.lines(),
             )
         )
     )

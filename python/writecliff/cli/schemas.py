@@ -12,6 +12,7 @@ from typing import Any
 
 from writecliff.cli.schema import Schema
 from writecliff.cli.schemas_captured import CAPTURED
+from writecliff.cli.schemas_runs import RUNS
 from writecliff.cli.schemas_served import SERVED
 
 _PREFIX = "writecliff/"
@@ -27,6 +28,10 @@ _CACHED = {
     "size_bytes": "of all states",
 }
 _COMPARED = "with `--baseline`, what `compare --json` prints; else `null`"
+_LIMITS = (
+    "limits of `--expect` and of the file: `run`, `text`, `figure`, `relation`, `limit`, `unit`, "
+    "`value`, `result` (`met`, `missed`, `unknown`), `certain`, `note` of each"
+)
 _STATES = "`file`, `drive`, `steps`, `size_bytes`, `used` (ISO 8601) and `current` of each"
 
 
@@ -53,6 +58,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "drive_fills": "the same divided by the capacity",
             "last_step": "the last row of the run's table",
             "warnings": "sentences",
+            "expectations": _LIMITS,
             "comparison": _COMPARED,
             "verdict": "the outcome in one line",
         },
@@ -69,11 +75,13 @@ SCHEMAS: Mapping[str, Schema] = {
             "about": "the edition, or the option that is varied",
             "folder": "the directory of the runs",
             "report": "its page",
+            "expectations": _LIMITS,
             "comparison": _COMPARED,
             "runs": _RUNS,
         },
     ),
     **SERVED,
+    **RUNS,
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),
     "report": Schema(
         "report",
@@ -116,6 +124,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "run": "the run directory",
             "report": "its page",
             "warnings": "sentences",
+            "expectations": _LIMITS,
             "comparison": _COMPARED,
             "verdict": "the outcome in one line",
         },
@@ -137,6 +146,7 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "run": "the run directory",
             "report": "its page",
+            "expectations": _LIMITS,
             "comparison": _COMPARED,
             "verdict": "the outcome in one line",
             **dict.fromkeys(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
+from writecliff.cli.baseline import against, check_baseline
+from writecliff.cli.limits import Outcome, check_limits
 from writecliff.cli.options import SetOptions, TargetOptions, opened
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.runner import check_permission
@@ -63,6 +64,8 @@ def run_members(
     from writecliff.api import run_members as run
 
     check_baseline(options.baseline)
+    tests = {*folder.members} | {one.test for one in folder.members.values()}
+    limits = check_limits(options.expect, options.junit, tests)
     if target.on is None:
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)
@@ -75,15 +78,17 @@ def run_members(
             workers=options.jobs,
             scheduler=options.scheduler,
             log=view.log,
+            expect=limits,
         )
-    compared = against(options.baseline, folder.path)
+    judged = {name or folder.path.name: found for name, found in done.limits.items()}
+    end = Outcome(folder.path.name, judged, against(options.baseline, folder.path))
     if as_json:
-        emit_json(_outcome(folder, done.page, compared), "set-outcome")
-        return 0
+        emit_json(_outcome(folder, done.page, end), "set-outcome")
+        return end.end(options.junit)
     _show(folder, done.page)
-    if compared is not None:
-        print(pairs(compared.lines()))
-    return 0
+    if said := [*end.lines()]:
+        print(pairs(said))
+    return end.end(options.junit)
 
 
 def _show(folder: SuiteFolder, page: Path) -> None:
@@ -99,7 +104,7 @@ def _show(folder: SuiteFolder, page: Path) -> None:
     print(pairs((name, report.answer()) for name, report in reports_of(folder).items()))
 
 
-def _outcome(folder: SuiteFolder, page: Path, compared: AgainstBaseline | None) -> dict[str, Any]:
+def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:
     from writecliff.report import REPORT_NAME
 
     return {
@@ -107,7 +112,7 @@ def _outcome(folder: SuiteFolder, page: Path, compared: AgainstBaseline | None) 
         "about": folder.about,
         "folder": folder.path,
         "report": page,
-        "comparison": None if compared is None else compared.mapping(),
+        **end.mapping(),
         "runs": [
             {
                 "name": name,

@@ -54,6 +54,7 @@ class WorkloadRun(Procedure):
     steps: tuple[LoadStep, ...]
     precondition: str = NONE
     why: str = NOT_NEEDED
+    expect: tuple[str, ...] = ()  # limits on figures, of the file
     seed: int = 1  # of the drive's own random choices; workloads have theirs
 
     @classmethod
@@ -75,15 +76,19 @@ class WorkloadRun(Procedure):
         elif _needs_fill(file, identity):
             chosen, why = FILL, FOR_READS
         recipe_text(chosen)
-        return cls(file=str(file.path), steps=file.steps, precondition=chosen, why=why, seed=seed)
+        return cls(file=str(file.path), steps=file.steps, precondition=chosen, why=why,
+                   expect=file.expect, seed=seed)  # fmt: skip
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
         """The procedure whose `options_mapping` was `data`, as a manifest has it."""
-        return cls(**{**data, "steps": tuple(map(LoadStep.from_mapping, data["steps"]))})
+        steps = tuple(map(LoadStep.from_mapping, data["steps"]))
+        return cls(**{**data, "steps": steps, "expect": tuple(data.get("expect", ()))})
 
     def options_mapping(self) -> dict[str, Any]:
-        return {**vars(self), "steps": list(map(asdict, self.steps))}
+        expect = {"expect": list(self.expect)} if self.expect else {}
+        own = {name: value for name, value in vars(self).items() if name != "expect"}
+        return {**own, "steps": list(map(asdict, self.steps)), **expect}
 
     def changed(self, key: str, text: str) -> Self:
         """The same run with another value in its jobs: `key` is a field of all, "queue_depth", or

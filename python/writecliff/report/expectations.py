@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.report.headline import Headline, value_text
@@ -169,6 +169,35 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
             expectations=tuple(asdict(one) for one in judged),
         )
     return judged
+
+
+def judge_members(
+    members: Mapping[str, tuple[str, Path]], expected: Sequence[Expectation]
+) -> dict[str, list[Judged]]:
+    """Hold limits against the runs of a suite (test and directory by name), each against those that
+    it is for and that have its figure; by run. What no run has is under the name "".
+
+    Writes the manifests and reports of the runs. Raises StoreError.
+    """
+    from writecliff.report import report_of, write_report
+    from writecliff.store.rundir import RunDirectory
+
+    found: dict[str, list[Judged]] = {}
+    used: set[Expectation] = set()
+    for name, (test, path) in members.items():
+        keys = [item.key for item in report_of(RunDirectory.open(path)).headlines()]
+        mine = [
+            one
+            for one in expected
+            if one.test in (name, test) or (not one.test and matching(one.figure, keys))
+        ]
+        used |= {*mine}
+        if mine:
+            found[name] = judge_run(path, mine)
+            write_report(path)
+    if left := [one for one in expected if one not in used]:
+        found[""] = [_unknown(one, "no run has such a figure") for one in left]
+    return found
 
 
 # -- reporting --------------------------------------------------------------------------------

@@ -50,9 +50,7 @@ def keep_figures(report: TestReport) -> None:
     folder = data.run.path
     with suppress(StoreError, OSError):
         digest = manifest_digest((folder / MANIFEST_NAME).read_bytes())
-        write_document(
-            folder / KEPT_NAME, SCHEMA, {"manifest": digest, **figures_mapping(report)}
-        )
+        write_document(folder / KEPT_NAME, SCHEMA, {"manifest": digest, **figures_mapping(report)})
 
 
 def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any] | None:

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from writecliff.errors import ConfigError, StoreError
-from writecliff.runs.local import SUITE_NAME
 from writecliff.runs.place import Place
 from writecliff.store.files import TEMPORARY_SUFFIX, store_error
+from writecliff.store.manifest import SUITE_NAME
 
 _MODES: dict[str, Literal["w", "w:gz", "w:xz"]] = {
     ".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz",
@@ -37,10 +37,12 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     try:
         with ExitStack() as stack:
             folders = {run: stack.enter_context(place.as_folder(run)) for run in runs}
-            files = [(file, f"{run}/{file.relative_to(folder).as_posix()}")
-                     for run, folder in folders.items()
-                     for file in sorted(folder.rglob("*"))
-                     if file.is_file() and not file.is_symlink() and file.name != ".lock"]  # fmt: skip
+            files = [
+                (file, f"{run}/{file.relative_to(folder).as_posix()}")
+                for run, folder in folders.items()
+                for file in sorted(folder.rglob("*"))
+                if file.is_file() and not file.is_symlink() and file.name != ".lock"
+            ]
             if suffix == ".zip":
                 with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
                     for file, name in files:

@@ -67,9 +67,24 @@ class Catalogue:
             self._merge(rows, {*gone, *(one.run for one in stale)}, anew=not state)
         return Changes(len(found), [one.run for one in stale], gone)
 
-    def _is_stale(
-        self, found: Found, state: Mapping[str, tuple[Any, ...]], figures: bool
-    ) -> bool:
+    def complete(self, runs: Sequence[str]) -> None:
+        """Add the headline figures of some runs, where they are not there yet."""
+        rows = {row["run"]: row for row in self._rows(set(runs)) if not row[HAS_FIGURES]}
+        if rows:
+            self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
+
+    def _rows(self, runs: set[str]) -> list[Entry]:
+        """The rows of some runs, as far as they are there."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = self._load()
+        if table is None:
+            return []
+        names = pa.array(sorted(runs), pa.string())
+        return [dict(row) for row in table.filter(pc.is_in(table["run"], names)).to_pylist()]
+
+    def _is_stale(self, found: Found, state: Mapping[str, tuple[Any, ...]], figures: bool) -> bool:
         known = state.get(found.run)
         if known is None or not found.token or known[0] != found.token:
             return True
@@ -79,10 +94,7 @@ class Catalogue:
         return figures and not has_figures and status != "damaged"
 
     def _read(self, stale: Sequence[Found], *, figures: bool, progress: Progress) -> list[Entry]:
-        before: dict[str, Any] = {}
-        if (table := self._load()) is not None:
-            wanted = {one.run for one in stale}
-            before = {row["run"]: row for row in table.to_pylist() if row["run"] in wanted}
+        before = {row["run"]: row for row in self._rows({one.run for one in stale})}
         rows = []
         for number, one in enumerate(stale, 1):
             row = read_entry(self.place, one, before.get(one.run))
@@ -139,7 +151,7 @@ class Catalogue:
             return None
         return table if table.schema.equals(_schema()) else None
 
-    def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool) -> None:
+    def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool = False) -> None:
         """Put `rows` into the file, in place of those of the runs that are `replaced`."""
         import pyarrow as pa
 
@@ -208,5 +220,3 @@ def _sealed(table: pa.Table) -> bytes:
     sealed = table.replace_schema_metadata({PARQUET_KEY: NO_DIGEST})
     pq.write_table(sealed, sink, compression="zstd", compression_level=1)
     return seal_parquet(sink.getvalue())
-
-

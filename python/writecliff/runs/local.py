@@ -20,10 +20,9 @@ from pathlib import Path
 from writecliff.errors import ConfigError, StoreError
 from writecliff.runs.place import CATALOGUE_FOLDER, NO_MANIFEST, REMAINS, Found, shown_name
 from writecliff.store.files import is_locked, store_error, write_atomically
-from writecliff.store.manifest import MANIFEST_NAME
+from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 FOLDERS = ("runs", "suites", "sweeps", "imports")
-SUITE_NAME = "suite.json"
 DELETED = ".deleted-"  # before the name of a directory that is being removed
 COMING = ".coming-"  # before the name of one that is being copied
 _DEPTH = 6
@@ -190,7 +189,9 @@ class LocalPlace:
             os.close(descriptor)
 
 
-def _folders(path: bytes, names: set[str] | None = None) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
+def _folders(
+    path: bytes, names: set[str] | None = None
+) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
     """The folders in `path` that are not hidden, by name; `names` gets those of its files."""
     try:
         entries = list(os.scandir(path))

@@ -28,7 +28,7 @@ def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
     if exact in runs:
         return exact
     below = _below(Path(text), place)
-    if below in runs:
+    if below is not None and below in runs:
         return below
     last = [run for run in runs if run.rpartition("/")[2] == exact]
     begin = [r for r in runs if r.startswith(exact) or r.rpartition("/")[2].startswith(exact)]

@@ -17,8 +17,8 @@ from writecliff.store.db import Views
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LISTED = ("run", "status", "test", "target", "drive", "created_utc", "verdict", "tags", "member_of",
-           "kind", "limits_met", "damage")  # fmt: skip
+_LISTED = ("run", "status", "test", "target", "drive", "created_utc", "verdict", "tags",
+           "member_of", "kind", "limits_met", "damage")  # fmt: skip
 _SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write_bytes)\b", re.I)
 

@@ -14,9 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from writecliff.errors import ConfigError, StoreError
-from writecliff.runs.local import SUITE_NAME
 from writecliff.runs.place import CATALOGUE_FOLDER, NO_MANIFEST, REMAINS, Found
-from writecliff.store.manifest import MANIFEST_NAME
+from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 _TOKENS = ("ETag", "etag", "md5Hash", "content_hash", "mtime", "LastModified", "last_modified",
            "created", "size")  # fmt: skip

@@ -19,8 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError, WritecliffError
 from writecliff.runs.catalogue import Catalogue, Progress, unseen
-from writecliff.runs.columns import DIGEST, UNENDED
-from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, check_parquet, check_parquet_file, seal_parquet
+from writecliff.runs.columns import DIGEST, STEP_TABLES, UNENDED
+from writecliff.store.checksums import (
+    NO_DIGEST,
+    PARQUET_KEY,
+    check_parquet,
+    check_parquet_file,
+    seal_parquet,
+)
 from writecliff.store.tables import SCHEMAS, TableName
 
 if TYPE_CHECKING:
@@ -142,9 +148,7 @@ def _updated(
     return listed
 
 
-def _drop_stale(
-    place: Place, name: TableName, listed: _Listed, wanted: Mapping[str, str]
-) -> bool:
+def _drop_stale(place: Place, name: TableName, listed: _Listed, wanted: Mapping[str, str]) -> bool:
     """Take runs that are gone or have changed out of their segments; whether there were any."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -241,6 +245,12 @@ def _write(
     place.save(segment, seal_parquet(sink.getvalue()))
     listed.segments[segment] = dict(runs)
     listed.rows[segment] = table.num_rows
+
+
+def discard_tables(place: Place) -> None:
+    """Remove all segments and their lists. Raises StoreError."""
+    for name in STEP_TABLES:
+        _discard(place, name)
 
 
 def _discard(place: Place, name: str) -> None:

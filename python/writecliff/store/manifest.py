@@ -20,6 +20,7 @@ from writecliff.store.host import host_platform, versions
 
 SCHEMA = "writecliff/run/1"
 MANIFEST_NAME = "manifest.json"
+SUITE_NAME = "suite.json"  # beside the run directories of a suite or sweep
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
 STATUSES: tuple[Status, ...] = get_args(Status)

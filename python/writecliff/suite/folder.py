@@ -16,9 +16,9 @@ from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
 from writecliff.store.files import claim_directory
 from writecliff.store.manifest import MANIFEST_NAME, Status, now
+from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - its format is here
 from writecliff.store.rundir import RunDirectory
 
-SUITE_NAME = "suite.json"
 SCHEMA = "writecliff/suite/1"
 Kind = Literal["suite", "sweep"]
 

@@ -55,12 +55,14 @@ class WorkloadFile:
     """What a file asks for: steps, to be run one after the other.
 
     `precondition` is the state that the file asks for ("sustained"), None if it leaves that open.
-    `notes` say what differs from fio. `fio` is the job file itself, if it is one.
+    `expect` are limits on figures of the run. `notes` say what differs from fio. `fio` is the job
+    file itself, if it is one.
     """
 
     path: Path  # the file
     steps: tuple[LoadStep, ...]  # in order
     precondition: str | None = None
+    expect: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     fio: FioJobFile | None = None
 
@@ -130,7 +132,7 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
     with as_user_errors():
         parsed = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
     steps = tuple(map(LoadStep.from_mapping, parsed["steps"]))
-    return WorkloadFile(path, steps, parsed["precondition"])
+    return WorkloadFile(path, steps, parsed["precondition"], tuple(parsed["expect"]))
 
 
 def _check_range(workload: Workload, capacity_bytes: int, path: Path) -> None:

@@ -334,3 +334,17 @@ fn steps_that_cannot_be_meant_are_rejected() {
         assert!(error.starts_with(message), "{steps}: {error}");
     }
 }
+
+#[test]
+fn limits_are_kept_as_text_and_refused_with_their_line() {
+    let job = "[[job]]\nread = \"100 %\"\nduration = \"1 s\"\n";
+    let limits = "[expect]\niops = \">= 1e5\"\n\"reads/p99.9\" = \"<= 2 ms\"\n";
+    let file = read(&format!("name = \"x\"\n{job}{limits}"), "x.toml").unwrap();
+    assert_eq!(file.expect, ["iops >= 1e5", "reads/p99.9 <= 2 ms"]);
+    for wrong in ["100000", "about 5", ">= much", "== 5"] {
+        let text = format!("name = \"x\"\n{job}[expect]\niops = \"{wrong}\"\n");
+        let said = read(&text, "x.toml").unwrap_err().to_string();
+        assert!(said.contains("x.toml") && said.contains('6'), "{said}");
+        assert!(said.contains("is no limit"), "{said}");
+    }
+}

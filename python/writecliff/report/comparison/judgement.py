@@ -32,7 +32,8 @@ def overall(judgements: Iterable[Judgement]) -> Judgement:
     found = set(judgements)
     if {"better", "worse"} <= found or not found:
         return "cannot tell"
-    for word in ("better", "worse"):
+    words: tuple[Judgement, ...] = ("better", "worse")
+    for word in words:
         if word in found:
-            return word  # type: ignore[return-value]
+            return word
     return "equal" if found == {"equal"} else "cannot tell"

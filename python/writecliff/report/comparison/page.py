@@ -194,7 +194,7 @@ def comparison_mapping(found: Comparison) -> dict[str, Any]:
             {"what": part.what, "values": list(part.values), "tests": list(part.tests)}
             for part in found.differences
         ],
-        "figures": [_figure_mapping(found, figure) for figure in found.figures],
+        "figures": [figure_mapping(found, figure) for figure in found.figures],
         "curves": curves_mapping(found.contenders),
         "grids": [grid.mapping(found.labels) for grid in found.grids],
         "rule": RULE,
@@ -202,7 +202,8 @@ def comparison_mapping(found: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _figure_mapping(found: Comparison, figure: Figure) -> dict[str, Any]:
+def figure_mapping(found: Comparison, figure: Figure) -> dict[str, Any]:
+    """A figure of all contenders for programs."""
     one = figure.one
     return {
         "test": figure.test,

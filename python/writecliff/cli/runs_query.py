@@ -1,0 +1,175 @@
+"""`writecliff runs sql` and `writecliff runs diff`."""
+
+from __future__ import annotations
+
+import csv as csv_files
+import sys
+from typing import TYPE_CHECKING, Any
+
+from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.runs_options import StoreOption, catalogue_of, progress_log
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from writecliff.runs.difference import RunDifference
+
+_MOST = 200  # rows on a terminal
+
+
+def sql(
+    query: str,
+    *,
+    csv: bool = False,
+    store: StoreOption = None,
+    json: bool = False,
+) -> int:
+    """Answer SQL (of DuckDB) over all runs: views runs, figures, tags, rounds, intervals,
+    histograms.
+
+    Columns have units in their names; docs/reference/run-store.md describes them. The first query
+    over rounds, intervals or histograms copies these tables of all runs together.
+
+    Parameters
+    ----------
+    query
+        Such as "select test, count(*) from runs group by test".
+    csv
+        Print all rows as CSV.
+    store
+        The store (default: WRITECLIFF_STORE, else the current folder).
+    json
+        Print {"schema", "store", "columns": [{"name", "type"}], "rows": [{...}]}.
+    """
+    from writecliff.cli.runs_view import plain
+    from writecliff.runs.queries import sql_table
+
+    if csv and json:
+        raise ConfigError("--csv and --json exclude each other")
+    catalogue = catalogue_of(store)
+    answer, notes = sql_table(catalogue, query, progress=progress_log())
+    for note in notes:
+        log(f"warning: {note}")
+    if json:
+        fields = () if answer is None else answer.schema
+        columns = [{"name": field.name, "type": str(field.type)} for field in fields]
+        rows = [] if answer is None else [plain(row) for row in answer.to_pylist()]
+        shown = {"store": catalogue.place.location, "columns": columns, "rows": rows}
+        emit_json(shown, "runs-sql")
+    elif answer is not None:
+        _show(answer, csv=csv)
+    return 0
+
+
+def _show(answer: pa.Table, *, csv: bool) -> None:
+    from writecliff.cli.runs_view import cell, printable
+
+    names = list(answer.column_names)
+    shown = answer if csv else answer.slice(0, _MOST)
+    columns = [[cell(value) for value in column.to_pylist()] for column in shown.columns]
+    rows = list(zip(*columns, strict=True))
+    if csv:
+        writer = csv_files.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
+        return
+    kinds = "".join("r" if _is_number(field) else "l" for field in answer.schema)
+    print(table([*map(printable, names)], [[*map(printable, row)] for row in rows], kinds))
+    if (more := answer.num_rows - len(rows)) > 0:
+        log(f"... and {more} more rows; --csv and --json print all")
+
+
+def _is_number(field: Any) -> bool:
+    import pyarrow.types as kinds
+
+    kind = field.type
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+
+
+def diff(first: str, second: str, *, store: StoreOption = None, json: bool = False) -> int:
+    """Say how run B differs from run A: set-up, versions and host, and figures.
+
+    Each figure is better, worse or equal, or it cannot be told: a difference counts where the 95 %
+    intervals do not overlap. In all, B is better if some figures are and none is worse.
+
+    Parameters
+    ----------
+    first
+        Run or suite A: a name in the store, or a path.
+    second
+        Run or suite B.
+    store
+        The store (default: WRITECLIFF_STORE, else the current folder).
+    json
+        Print {"schema", "runs", "differences", "environment", "figures", "judgement",
+        "verdict"}.
+    """
+    from contextlib import ExitStack
+
+    from writecliff.cli.runs_options import ALL_RUNS
+    from writecliff.cli.runs_view import select_runs
+    from writecliff.runs.difference import difference
+
+    catalogue = catalogue_of(store)
+    names = [select_runs(catalogue, [name], ALL_RUNS, suites=True)[0] for name in (first, second)]
+    with ExitStack() as stack:
+        paths = [stack.enter_context(catalogue.place.as_folder(name)) for name in names]
+        found = difference(paths[0], paths[1], names)
+        if json:
+            emit_json(_diff_mapping(found, names), "runs-diff")
+        else:
+            print(_diff_text(found))
+    return 0
+
+
+def _diff_mapping(found: RunDifference, names: list[str]) -> dict[str, Any]:
+    from writecliff.report.comparison.figures import RULE
+    from writecliff.report.comparison.page import figure_mapping
+
+    return {
+        "runs": names,
+        "differences": [
+            {"what": part.what, "values": list(part.values), "tests": list(part.tests)}
+            for part in found.compared.differences
+        ],
+        "environment": [
+            {"what": what, "values": [mine, its]} for what, mine, its in found.environment
+        ],
+        "figures": [
+            {**figure_mapping(found.compared, figure), "judgement": word}
+            for figure, word in found.judgements
+        ],
+        "rule": RULE,
+        "judgement": found.judgement,
+        "verdict": found.verdict,
+    }
+
+
+def _diff_text(found: RunDifference) -> str:
+    from writecliff.cli.runs_view import printable
+    from writecliff.report.comparison.page import differences_table, figure_names
+    from writecliff.report.headline import interval_text, value_text
+
+    compared = found.compared
+    parts = []
+    differing = differences_table(compared)
+    rows = [] if differing is None else [[*map(printable, row)] for row in differing.rows]
+    rows += [[*map(printable, (what, mine or "-", its or "-"))]
+             for what, mine, its in found.environment
+             if what not in {row[0] for row in rows}]  # fmt: skip
+    if rows:
+        parts.append(table(("", "A", "B"), rows))
+    else:
+        parts.append("set-up, versions and host are the same")
+    cells = []
+    for name, (figure, word) in zip(figure_names(compared), found.judgements, strict=True):
+        values = ("-" if v is None else f"{value_text(v.value)}{interval_text(v.interval)}"
+                  for v in figure.values)  # fmt: skip
+        cells.append((printable(name), figure.one.unit, *values, figure.margin_text, word))
+    if cells:
+        head = ("figure", "unit", "A", "B", "apart", "B is")
+        parts.append(table(head, cells, "llrrrl"))
+    parts.append(f"A: {printable(compared.labels[0])}\nB: {printable(compared.labels[1])}")
+    parts.append(f"{printable(found.verdict)}\nB in all: {found.judgement}")
+    return "\n\n".join(parts)

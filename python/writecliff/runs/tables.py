@@ -1,0 +1,72 @@
+"""The tables of some runs as files, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from writecliff.runs.catalogue import Catalogue, Progress, unseen
+from writecliff.runs.columns import CATALOGUE_TABLES, STEP_TABLES
+from writecliff.runs.queries import answering
+from writecliff.store.files import TEMPORARY_SUFFIX, store_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = (*CATALOGUE_TABLES, *STEP_TABLES)
+_BATCH_ROWS = 50_000
+
+
+def write_tables(
+    catalogue: Catalogue,
+    runs: Sequence[str],
+    folder: Path,
+    form: Literal["parquet", "csv"],
+    *,
+    progress: Progress = unseen,
+) -> Sequence[str]:
+    """Write `runs.parquet`, `figures.parquet`, ... of some runs to `folder`, or the same as CSV
+    with nested values as JSON; sentences about what was left out. Raises StoreError."""
+    import pyarrow as pa
+
+    with answering(catalogue, ", ".join(TABLES), progress=progress) as (database, notes):
+        database.add_table("chosen", pa.table({"run": pa.array(list(runs), pa.string())}))
+        for name in TABLES:
+            found = database.arrow(f"select {name}.* from {name} semi join chosen using (run)")
+            path = folder / f"{name}.{form}"
+            made = path.with_name(path.name + TEMPORARY_SUFFIX)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                _WRITERS[form](found, made)
+                made.replace(path)
+            except OSError as error:
+                made.unlink(missing_ok=True)
+                raise store_error(error, path) from error
+    return notes
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, path, compression="zstd")
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.column_names)
+        for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+            columns = [[_cell(value) for value in column.to_pylist()] for column in batch.columns]
+            writer.writerows(zip(*columns, strict=True))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str)
+    return int(value) if isinstance(value, bool) else value
+
+
+_WRITERS = {"parquet": _write_parquet, "csv": _write_csv}
