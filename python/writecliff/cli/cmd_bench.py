@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 from cyclopts import App
 
@@ -271,6 +272,44 @@ def fit(*, capacity: str = "1TB", json: bool = False) -> int:
         f"{found['scaled_s']:.0f} s, full drive simulated after {found['wall_s']:.0f} s "
         f"({found['cpu_s']:.0f} s of CPU time); largest error of its figures {max(errors):.1f} %"
     )
+    return 0
+
+
+@app.command
+def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False) -> int:
+    """Measure lists, filters and SQL over many runs, each as a whole command.
+
+    Parameters
+    ----------
+    runs
+        How many are made.
+    folder
+        Make them in this folder, which must be empty or not exist, and leave them there (default:
+        a temporary one).
+    json
+        Print {"schema", "runs", "rows": [{"case", "wall_s", "cpu_s", "goal_s"}]}.
+    """
+    import tempfile
+
+    from writecliff.bench.store import run
+    from writecliff.store.files import check_unused
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as made:
+        if folder is not None:
+            check_unused(folder)
+        for row in run(folder or Path(made), runs=runs):
+            rows.append(row)
+            log(f"{row['case']}: {row['wall_s']:.2f} s")
+    if json:
+        emit_json({"runs": runs, "rows": rows}, "bench-store")
+        return 0
+    cells = [
+        (str(row["case"]), *("-" if row[name] is None else f"{row[name]:.2f} s"
+                             for name in ("wall_s", "cpu_s", "goal_s")))
+        for row in rows
+    ]  # fmt: skip
+    print(table(("case", "wall", "CPU", "goal"), cells, "lrrr"))
     return 0
 
 

@@ -119,7 +119,7 @@ def diff(first: str, second: str, *, store: StoreOption = None, json: bool = Fal
         if json:
             emit_json(_diff_mapping(found, names), "runs-diff")
         else:
-            print(_diff_text(found))
+            print(_diff_text(found, names))
     return 0
 
 
@@ -146,7 +146,7 @@ def _diff_mapping(found: RunDifference, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _diff_text(found: RunDifference) -> str:
+def _diff_text(found: RunDifference, names: list[str]) -> str:
     from writecliff.cli.runs_view import printable
     from writecliff.report.comparison.page import differences_table, figure_names
     from writecliff.report.headline import interval_text, value_text
@@ -170,6 +170,6 @@ def _diff_text(found: RunDifference) -> str:
     if cells:
         head = ("figure", "unit", "A", "B", "apart", "B is")
         parts.append(table(head, cells, "llrrrl"))
-    parts.append(f"A: {printable(compared.labels[0])}\nB: {printable(compared.labels[1])}")
+    parts.append(f"A: {printable(names[0])}\nB: {printable(names[1])}")
     parts.append(f"{printable(found.verdict)}\nB in all: {found.judgement}")
     return "\n\n".join(parts)

@@ -57,6 +57,14 @@ RUNS: Mapping[str, Schema] = {
             "verdict": "a sentence",
         },
     ),
+    "bench-store": Schema(
+        "bench store",
+        {
+            "runs": "how many were made",
+            "rows": "of each command `case`, `wall_s` and `cpu_s` (the quickest of three), and "
+            "`goal_s`, or `null`",
+        },
+    ),
     "runs-index": Schema(
         "runs index",
         {

@@ -44,22 +44,24 @@ class RunDifference:
 
 
 def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference:
-    """What differs between two run directories, suites or saved answers, which are called `names`.
+    """What differs between two run directories, suites or saved answers, A and B; messages call
+    them by `names`.
 
     Raises ConfigError: a path that is not one run or suite; StoreError: damaged.
     """
-    contenders = [_one(path, name) for path, name in zip((first, second), names, strict=True)]
+    sides = zip("AB", (first, second), names, strict=True)
+    contenders = [_one(side, path, name) for side, path, name in sides]
     return RunDifference(Comparison(contenders), _environment(first, second))
 
 
-def _one(path: Path, name: str) -> Contender:
+def _one(label: str, path: Path, name: str) -> Contender:
     found = contenders_in([path])
     if len(found) != 1:
         raise ConfigError(
             f"{name} holds {len(found)} things to compare",
             hint="give one run or suite; `writecliff compare` takes any number",
         )
-    return replace(found[0], label=name, fixed=True)
+    return replace(found[0], label=label, fixed=True)
 
 
 def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str | None]]:
