@@ -10,7 +10,7 @@ anew; one that cannot be written is kept in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,32 @@ class Catalogue:
 
         Raises StoreError if the store cannot be listed.
         """
+        state = {}
+        with suppress(StoreError, OSError):  # without one that can be read all is new
+            if not rebuild:
+                with self.opened() as database:
+                    state = _state_of(database)
+        return self._bring(state, figures=figures, progress=progress)
+
+    @contextmanager
+    def current(self, *, figures: bool = False, progress: Progress = unseen) -> Iterator[Views]:
+        """`refresh`, then `opened`; opened once where nothing has changed. Raises as both."""
+        with ExitStack() as stack:
+            database, state = None, {}
+            with suppress(StoreError, OSError):
+                database = stack.enter_context(self.opened())
+                state = _state_of(database)
+            changes = self._bring(state, figures=figures, progress=progress)
+            if database is None or not state or changes.read or changes.gone:
+                stack.close()
+                database = stack.enter_context(self.opened())
+            yield database
+
+    def _bring(
+        self, state: Mapping[str, tuple[Any, ...]], *, figures: bool, progress: Progress
+    ) -> Changes:
+        """Bring the catalogue, which says `state`, up to date."""
         found = {one.run: one for one in self.place.find()}
-        state = {} if rebuild else self._state()
         stale = [one for one in found.values() if self._is_stale(one, state, figures)]
         gone = [run for run in state if run not in found]
         if stale or gone or not state:
@@ -104,14 +128,6 @@ class Catalogue:
         return rows
 
     # -- the file -----------------------------------------------------------------------------
-
-    def _state(self) -> dict[str, tuple[Any, ...]]:
-        """What the catalogue says of each run; empty without one that can be read."""
-        try:
-            with self.opened() as found:
-                return {run: tuple(known) for run, *known in found.rows(_STATE)[1]}
-        except (StoreError, OSError):
-            return {}
 
     @contextmanager
     def opened(self) -> Iterator[Views]:
@@ -177,6 +193,11 @@ class Catalogue:
         names = pa.array(sorted(replaced | {row["run"] for row in rows}), pa.string())
         kept = before.filter(pc.invert(pc.is_in(before["run"], names)))
         return pa.concat_tables([kept, new]).combine_chunks()
+
+
+def _state_of(database: Views) -> dict[str, tuple[Any, ...]]:
+    """What the catalogue says of each run. Raises StoreError."""
+    return {run: tuple(known) for run, *known in database.rows(_STATE)[1]}
 
 
 def _add_views(database: Views) -> None:

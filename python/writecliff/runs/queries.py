@@ -103,8 +103,8 @@ def listed(
     """
     sql, values = selection.sql(_LISTED)
     needs = f"{selection.where or ''} {selection.sort}"
-    catalogue.refresh(figures=_FIGURES.search(needs) is not None, progress=progress)
-    with catalogue.opened() as database:
+    figures = _FIGURES.search(needs) is not None
+    with catalogue.current(figures=figures, progress=progress) as database:
         names, rows = database.rows(sql, values)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -118,9 +118,10 @@ def answering(
     from writecliff.runs.segments import add_step_table
 
     lower = sql.lower()
-    catalogue.refresh(figures=_FIGURES.search(sql) is not None or "*" in sql, progress=progress)
     notes: list[str] = []
-    with catalogue.opened() as database, ExitStack() as stack:
+    with ExitStack() as stack:
+        figures = _FIGURES.search(sql) is not None or "*" in sql
+        database = stack.enter_context(catalogue.current(figures=figures, progress=progress))
         for name in STEP_TABLES:
             if name in lower:
                 notes += add_step_table(catalogue, database, name, stack, progress=progress)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,11 @@ class PartedTable:
     def last(self) -> int:
         """The last step of the table, merged or not."""
         numbers = self._numbers()  # first: a writer removes parts only after it has merged them
-        return max([self._merged()[0], *numbers])
+        try:
+            merged = _last_of(self.merged)
+        except FileNotFoundError:
+            merged = 0
+        return max([merged, *numbers])
 
     def read(self, last: int) -> pa.Table:
         """The rows of steps 1 to `last`; a column that some of the files lack is null there.
@@ -117,11 +121,24 @@ class PartedTable:
 
 def _read(path: Path) -> pa.Table:
     """The rows of a file. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
+    with _opened(path) as file:
+        return file.read(use_threads=False)
+
+
+def _last_of(path: Path) -> int:
+    """The step up to which a merged file covers all; reads no row. Raises as `_read`."""
+    with _opened(path) as file:
+        return int(file.metadata.metadata[COVERED_KEY])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A file that is verified. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
     try:
         data = path.read_bytes()
         check_parquet(path, data)
         # Not read_table: its machinery costs several times the reading of a small file.
-        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        yield pq.ParquetFile(pa.BufferReader(data))
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:
