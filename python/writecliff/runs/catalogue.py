@@ -86,7 +86,9 @@ class Catalogue:
         found = {one.run: one for one in self.place.find()}
         stale = [one for one in found.values() if self._is_stale(one, state, figures)]
         gone = [run for run in state if run not in found]
-        if stale or gone or not state:
+        if not found and not state:  # nothing is written where there are no runs
+            self._table = self._merged(None, (), set())
+        elif stale or gone:
             rows = self._read(stale, figures=figures, progress=progress)
             self._merge(rows, {*gone, *(one.run for one in stale)}, anew=not state)
         return Changes(len(found), [one.run for one in stale], gone)

@@ -26,6 +26,7 @@ FOLDERS = ("runs", "suites", "sweeps", "imports")
 DELETED = ".deleted-"  # before the name of a directory that is being removed
 COMING = ".coming-"  # before the name of one that is being copied
 _DEPTH = 6
+_MANIFEST = f"/{MANIFEST_NAME}".encode()
 _SETTLED_NS = 50_000_000  # a change within the tick of the file system's clock would go unseen
 
 
@@ -47,40 +48,47 @@ class LocalPlace:
         wide = [os.fsencode(name) for name in FOLDERS]
         now_ns = time.time_ns()
         for name, entry in _folders(root):
-            depth = _DEPTH if name in wide else 1
-            yield from self._in(entry.path, name, depth, None, now_ns)
+            yield from self._in(entry.path, name, _DEPTH if name in wide else 1, now_ns)
 
-    def _in(
-        self, path: bytes, below: bytes, depth: int, member_of: str | None, now_ns: int
-    ) -> Iterator[Found]:
+    def _in(self, path: bytes, below: bytes, depth: int, now_ns: int) -> Iterator[Found]:
         """The runs in `path`, which is `below` the root."""
-        run = shown_name(below)
-        try:
-            manifest = os.stat(path + b"/" + MANIFEST_NAME.encode())  # noqa: PTH116
-            folder = os.stat(path)  # noqa: PTH116
-        except OSError:
-            yield from self._within(path, below, depth, now_ns)
+        run = self._run(path, below, None, now_ns)
+        if run is not None:
+            yield run
             return
-        newest = max(manifest.st_mtime_ns, folder.st_mtime_ns)
-        token = f"{folder.st_mtime_ns}.{manifest.st_mtime_ns}.{manifest.st_size}"
-        self._paths[run] = below
-        yield Found(run, token if now_ns - newest > _SETTLED_NS else "", member_of)
-
-    def _within(self, path: bytes, below: bytes, depth: int, now_ns: int) -> Iterator[Found]:
-        """What a folder without a manifest holds: other folders, a suite, or what is left of a run
-        that has lost its manifest."""
         names: set[str] = set()
         folders = list(_folders(path, names))
         if names & REMAINS:
-            run = shown_name(below)
-            self._paths[run] = below
-            yield Found(run, NO_MANIFEST, None, has_manifest=False)
+            yield self._found(below, NO_MANIFEST, None, has_manifest=False)
             return
         if depth <= 1 and SUITE_NAME not in names:
             return
         suite = shown_name(below) if SUITE_NAME in names else None
         for name, entry in folders:
-            yield from self._in(entry.path, below + b"/" + name, depth - 1, suite, now_ns)
+            inner = below + b"/" + name
+            run = self._run(entry.path, inner, suite, now_ns)  # most are: no further generator
+            if run is not None:
+                yield run
+            else:
+                yield from self._in(entry.path, inner, depth - 1, now_ns)
+
+    def _run(self, path: bytes, below: bytes, member_of: str | None, now_ns: int) -> Found | None:
+        """The run in a directory; None if it has no manifest."""
+        try:
+            manifest = os.stat(path + _MANIFEST)  # noqa: PTH116
+            folder_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
+        except OSError:
+            return None
+        settled = now_ns - max(manifest.st_mtime_ns, folder_ns) > _SETTLED_NS
+        token = f"{folder_ns}.{manifest.st_mtime_ns}.{manifest.st_size}"
+        return self._found(below, token if settled else "", member_of)
+
+    def _found(
+        self, below: bytes, token: str, member_of: str | None, *, has_manifest: bool = True
+    ) -> Found:
+        run = shown_name(below)
+        self._paths[run] = below
+        return Found(run, token, member_of, has_manifest)
 
     def path_of(self, run: str) -> Path:
         below = self._paths.get(run)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 CATALOGUE_FOLDER = ".writecliff"
 NO_MANIFEST = "-"  # the token of a run without one
@@ -18,8 +17,7 @@ NO_MANIFEST = "-"  # the token of a run without one
 REMAINS = frozenset(("rounds.parquet", "histograms.parquet", "intervals.parquet"))
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A run that a store holds.
 
     `token` changes whenever something in the directory is replaced; empty: changing right now, or
