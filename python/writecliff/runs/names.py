@@ -62,4 +62,4 @@ def _below(path: Path, place: Place) -> str | None:
 
 
 def _names(runs: Sequence[str]) -> list[str]:
-    return [*runs, *(run.rpartition("/")[2] for run in runs)]
+    return [printable(name) for run in runs for name in (run, run.rpartition("/")[2])]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,7 @@ def add_step_table(
     ended = {run: digest for run, (digest, unended) in wanted.items() if not unended}
     going_on = [run for run, (_, unended) in wanted.items() if unended]
     try:
-        with place.saving():
+        with place.saving() if wanted else nullcontext():
             listed = _kept(place, table, ended, database, stack, progress)
     except StoreError:  # a store that is read only
         listed, going_on = _Listed(), list(wanted)

@@ -1,0 +1,289 @@
+"""`writecliff runs`: what the commands print, refuse and leave behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.cli import CommandLine, Said
+from tests.support.run_store import aged, make_run
+from writecliff.cli import cmd_runs
+from writecliff.runs.local import LocalPlace
+from writecliff.store.files import FolderLock
+from writecliff.store.manifest import now
+
+
+@pytest.fixture
+def runs(cli: CommandLine, store: Path) -> Any:
+    """`runs("list")` on the store."""
+
+    def call(words: str | list[str]) -> Said:
+        given = words.split() if isinstance(words, str) else words
+        return cli(["runs", *given, "--store", str(store)])
+
+    return call
+
+
+def names(said: Said) -> list[str]:
+    return [one["run"] for one in json.loads(said.out)["runs"]]
+
+
+def test_a_list_shows_the_latest_first(runs: Any, store: Path) -> None:
+    said = runs("list")
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["runs/third", "interrupted", "wsat"],
+        ["runs/second", "complete", "wsat"],
+        ["runs/first", "complete", "wsat"],
+    ]
+    assert lines[-1] == "3 runs"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--status complete", ["second", "first"]),
+        ("--test wsat --limit 1", ["third"]),
+        ("--test hir", []),
+        ("--since 2026-03-02", ["third", "second"]),
+        ("--since 2026-03-02T10:00:01+00:00", ["third"]),
+        ("--device SATA-TLC", ["third", "second", "first"]),
+        ("--device nvme", []),
+        ("--sort seed", ["first", "second", "third"]),
+        ("--sort=-seed --limit 2", ["third", "second"]),
+        (["--where", "seed in (1, 3) -- odd ones"], ["third", "first"]),
+        (["--where", "run in (select run from figures where unit = 'IOPS')", "--sort", "seed"],
+         ["first", "second", "third"]),
+        ("--tag x", ["first"]),
+        ("--tag x --tag y", []),
+    ],
+)  # fmt: skip
+def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None:
+    runs("tag first +x")
+    given = words.split() if isinstance(words, str) else words
+    assert names(runs(["list", *given, "--json"])) == [f"runs/{name}" for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("list --sort sed", "--sort: unknown column 'sed'", "did you mean 'seed'?"),
+        ("list --since yesterday", "--since 'yesterday' is no time", "for example"),
+        ("list --where nonsense=1", "query failed: Binder Error", ""),
+        ("list --limit -1", "--limit must be 0 or more, not -1", ""),
+        ("list --status done", "invalid value 'done' for --status", "known: complete"),
+        ("show fist", "there is no run 'fist'", "did you mean 'first'?"),
+        ("show runs", "'runs' may be 3 runs: runs/first, runs/second, runs/third", ""),
+        ("tag first x", "'x' neither adds nor removes", "give +x"),
+        ("tag first +", "a tag has 1 to 100 characters", ""),
+        (["tag", "first", "+a\nb"], "'a\\nb' cannot be a tag", "printable"),
+        (["tag", "first", "+a\x1b[2J"], "cannot be a tag", "printable"),
+        (["tag", "first", "+ a"], "cannot be a tag", "blanks"),
+        ("delete", "no runs are given", "--test"),
+        ("delete first", "1 runs would be deleted", "--yes"),
+        ("sql selct", "query failed: Parser Error", ""),
+        ("sql --csv --json select", "--csv and --json exclude", ""),
+        ("export first --output x.rar", "x.rar is no archive", ".zip"),
+        ("import absent", "absent is not there", ""),
+        ("diff first", "missing argument SECOND", ""),
+    ],
+)
+def test_mistakes(runs: Any, words: Any, message: str, hint: str) -> None:
+    said = runs(words)
+    assert (said.code, said.out) == (2, "")
+    first, *more = said.err.splitlines()
+    assert message in first
+    assert hint in "".join(more)
+    assert "Traceback" not in said.err
+
+
+def test_showing_a_run(runs: Any) -> None:
+    text = runs("show fir").out
+    assert "run  " in text
+    assert "runs/first" in text
+    found = json.loads(runs("show runs/first --json").out)
+    assert found["run"]["created_utc"] == "2026-03-01T10:00:00+00:00"
+    assert {figure["key"] for figure in found["figures"]} >= {"waf"}
+    assert all(figure["low"] is None or figure["low"] <= figure["value"] <= figure["high"]
+               for figure in found["figures"])  # fmt: skip
+
+
+def test_tags_are_added_and_removed(runs: Any, store: Path) -> None:
+    assert runs("tag first +b +a").out == "a, b\n"
+    assert runs("tag first -b -c +d").out == "a, d\n"
+    assert json.loads(runs("tag first --json").out)["tags"] == ["a", "d"]
+    shutil.rmtree(store / ".writecliff")
+    assert names(runs("list --tag d --json")) == ["runs/first"]
+
+
+def test_hostile_text_reaches_no_terminal(cli: CommandLine, tmp_path: Path) -> None:
+    root = tmp_path / "s"
+    make_run(root / "runs" / "\x1b[2J\nx", title="\x1b]0;t\x07", reason="\u202e\x9b")
+    for words in (["list"], ["show", "runs/\x1b[2J\nx"], ["sql", "select * from runs"],
+                  ["tag", "runs/\x1b[2J\nx"], ["show", "\x1b[2J\ny"]):  # fmt: skip
+        said = cli(["runs", *words, "--store", str(root)])
+        text = (said.out + said.err).replace("\n", "")
+        assert text.isprintable(), text
+
+
+def test_sql_as_table_json_and_csv(runs: Any) -> None:
+    query = "select run, seed, created_utc, tags from runs where seed < 3 order by seed"
+    runs("tag first +x")
+    found = json.loads(runs(["sql", query, "--json"]).out)
+    assert [column["name"] for column in found["columns"]] == ["run", "seed", "created_utc", "tags"]
+    assert found["rows"][0] == {
+        "run": "runs/first",
+        "seed": 1,
+        "created_utc": "2026-03-01T10:00:00+00:00",
+        "tags": ["x"],
+    }
+    rows = list(csv.reader(io.StringIO(runs(["sql", query, "--csv"]).out)))
+    assert rows[1] == ["runs/first", "1", "2026-03-01T10:00:00+00:00", '["x"]']
+    assert runs(["sql", query]).out.splitlines()[1].split()[:2] == ["runs/first", "1"]
+
+
+def test_sql_over_steps_of_all_runs(runs: Any, store: Path) -> None:
+    query = ["sql", "select run, count(*) as n, sum(ios)::bigint as ios from rounds group by run "
+             "order by run", "--json"]  # fmt: skip
+    before = json.loads(runs(query).out)["rows"]
+    assert [row["n"] for row in before] == [12, 12, 12]
+    make_run(store / "runs" / "fourth")
+    assert runs("delete runs/second --yes").code == 0
+    after = json.loads(runs(query).out)["rows"]
+    assert [row["run"] for row in after] == ["runs/first", "runs/fourth", "runs/third"]
+    assert [row for row in after if row in before] == [before[0], before[2]]
+    joined = "select count(*) as n from intervals join histograms using (run, seq)"
+    assert json.loads(runs(["sql", joined, "--json"]).out)["rows"][0]["n"] > 0
+
+
+def test_deleting(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runs("delete first --yes").out == "runs/first\n"
+    assert not (store / "runs" / "first").exists()
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)  # killed in the middle
+    assert runs("delete --status complete --yes").code == 0
+    monkeypatch.undo()
+    assert [one.name for one in (store / "runs").iterdir() if one.name.startswith(".deleted")]
+    assert names(runs("list --json")) == ["runs/third"]
+
+
+def test_what_a_killed_deletion_left_is_swept(store: Path) -> None:
+    left = store / "runs" / ".deleted-999999999-1"
+    own = store / "runs" / f".deleted-{1}-1"  # of a process that lives
+    left.mkdir()
+    own.mkdir()
+    LocalPlace(store).sweep()
+    assert (left.exists(), own.exists()) == (False, True)
+
+
+def test_a_run_that_is_being_written_is_not_deleted(runs: Any, store: Path) -> None:
+    lock = FolderLock(store / "runs" / "third")
+    said = runs("delete first third --yes")
+    lock.release()
+    assert said.code == 1
+    assert "runs/third is being written" in said.err
+    assert (store / "runs" / "first").exists()
+
+
+def test_deleting_asks(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for answer, left in (("n\n", True), ("", True), ("y\n", False)):
+        monkeypatch.setattr(cmd_runs.sys, "stdin", Terminal(answer))
+        said = runs("delete first")
+        assert "delete 1 from" in said.err
+        assert (store / "runs" / "first").exists() is left
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar", "tar.gz", "tar.xz"])
+def test_what_is_exported_can_be_imported(
+    runs: Any, cli: CommandLine, tmp_path: Path, suffix: str
+) -> None:
+    runs("tag first +kept")
+    assert runs(f"export first third --output x.{suffix}").code == 0
+    said = cli(f"runs import x.{suffix} --tag new --store other --json")
+    assert json.loads(said.out)["runs"] == ["imports/first", "imports/third"]
+    assert cli("runs import x.zip --store other").code == (0 if suffix == "zip" else 2)
+    found = {one["run"]: one for one in json.loads(cli("runs list --store other --json").out)["runs"]}
+    assert found["imports/first"]["tags"] == ["kept", "new"]
+    assert found["imports/third"]["status"] == "interrupted"
+
+
+def test_tables_as_files(runs: Any, tmp_path: Path) -> None:
+    assert runs("export first second --tables parquet --output t").code == 0
+    assert pq.read_table(tmp_path / "t" / "rounds.parquet").num_rows == 24
+    assert set(pq.read_table(tmp_path / "t" / "runs.parquet")["seed"].to_pylist()) == {1, 2}
+    assert runs("export --where seed=2 --tables csv --output c").code == 0
+    rows = list(csv.DictReader((tmp_path / "c" / "rounds.csv").open()))
+    assert {row["run"] for row in rows} == {"runs/second"}
+
+
+@pytest.mark.parametrize("name", ["../out", "/tmp/wc-out", "a/../../out"])
+def test_an_archive_stays_in_its_folder(cli: CommandLine, tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(name, "x")
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        member = tarfile.TarInfo(name)
+        tar.addfile(member, io.BytesIO())
+    for path in ("x.zip", "x.tar"):
+        said = cli(f"runs import {path} --store s")
+        assert said.code == 2
+        assert said.err.startswith("error: ")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["x.tar", "x.zip"]
+
+
+def test_garbage_is_no_archive(cli: CommandLine, tmp_path: Path) -> None:
+    for name in ("x.zip", "x.tar.gz", "x.json"):
+        (tmp_path / name).write_bytes(b"\x00garbage")
+        assert cli(f"runs import {name} --store s").code == 2
+
+
+def test_what_differs(runs: Any, store: Path) -> None:
+    make_run(store / "runs" / "slow", seed=1, iops=5_000.0, host={"cpu": "Other CPU"})
+    found = json.loads(runs("diff first slow --json").out)
+    assert found["runs"] == ["runs/first", "runs/slow"]
+    assert {"what": "cpu", "values": ["Example CPU, 2 threads", "Other CPU"]} in found["environment"]
+    words = {figure["key"]: figure["judgement"] for figure in found["figures"]}
+    assert "worse" in words.values()
+    assert "better" not in words.values()
+    assert found["judgement"] == "worse"
+    back = json.loads(runs("diff slow first --json").out)
+    assert back["judgement"] == "better"
+    same = json.loads(runs("diff first first --json").out)
+    assert (same["judgement"], same["differences"], same["environment"]) == ("equal", [], [])
+    assert runs("diff first slow").out.endswith("B in all: worse\n")
+
+
+def test_the_index(runs: Any, store: Path) -> None:
+    (store / "runs" / "first" / "manifest.json").write_text("{}")
+    found = json.loads(runs("index --tables --json").out)
+    assert (found["runs"], found["read"], found["gone"]) == (3, 3, 0)
+    assert [one["run"] for one in found["damaged"]] == ["runs/first"]
+    assert (store / ".writecliff" / "rounds-1.json").is_file()
+    assert json.loads(runs("index --rebuild --json").out)["read"] == 3
+    assert not (store / ".writecliff" / "rounds-1.json").exists()
+
+
+def test_the_environment_names_the_store(
+    cli: CommandLine, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRITECLIFF_STORE", str(store))
+    assert len(names(cli("runs list --json"))) == 3
+    made = cli("test wsat --on sim:fake --end time --time-hours 0.02 --quiet")
+    assert made.code == 0
+    aged(store)
+    (latest,) = names(cli(f"runs list --since {now()} --json")) or names(
+        cli("runs list --limit 1 --json")
+    )
+    assert latest.startswith("runs/wsat-sim-fake-")

@@ -1,0 +1,168 @@
+"""Limits on figures: what they mean, where their results go, exit code 3, JUnit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.run_store import make_run
+from writecliff.errors import ConfigError
+from writecliff.report.comparison.judgement import overall
+from writecliff.report.expectations import judge, judge_members, judge_run, parse_expectation
+from writecliff.report.headline import Headline, Interval
+from writecliff.store.manifest import read_manifest
+
+FIGURES = [
+    Headline(key="/mix/reads/iops", label="", value=100.0, unit="IOPS",
+             interval=Interval(90.0, 110.0, "rounds")),
+    Headline(key="/mix/writes/iops", label="", value=50.0, unit="IOPS", steady=False),
+    Headline(key="/mix/reads/p99.9", label="", value=2.0, unit="ms"),
+    Headline(key="/waf", label="", value=1.5, unit=""),
+]  # fmt: skip
+TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "certain", "note"),
+    [
+        ("reads/iops >= 100", "met", False, "interval"),
+        ("reads/iops > 100", "missed", False, "interval"),
+        ("reads/iops>=80", "met", True, ""),
+        ("/mix/reads/iops < 120", "met", True, ""),
+        ("mix/reads/iops <= 1e2 IOPS", "met", False, "interval"),
+        ("writes/iops >= 50", "met", None, "not in steady state"),
+        ("p99.9 <= 2 ms", "met", None, ""),
+        ("p99.9 <= 1999 us", "missed", None, ""),
+        ("p99.9 < 0.0021 s", "met", None, ""),
+        ("waf <= 1.4", "missed", None, ""),
+        ("iops >= 1", "unknown", None, "not one figure but several: mix/reads/iops, mix/writes"),
+        ("rads/iops >= 1", "unknown", None, "did you mean 'mix/reads/iops'?"),
+        ("waf <= 2 ms", "unknown", None, "it is in no unit, not in ms"),
+        ("reads/iops >= 1 ms", "unknown", None, "it is in IOPS, not in ms"),
+    ],
+)
+def test_judging(text: str, result: str, certain: bool | None, note: str) -> None:
+    judged = judge(parse_expectation(text), FIGURES)
+    assert (judged.result, judged.certain) == (result, certain)
+    assert note in judged.note
+    assert judged.met is (result == "met")
+
+
+@pytest.mark.parametrize("text", ["", "iops", "iops = 5", "iops >= ", "iops >= x", ">= 5", "a >= nan"])
+def test_what_is_no_limit_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not FIGURE >= LIMIT"):
+        parse_expectation(text)
+
+
+def test_a_limit_of_one_test_of_a_suite() -> None:
+    found = parse_expectation("wsat.waf <= 2", ["wsat", "iops"])
+    assert (found.test, found.figure) == ("wsat", "waf")
+    assert parse_expectation("p99.9 <= 2", ["wsat"]).figure == "p99.9"
+
+
+def test_limits_of_a_suite_go_where_the_figure_is(tmp_path: Path) -> None:
+    paths = {name: make_run(tmp_path / name) for name in ("a", "b")}
+    members = {name: ("wsat", path) for name, path in paths.items()}
+    texts = ("a.waf <= 100", "waf >= 0", "nothing >= 0")
+    found = judge_members(members, [parse_expectation(text, ["a", "b", "wsat"]) for text in texts])
+    assert {name: [one.text for one in judged] for name, judged in found.items()} == {
+        "a": ["a.waf <= 100", "waf >= 0"],
+        "b": ["waf >= 0"],
+        "": ["nothing >= 0"],
+    }
+    assert found[""][0].result == "unknown"
+    assert [e["text"] for e in read_manifest(paths["b"]).expectations] == ["waf >= 0"]
+    assert "All are met." in (paths["b"] / "report.html").read_text()
+
+
+def test_results_are_in_manifest_and_report(tmp_path: Path) -> None:
+    from writecliff.report import write_report
+
+    path = make_run(tmp_path / "run")
+    updated = read_manifest(path).updated
+    judge_run(path, [parse_expectation("waf <= 0.5")])
+    assert read_manifest(path).expectations[0]["result"] == "missed"
+    assert read_manifest(path).updated == updated
+    page = write_report(path).read_text()
+    assert "1 of 1 are not met." in page
+    assert "Limit missed: waf" in page
+
+
+def cases(path: Path) -> dict[str, str | None]:
+    root = ElementTree.parse(path).getroot()
+    found = {case.get("name") or "": case.find("failure") for case in root.iter("testcase")}
+    assert root.get("tests") == str(len(list(root.iter("testcase"))))
+    assert root.get("failures") == str(sum(one is not None for one in found.values()))
+    return {name: None if one is None else one.get("message") for name, one in found.items()}
+
+
+@pytest.mark.parametrize(("limit", "code"), [("waf <= 99", 0), ("waf <= 0.1", 3), ("wsf < 1", 3)])
+def test_a_missed_limit_is_exit_code_3(cli: CommandLine, tmp_path: Path, limit: str, code: int) -> None:
+    said = cli([*TEST.split(), "--output", "run", "--expect", limit, "--junit", "ci.xml", "--json"])
+    assert said.code == code
+    (judged,) = json.loads(said.out)["expectations"]
+    assert (judged["result"] == "met") is (code == 0)
+    assert read_manifest(tmp_path / "run").status == "complete"
+    found = cases(tmp_path / "ci.xml")
+    assert found["measured"] is None
+    assert (found[limit] is None) is (code == 0)
+    (listed,) = json.loads(cli(["runs", "list", "--json"]).out)["runs"]
+    assert listed["limits_met"] is (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--expect", "iops"], "'iops' is not FIGURE >= LIMIT"), (["--junit", "no/x.xml"], "--junit")],
+)
+def test_a_wrong_limit_is_refused_before_anything(
+    cli: CommandLine, tmp_path: Path, words: list[str], message: str
+) -> None:
+    for command in (TEST, "suite pts-e --on sim:fake", "sweep queue-depth --on sim:fake"):
+        said = cli([*command.split(), *words])
+        assert said.code == 2
+        assert message in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worse_baseline_is_exit_code_3(cli: CommandLine, tmp_path: Path, monkeypatch: Any) -> None:
+    assert cli(f"{TEST} --output base").code == 0
+    assert cli(f"{TEST} --output same --baseline base --junit same.xml").code == 0
+    assert set(cases(tmp_path / "same.xml").values()) == {None}
+    from writecliff.cli import baseline
+
+    def judged(self: Any) -> Any:
+        yield "IOPS", "worse", "IOPS is worse: 1, in the baseline \x002"
+
+    monkeypatch.setattr(baseline.AgainstBaseline, "judged", judged)
+    assert cli(f"{TEST} --output worse --baseline base --junit worse.xml").code == 3
+    assert cases(tmp_path / "worse.xml")["IOPS"] == "IOPS is worse: 1, in the baseline \ufffd2"
+
+
+def test_limits_of_a_workload_file(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_text(
+        'name = "w"\n[[job]]\nname = "r"\nread = "0 %"\nduration = "2 s"\n'
+        '[expect]\n"writes/iops" = ">= 1e9"\n'
+    )
+    said = cli("run w.toml --on sim:fake --precondition none --quiet --json --output r")
+    assert (said.code, json.loads(said.out)["expectations"][0]["result"]) == (3, "missed")
+    assert read_manifest(tmp_path / "r").options["expect"] == ["writes/iops >= 1e9"]
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        (("better", "equal", "cannot tell"), "better"),
+        (("worse", "equal"), "worse"),
+        (("better", "worse"), "cannot tell"),
+        (("equal", "equal"), "equal"),
+        (("equal", "cannot tell"), "cannot tell"),
+        ((), "cannot tell"),
+    ],
+)
+def test_all_figures_in_one_word(words: Any, whole: str) -> None:
+    assert overall(words) == whole
