@@ -26,7 +26,7 @@ do not edit it by hand. Guides: [the PTS](../guides/pts.md), [WSAT](../guides/ws
 [campaigns](../guides/campaigns.md), [workloads](../guides/workloads.md),
 [fio job files](../guides/fio-jobs.md), [captures](../guides/capture.md),
 [replay and stream advice](../guides/replay.md), [served drives](../guides/serve.md),
-[devices](../guides/devices.md).
+[devices](../guides/devices.md), [many runs](../guides/runs.md).
 
 ## `{PROGRAM}`
 """

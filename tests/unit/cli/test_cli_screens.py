@@ -98,6 +98,7 @@ Tests and suites:
   sweep           Run a test or load with settings varied.
   act             Run ACT from its own configuration files.
   demo            See a write cliff in a minute.
+  runs            List, query, tag, compare and move runs.
 
 Workloads and traces:
   run             Run one workload (.fio or .toml) on a drive.
@@ -135,7 +136,8 @@ Targets:
   file:PATH       a file, through fio
   /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
+--expect or the --baseline is missed, 130 interrupted.
 Every command takes --json (data on stdout; an error is then one JSON object on
 stderr) and --debug (full traceback). NO_COLOR is honoured.
 """)
@@ -217,7 +219,15 @@ Options:
       Resume the unfinished run in this directory, with the options it was started with.
   --baseline PATH
       Compare with this run, suite or saved answer, and end with the verdict of the
-      comparison.
+      comparison; the exit code is 3 if a figure is worse by more than noise.
+  --store STR
+      The store that the new run is of (default: WRITECLIFF_STORE, else the current
+      folder).
+  --expect STR...
+      A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
+      missed, the exit code is 3.
+  --junit PATH
+      Write limits and the comparison with the baseline to this file, as JUnit's XML.
   --dry-run
       Show what would be done and how much would be written; touch nothing.
   --quiet
