@@ -22,13 +22,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from writecliff.engines.target import open_target
 from writecliff.errors import ConfigError
+from writecliff.procedures.framework import run_procedure
+from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.workload import WorkloadRun
+from writecliff.report import write_report
 from writecliff.report.kept_figures import KEPT_NAME, manifest_digest
 from writecliff.report.kept_figures import SCHEMA as FIGURES_SCHEMA
 from writecliff.runs.tags import SCHEMA as TAGS_SCHEMA
 from writecliff.runs.tags import TAGS_NAME
 from writecliff.store.checksums import read_document, sealed_document
 from writecliff.store.manifest import MANIFEST_NAME, SCHEMA, read_manifest
+from writecliff.workload.load import LoadStep
+from writecliff.workload.model import Job, Workload
 
 RUNS = 10_000
 LIST_GOAL_S, SQL_GOAL_S = 0.5, 2.0
@@ -76,13 +83,16 @@ def run(folder: Path, *, runs: int = RUNS) -> Iterator[Row]:
 
 def fill(folder: Path, runs: int) -> None:
     """Put `runs` small runs into `folder`."""
-    from writecliff.api import run_workload
-    from writecliff.workload.model import Job, Workload
-
     job = Job(name="mix", read_pct=70.0, queue_depth=8, range_bytes=1 << 28, duration_ns=10_000_000)
     template = folder / ".template"
-    load = Workload("mix", (job,), interval_ns=1_000_000)
-    run_workload(load, "sim:sata-tlc-120", output=template, precondition="none")
+    step = LoadStep(Workload("mix", (job,), interval_ns=1_000_000))
+    run_procedure(
+        WorkloadRun(file="mix.toml", steps=(step,)),
+        open_target("sim:sata-tlc-120"),
+        template,
+        RunProgress(),
+    )
+    write_report(template)
     for number in range(runs):
         _copy(template, folder / "runs" / f"run-{number:05d}", number)
     shutil.rmtree(template)

@@ -71,7 +71,7 @@ def run(
         raise ConfigError("--baseline cannot be given with --output-format fio-json",
                           hint="use --json")  # fmt: skip
     check_baseline(run.baseline)
-    check_limits(run.expect, run.junit)
+    limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
         return _resumed(file, target, run, form, given=precondition is not None or seed is not None)
     if file is None:
@@ -87,11 +87,14 @@ def run(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
+    from writecliff.report.expectations import check_names, parse_expectations
+    from writecliff.report.loads import figure_keys
 
     drive_seed = 1 if seed is None else seed
     with opened(target, seed=drive_seed) as engine:
         identity = engine.identify()
         load = load_workload(file, capacity_bytes=identity.capacity_bytes, seed=seed)
+        check_names([*limits, *parse_expectations(load.expect)], figure_keys(load.steps))
         procedure = WorkloadRun.of(load, identity, precondition=precondition, seed=drive_seed)
         screen = Screen(quiet=run.quiet)
         for note in load.notes:

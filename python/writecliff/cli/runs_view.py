@@ -13,7 +13,7 @@ from writecliff.cli.output import pairs, table
 from writecliff.cli.runs_options import SelectionOptions
 from writecliff.errors import ConfigError, StoreError
 from writecliff.runs.names import known_runs, run_named
-from writecliff.runs.printable import printable as printable  # noqa: PLC0414 - commands take it here
+from writecliff.runs.printable import printable as printable  # noqa: PLC0414 - for commands
 
 if TYPE_CHECKING:
     from writecliff.runs.catalogue import Catalogue, Changes

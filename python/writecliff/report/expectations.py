@@ -95,6 +95,17 @@ def parse_expectations(texts: Iterable[str], tests: Iterable[str] = ()) -> list[
     return [parse_expectation(text, known) for text in dict.fromkeys(texts)]
 
 
+def check_names(expected: Iterable[Expectation], keys: Sequence[str] | None) -> None:
+    """Refuse a limit on a figure that a run cannot have; `keys` are those that it can have, None if
+    that is not known. Raises ConfigError, with the nearest name."""
+    if keys is None:
+        return
+    for one in expected:
+        if not matching(one.figure, keys):
+            names = [key.lstrip("/") for key in keys]
+            raise ConfigError.unknown("figure", one.figure, names, where=f"'{one.text}'")
+
+
 def _number(text: str) -> float | None:
     try:
         value = float(text)

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
+    from writecliff.workload.load import LoadStep
     from writecliff.workload.model import Workload
 
 PARTS = 10  # of a step, over which its mean rate has an interval
 _FEWEST_PARTS = 5
+_RATES = ("iops", "mb_per_s", "mean", "max")
 _QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 
 Key = tuple[int, str]  # number of a job and operation
@@ -298,6 +300,28 @@ def step_headlines(
                 yield from _latencies(key, label, service, mean, steady)
     waf = f"{where}, write amplification" if where else "Write amplification"
     yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False, steady=steady)
+
+
+def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
+    """The names of the headline figures that a run of these steps may have; None if that cannot be
+    told before."""
+    measured = [step.workload for step in steps if step.measured]
+    if any(job.log is not None for load in measured for job in load.jobs):
+        return None
+    keys = []
+    for load in measured:
+        where = load.name if len(measured) > 1 else ""
+        for job in load.jobs:
+            shares = {"read": job.read_pct, "trim": job.trim_pct or float(job.trim_first),
+                      "write": 100 - job.read_pct - job.trim_pct}  # fmt: skip
+            keys += [
+                f"{where}/{job.name}/{operation}s/{figure}"
+                for operation, share in shares.items()
+                for figure in (*_RATES, *(f"p{pct:g}" for pct in _QUOTED))
+                if share > 0
+            ]
+        keys.append(f"{where}/waf")
+    return keys
 
 
 def _interval(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from writecliff.runs.columns import CATALOGUE_TABLES, STEP_TABLES, Column
+from writecliff.runs.columns import CATALOGUE_TABLES, Column
 
 _HEAD = """\
 # The run store
@@ -32,22 +32,28 @@ The tables of all [run directories](run-directory.md#columns-of-every-table) wit
 before their own. Columns that only some runs have (`figure_...`, causes of latency) are null for
 the others. A run whose table is damaged is left out, and a warning says so.
 
-The first query that names one of them copies it from all runs into the catalogue, about 5 ms for
-each run; later ones copy what is new.
+The first query that names one of them copies it from all runs into the catalogue, some
+milliseconds for each run; later ones copy what is new.
 
 ## Files
 
-| file in the root | content |
-|---|---|
-| `runs/`, `suites/`, `sweeps/`, `imports/` | run directories, at any depth; also directly in the root |
-| `RUN/tags.json` | the tags of a run: `schema` `"writecliff/tags/1"`, `tags`, `sha256` |
-| `RUN/figures.json` | its headline figures, which count while `manifest` is the `sha256` of its manifest: `schema` `"writecliff/figures/1"` |
-| `.writecliff/catalogue-1.parquet` | a row for each run, with figures and tags |
-| `.writecliff/TABLE-1-N.parquet`, `TABLE-1.json` | copies of %s, and what they are copies of |
-| `.deleted-*`, `.coming-*` | directories that are being removed or copied; left over by a killed process, `runs index` removes them |
+%s
 
 All of `.writecliff` follows from the run directories and may be deleted at any time.
-"""  # noqa: E501 - a row of a table is one line
+"""
+_FILES = (
+    ("`runs/`, `suites/`, `sweeps/`, `imports/`",
+     "run directories, at any depth; also directly in the root"),
+    ("`RUN/tags.json`", 'the tags of a run: `schema` `"writecliff/tags/1"`, `tags`, `sha256`'),
+    ("`RUN/figures.json`",
+     "its headline figures, which count while `manifest` is the `sha256` of its manifest: `schema` "
+     '`"writecliff/figures/1"`'),
+    ("`.writecliff/catalogue-1.parquet`", "a row for each run, with figures and tags"),
+    ("`.writecliff/TABLE-1-N.parquet`, `TABLE-1.json`",
+     "copies of `rounds`, `intervals`, `histograms`, and what they are copies of"),
+    ("`.deleted-*`, `.coming-*`",
+     "directories that are being removed or copied; `runs index` removes what is left of them"),
+)  # fmt: skip
 
 
 def reference() -> str:
@@ -55,8 +61,8 @@ def reference() -> str:
     parts = [_HEAD]
     for name, columns in CATALOGUE_TABLES.items():
         parts += [f"## `{name}`\n\n{_TABLES[name]}\n", "\n".join(_rows(columns)) + "\n"]
-    tables = ", ".join(f"`{name}`" for name in STEP_TABLES)
-    return "\n".join([*parts, _STEPS % tables])
+    files = "\n".join(f"| {name} | {text} |" for name, text in _FILES)
+    return "\n".join([*parts, _STEPS % f"| file in the root | content |\n|---|---|\n{files}"])
 
 
 def _rows(columns: Sequence[Column]) -> Iterator[str]:

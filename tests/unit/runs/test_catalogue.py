@@ -96,7 +96,7 @@ def test_a_lost_or_damaged_catalogue_loses_nothing(store: Path, what: str) -> No
         data[len(data) // 2] ^= 16
         file.write_bytes(data if what == "flipped" else data[: len(data) // 2])
     assert everything(store) == before
-    assert any(["keep", "me"] == row[-1] for row in before[:3])
+    assert any(row[-1] == ["keep", "me"] for row in before[:3])
 
 
 def test_rebuilding_gives_the_same(store: Path) -> None:
@@ -267,7 +267,9 @@ def test_two_writers_at_once_lose_no_tag(store: Path) -> None:
 def test_a_run_may_have_any_name(tmp_path: Path, name: str) -> None:
     make_run(tmp_path / "runs" / name)
     assert names(tmp_path) == [f"runs/{name}"]
-    table, notes = sql_table(catalogue(tmp_path), "select run, count(*) as n from rounds group by 1")
+    table, notes = sql_table(
+        catalogue(tmp_path), "select run, count(*) as n from rounds group by 1"
+    )
     assert table is not None
     assert (table.to_pylist(), notes) == ([{"run": f"runs/{name}", "n": 12}], [])
 

@@ -215,7 +215,9 @@ def test_what_is_exported_can_be_imported(
     said = cli(f"runs import x.{suffix} --tag new --store other --json")
     assert json.loads(said.out)["runs"] == ["imports/first", "imports/third"]
     assert cli("runs import x.zip --store other").code == (0 if suffix == "zip" else 2)
-    found = {one["run"]: one for one in json.loads(cli("runs list --store other --json").out)["runs"]}
+    found = {
+        one["run"]: one for one in json.loads(cli("runs list --store other --json").out)["runs"]
+    }
     assert found["imports/first"]["tags"] == ["kept", "new"]
     assert found["imports/third"]["status"] == "interrupted"
 
@@ -253,7 +255,9 @@ def test_what_differs(runs: Any, store: Path) -> None:
     make_run(store / "runs" / "slow", seed=1, iops=5_000.0, host={"cpu": "Other CPU"})
     found = json.loads(runs("diff first slow --json").out)
     assert found["runs"] == ["runs/first", "runs/slow"]
-    assert {"what": "cpu", "values": ["Example CPU, 2 threads", "Other CPU"]} in found["environment"]
+    assert {"what": "cpu", "values": ["Example CPU, 2 threads", "Other CPU"]} in found[
+        "environment"
+    ]
     words = {figure["key"]: figure["judgement"] for figure in found["figures"]}
     assert "worse" in words.values()
     assert "better" not in words.values()

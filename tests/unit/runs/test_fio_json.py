@@ -61,7 +61,11 @@ def test_groups_are_steps_and_jobs_of_one_group_run_together() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "mean", "note"),
-    [({"lat": True}, 111_000.0, ()), ({}, 110_000.0, (COMPLETION,)), ({"bins": False}, None, (NO_BINS,))],
+    [
+        ({"lat": True}, 111_000.0, ()),
+        ({}, 110_000.0, (COMPLETION,)),
+        ({"bins": False}, None, (NO_BINS,)),
+    ],
 )
 def test_latencies_are_those_that_have_bins(shape: Any, mean: float | None, note: Any) -> None:
     step = finished_steps(document(**shape), "x")[0]

@@ -11,11 +11,15 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.run_store import make_run
+from writecliff.api import load_run
 from writecliff.errors import ConfigError
 from writecliff.report.comparison.judgement import overall
 from writecliff.report.expectations import judge, judge_members, judge_run, parse_expectation
 from writecliff.report.headline import Headline, Interval
+from writecliff.report.loads import figure_keys
 from writecliff.store.manifest import read_manifest
+from writecliff.workload.load import LoadStep
+from writecliff.workload.model import Job, Workload
 
 FIGURES = [
     Headline(key="/mix/reads/iops", label="", value=100.0, unit="IOPS",
@@ -53,7 +57,9 @@ def test_judging(text: str, result: str, certain: bool | None, note: str) -> Non
     assert judged.met is (result == "met")
 
 
-@pytest.mark.parametrize("text", ["", "iops", "iops = 5", "iops >= ", "iops >= x", ">= 5", "a >= nan"])
+@pytest.mark.parametrize(
+    "text", ["", "iops", "iops = 5", "iops >= ", "iops >= x", ">= 5", "a >= nan"]
+)
 def test_what_is_no_limit_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not FIGURE >= LIMIT"):
         parse_expectation(text)
@@ -102,7 +108,9 @@ def cases(path: Path) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(("limit", "code"), [("waf <= 99", 0), ("waf <= 0.1", 3), ("wsf < 1", 3)])
-def test_a_missed_limit_is_exit_code_3(cli: CommandLine, tmp_path: Path, limit: str, code: int) -> None:
+def test_a_missed_limit_is_exit_code_3(
+    cli: CommandLine, tmp_path: Path, limit: str, code: int
+) -> None:
     said = cli([*TEST.split(), "--output", "run", "--expect", limit, "--junit", "ci.xml", "--json"])
     assert said.code == code
     (judged,) = json.loads(said.out)["expectations"]
@@ -129,7 +137,9 @@ def test_a_wrong_limit_is_refused_before_anything(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worse_baseline_is_exit_code_3(cli: CommandLine, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_worse_baseline_is_exit_code_3(
+    cli: CommandLine, tmp_path: Path, monkeypatch: Any
+) -> None:
     assert cli(f"{TEST} --output base").code == 0
     assert cli(f"{TEST} --output same --baseline base --junit same.xml").code == 0
     assert set(cases(tmp_path / "same.xml").values()) == {None}
@@ -166,3 +176,30 @@ def test_limits_of_a_workload_file(cli: CommandLine, tmp_path: Path) -> None:
 )
 def test_all_figures_in_one_word(words: Any, whole: str) -> None:
     assert overall(words) == whole
+
+
+def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "w.toml").write_text('name = "w"\n[[job]]\nname = "r"\nduration = "2 s"\n')
+    words = [
+        "run",
+        "w.toml",
+        "--on",
+        "sim:fake",
+        "--precondition",
+        "none",
+        "--quiet",
+        "--output",
+        "r",
+    ]
+    said = cli([*words, "--expect", "writes/iosp >= 1"])
+    assert (said.code, said.err.splitlines()) == (2, [
+        "error: 'writes/iosp >= 1': unknown figure 'writes/iosp'",
+        "hint: did you mean 'r/writes/iops'?",
+    ])  # fmt: skip
+    assert cli([*words, "--expect", "reads/iops >= 1"]).code == 2
+    assert not (tmp_path / "r").exists()
+    assert cli([*words, "--expect", "writes/p99.9 >= 0", "--json"]).code == 0
+    keys = figure_keys((LoadStep(Workload("w", (Job(name="r"),))),)) or []
+    assert {figure.key for figure in load_run(tmp_path / "r").figures} <= set(keys)

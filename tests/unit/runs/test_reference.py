@@ -64,7 +64,9 @@ def test_the_benchmark_makes_runs_that_differ(tmp_path: Path) -> None:
     made = Catalogue(open_place(str(tmp_path)))
     made.refresh()
     with made.opened() as database:
-        counts = "select count(*), count(distinct seed), count(distinct drive), bool_and(has_figures)"
+        counts = (
+            "select count(*), count(distinct seed), count(distinct drive), bool_and(has_figures)"
+        )
         assert database.rows(f"{counts} from catalogue")[1] == [(4, 4, 4, True)]
         figures = "select count(distinct value) from figures where key like '%reads/iops'"
         assert database.rows(figures)[1] == [(4,)]

@@ -94,7 +94,9 @@ def test_errors_of_a_protocol_are_one_line(
     monkeypatch.setattr(type(files), "find", refuse)
     said = cli(f"runs list --store {URL}")
     assert (said.code, said.err) == (1, f"error: listing {URL} failed: 403\n")
-    assert cli("runs list --store nonsense://x").err.startswith("error: nonsense://x cannot be used")
+    assert cli("runs list --store nonsense://x").err.startswith(
+        "error: nonsense://x cannot be used"
+    )
 
 
 def test_without_the_package_a_hint_says_which(
@@ -114,6 +116,8 @@ def test_without_the_package_a_hint_says_which(
 
 
 def test_sql_over_an_empty_store() -> None:
-    answer, notes = sql_table(Catalogue(open_place(URL)), "select * from rounds, runs, figures, tags")
+    answer, notes = sql_table(
+        Catalogue(open_place(URL)), "select * from rounds, runs, figures, tags"
+    )
     assert answer is not None
     assert (answer.num_rows, list(notes)) == (0, [])
