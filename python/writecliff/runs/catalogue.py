@@ -49,6 +49,7 @@ class Catalogue:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._table: pa.Table | None = None  # where the file cannot be used
+        self._loaded: tuple[bytes, pa.Table] | None = None  # a file and what it holds
 
     def refresh(
         self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
@@ -162,12 +163,17 @@ class Catalogue:
         data = self.place.load(FILE_NAME)
         if data is None:
             return self._table
+        if self._loaded is not None and self._loaded[0] == data:
+            return self._loaded[1]
         try:
             check_parquet(Path(FILE_NAME), data)
             table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         except (StoreError, pa.ArrowException, OSError):
             return None
-        return table if table.schema.equals(_schema()) else None
+        if not table.schema.equals(_schema()):
+            return None
+        self._loaded = data, table
+        return table
 
     def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool = False) -> None:
         """Put `rows` into the file, in place of those of the runs that are `replaced`."""

@@ -9,11 +9,13 @@ from writecliff.runs.place import Place
 
 
 def check_deletable(place: Place, runs: Iterable[str]) -> None:
-    """Raises StoreError for a run that a process is writing."""
-    for run in runs:
-        if place.is_running(run):
+    """Raises StoreError for a run, or a suite with a run, that a process is writing."""
+    chosen = set(runs)
+    for found in place.find():
+        if not chosen.isdisjoint((found.run, found.member_of)) and place.is_running(found.run):
             raise StoreError(
-                f"{run} is being written by another process", hint="stop it, or wait until it ends"
+                f"{found.run} is being written by another process",
+                hint="stop it, or wait until it ends",
             )
 
 

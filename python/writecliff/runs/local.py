@@ -145,7 +145,7 @@ class LocalPlace:
         except OSError as error:
             raise store_error(error, path) from error
         self._paths.pop(run, None)
-        shutil.rmtree(gone, ignore_errors=True)  # what is left is hidden; `sweep` tries again
+        _discard(gone)  # what is left is hidden; `sweep` tries again
 
     def sweep(self) -> None:
         """Remove what deletions and copies that were killed have left behind."""
@@ -153,7 +153,7 @@ class LocalPlace:
             for begin in (DELETED, COMING):
                 for path in folder.glob(f"{begin}*"):
                     if not _alive(path.name.removeprefix(begin).partition("-")[0]):
-                        shutil.rmtree(path, ignore_errors=True)
+                        _discard(path)
 
     # -- the catalogue ------------------------------------------------------------------------
 
@@ -213,6 +213,15 @@ def _folders(
                 yield entry.name, entry
             elif names is not None:
                 names.add(shown_name(entry.name))
+
+
+def _discard(path: Path) -> None:
+    """Remove a directory as far as possible; of a link, the link."""
+    if path.is_symlink():
+        with suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _alive(process: str) -> bool:

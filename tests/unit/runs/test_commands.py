@@ -20,6 +20,7 @@ from writecliff.cli import cmd_runs
 from writecliff.runs.local import LocalPlace
 from writecliff.store.files import FolderLock
 from writecliff.store.manifest import now
+from writecliff.suite.folder import Member, SuiteFolder
 
 
 @pytest.fixture
@@ -192,6 +193,33 @@ def test_a_run_that_is_being_written_is_not_deleted(runs: Any, store: Path) -> N
     assert said.code == 1
     assert "runs/third is being written" in said.err
     assert (store / "runs" / "first").exists()
+
+
+def test_a_suite_goes_as_a_whole_or_not_at_all(cli: CommandLine, tmp_path: Path) -> None:
+    root = tmp_path / "s"
+    members = {name: Member("wsat", {}, "sim:fake") for name in ("one", "two")}
+    folder = SuiteFolder.create(root / "suites" / "all", "suite", "pts-e", members)
+    for name in members:
+        make_run(folder.run_directory(name))
+    lock = FolderLock(folder.run_directory("two"))
+    said = cli(f"runs delete all --yes --store {root}")
+    lock.release()
+    assert (said.code, folder.run_directory("one").exists()) == (1, True)
+    assert cli(f"runs export all --output x.tar --store {root}").code == 0
+    assert cli(f"runs delete all --yes --store {root}").out == "suites/all\n"
+    assert list((root / "suites").iterdir()) == []
+    assert cli(f"runs import x.tar --store {root}").out == "imports/all\n"
+    found = json.loads(cli(f"runs list --store {root} --json").out)["runs"]
+    assert {one["member_of"] for one in found} == {"imports/all"}
+    assert len(found) == 2
+
+
+def test_of_a_link_the_link_is_deleted(runs: Any, store: Path, tmp_path: Path) -> None:
+    (store / "runs" / "first").rename(tmp_path / "elsewhere")
+    (store / "runs" / "first").symlink_to(tmp_path / "elsewhere")
+    assert runs("delete first --yes").code == 0
+    assert (tmp_path / "elsewhere" / "manifest.json").is_file()
+    assert sorted(one.name for one in (store / "runs").iterdir()) == ["second", "third"]
 
 
 def test_deleting_asks(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

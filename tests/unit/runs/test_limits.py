@@ -203,3 +203,20 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
     assert cli([*words, "--expect", "writes/p99.9 >= 0", "--json"]).code == 0
     keys = figure_keys((LoadStep(Workload("w", (Job(name="r"),))),)) or []
     assert {figure.key for figure in load_run(tmp_path / "r").figures} <= set(keys)
+
+
+def test_a_replay_has_limits_too(cli: CommandLine, tmp_path: Path) -> None:
+    from tests.support.small_drive import write_small_drive
+    from writecliff.capture.trace import write_trace
+    from writecliff.replay.synthetic import synthetic_table
+
+    table = synthetic_table(table_bytes=1 << 20, chunk_bytes=4096, logged_bytes=1 << 25)
+    write_trace(tmp_path / "t.parquet", table, {"command": ["synthetic store"]})
+    drive = write_small_drive(tmp_path)
+    words = f"replay t.parquet --on sim:{drive} --repeat 1 --no-timed --output r --json".split()
+    said = cli([*words, "--expect", "waf <= 0.5", "--junit", "ci.xml"])
+    assert said.code == 3, said.err
+    assert [one["result"] for one in json.loads(said.out)["expectations"]] == ["missed"]
+    assert cases(tmp_path / "ci.xml")["waf <= 0.5"] is not None
+    assert read_manifest(tmp_path / "r").procedure == "trace_replay"
+    assert cli("runs list --status complete").code == 0
