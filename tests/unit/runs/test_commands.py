@@ -259,7 +259,7 @@ def test_tables_as_files(runs: Any, tmp_path: Path) -> None:
     assert {row["run"] for row in rows} == {"runs/second"}
 
 
-@pytest.mark.parametrize("name", ["../out", "/tmp/wc-out", "a/../../out"])
+@pytest.mark.parametrize("name", ["../out", "/absolute/out", "a/../../out"])
 def test_an_archive_stays_in_its_folder(cli: CommandLine, tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(name, "x")
