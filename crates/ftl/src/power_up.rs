@@ -20,6 +20,31 @@ pub struct Unwritten {
     pub at: Ppa,
     /// Where they were before; `NONE` if nowhere.
     pub before: Ppa,
+    /// Whether the drive relocated them, so that their data are not lost with the change.
+    pub is_relocation: bool,
+}
+
+/// Changes that were undone; those that something newer on flash had replaced are not.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Undone {
+    /// Slots that the host had written.
+    pub writes: u64,
+    /// Slots that the drive had relocated: they are where they were.
+    pub relocations: u64,
+    /// Slots with data that the host had deallocated.
+    pub trims: u64,
+}
+
+impl Undone {
+    fn add(&mut self, change: &Unwritten) {
+        if change.is_relocation {
+            self.relocations += 1;
+        } else if !change.at.is_none() {
+            self.writes += 1;
+        } else if !change.before.is_none() {
+            self.trims += 1;
+        }
+    }
 }
 
 /// How far the blocks of an open reclaim unit have got.
@@ -47,8 +72,9 @@ impl Ftl {
 
     /// Rebuilds the state from what the flash holds. `unwritten` is in order, newest first. Open
     /// reclaim units continue behind the last program unit that was begun. One that was to be
-    /// erased first is as it was before it was opened.
-    pub fn power_up(&mut self, unwritten: &[Unwritten], open: &[OpenUnit]) {
+    /// erased first is as it was before it was opened. Returns what was undone.
+    pub fn power_up(&mut self, unwritten: &[Unwritten], open: &[OpenUnit]) -> Undone {
+        let mut undone = Undone::default();
         assert!(self.reduction.is_none(), "pieces have sizes");
         if self.collection.is_running() {
             self.give_back_victim();
@@ -56,6 +82,7 @@ impl Ftl {
         for change in unwritten {
             if self.forward[change.lpn.index()] == change.at {
                 self.return_to(change.lpn, change.before);
+                undone.add(change);
             }
         }
         for unit in open {
@@ -63,6 +90,7 @@ impl Ftl {
         }
         self.idle = self.count_idle();
         self.update_idle_target();
+        undone
     }
 
     /// Maps a logical page to where it was.

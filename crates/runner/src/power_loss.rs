@@ -1,5 +1,7 @@
 //! What a drive loses if its power is cut after so many writes since the last flush.
 
+use std::collections::BTreeMap;
+
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
@@ -36,13 +38,64 @@ pub fn losses(
     queue_depth: u32,
     writes: &[u64],
 ) -> Result<Vec<Loss>, String> {
-    let slots = u64::from(config.ftl.user_slots);
+    // The last slot may be one that the capacity ends in.
+    let slots = config.user_capacity.0 / u64::from(SLOT);
     let mut ssd = Ssd::<Volatile>::recording(config).map_err(|e| e.to_string())?;
     if let Some(reason) = ssd.refuses_power_cut() {
         return Err(reason.to_owned());
     }
     let mut random = Prng::derive(seed, SEED_LABEL);
     Ok(writes.iter().map(|&count| loss(&mut ssd, &mut random, slots, queue_depth, count)).collect())
+}
+
+/// What the host was told of its writes, and the drive's word on which of them are on flash.
+#[derive(Default)]
+struct Ledger {
+    /// Number and slot of the write under way, by tag.
+    under_way: Vec<(u64, u32)>,
+    /// Numbers of the confirmed writes of a slot.
+    confirmed: BTreeMap<u32, Vec<u64>>,
+    /// The writes of a slot below this number are on flash, or others that replaced them are.
+    durable_below: BTreeMap<u32, u64>,
+    next: u64,
+}
+
+impl Ledger {
+    fn submitted(&mut self, ssd: &mut Ssd<Volatile>, tag: u32, slot: u32) {
+        let index = tag as usize;
+        if index >= self.under_way.len() {
+            self.under_way.resize(index + 1, (0, 0));
+        }
+        self.under_way[index] = (self.next, slot);
+        self.next += 1;
+        ssd.recorder_mut().numbered(tag, self.next);
+    }
+
+    fn completed(&mut self, ssd: &mut Ssd<Volatile>, tag: u32) {
+        let (number, slot) = self.under_way[tag as usize];
+        self.confirmed.entry(slot).or_default().push(number);
+        self.note_durable(ssd);
+    }
+
+    fn note_durable(&mut self, ssd: &mut Ssd<Volatile>) {
+        for durable in ssd.recorder_mut().take_durable() {
+            for slot in durable.first.0..durable.first.0 + durable.slots {
+                let below = self.durable_below.entry(slot).or_default();
+                *below = durable.below.max(*below);
+            }
+        }
+    }
+
+    /// Confirmed writes that are not on flash.
+    fn open_writes(&self) -> u64 {
+        let is_open = |slot: &u32, number: u64| {
+            self.durable_below.get(slot).is_none_or(|&below| number >= below)
+        };
+        let of_slot = |(slot, numbers): (&u32, &Vec<u64>)| {
+            numbers.iter().filter(|&&number| is_open(slot, number)).count() as u64
+        };
+        self.confirmed.iter().map(of_slot).sum()
+    }
 }
 
 fn loss(
@@ -53,30 +106,37 @@ fn loss(
     count: u64,
 ) -> Loss {
     let now = ssd.now();
-    ssd.submit(now, command(Operation::Flush, 0, 0));
+    ssd.submit(now, command(Operation::Flush, 0, 0, 0));
     while ssd.step(Nanos::MAX).is_none() {}
     let started = ssd.now();
-    let mut next = |ssd: &mut Ssd<Volatile>, at| {
-        ssd.submit(at, command(Operation::Write, random.below(slots) * u64::from(SLOT), SLOT));
+    let mut ledger = Ledger::default();
+    let mut next = |ssd: &mut Ssd<Volatile>, ledger: &mut Ledger, at, tag| {
+        let slot = random.below(slots);
+        ledger.submitted(ssd, tag, slot as u32);
+        ssd.submit(at, command(Operation::Write, slot * u64::from(SLOT), SLOT, tag));
     };
-    for _ in 0..queue_depth {
-        next(ssd, started);
-    }
+    (0..queue_depth).for_each(|tag| next(ssd, &mut ledger, started, tag));
     let mut confirmed = 0;
     while confirmed < count {
         if let Some(done) = ssd.step(Nanos::MAX) {
+            ledger.completed(ssd, done.tag);
             confirmed += 1;
             if confirmed < count {
-                next(ssd, done.at);
+                next(ssd, &mut ledger, done.at, done.tag);
             }
         }
     }
     let elapsed = ssd.now() - started;
+    ledger.note_durable(ssd);
+    let is_protected = ssd.config().controller.power_loss_protection;
     let cut = ssd.cut_power();
+    // What capacitors program is not lost.
+    let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
+    // With a cache a write is confirmed when it gets into the buffer.
+    debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");
     Loss {
         confirmed,
-        // What was in the buffer had been confirmed before it got there, or with it.
-        lost: if ssd.write_cache() { cut.lost_slots.min(confirmed) } else { 0 },
+        lost,
         torn_units: cut.torn.len() as u64,
         interrupted_erases: u64::from(cut.interrupted_erases),
         saved: cut.saved_slots,
@@ -86,7 +146,10 @@ fn loss(
     }
 }
 
-fn command(operation: Operation, offset: u64, length: u32) -> Command {
+fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
     let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
-    Command { operation, offset, length, content, stream, queue: 0, tag: 0 }
+    Command { operation, offset, length, content, stream, queue: 0, tag }
 }
+
+#[cfg(test)]
+mod tests;

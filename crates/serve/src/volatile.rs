@@ -163,7 +163,8 @@ impl Untimed {
             let page = u64::from(lpn.0);
             if first_of.get(&page).is_some_and(|&first| first < below) {
                 first_of.remove(&page);
-                lost.push(Unwritten { lpn, at: ssd.ftl().lookup(lpn), before });
+                let at = ssd.ftl().lookup(lpn);
+                lost.push(Unwritten { lpn, at, before, is_relocation: false });
             }
         }
         lost

@@ -158,18 +158,18 @@ impl Recorder for Volatile {
     }
 
     fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
-        self.add(Unwritten { lpn, at, before }, self.below);
+        self.add(Unwritten { lpn, at, before, is_relocation: false }, self.below);
     }
 
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         // Data that were still on their way come to flash with this copy, too.
         let below = self.placed.newest(before).map_or(0, |one| one.below);
-        self.add(Unwritten { lpn, at, before }, below);
+        self.add(Unwritten { lpn, at, before, is_relocation: true }, below);
     }
 
     fn trimmed(&mut self, lpn: Lpn, before: Ppa) {
         let number = self.number();
-        let of = Unwritten { lpn, at: Ppa::NONE, before };
+        let of = Unwritten { lpn, at: Ppa::NONE, before, is_relocation: false };
         self.trimmed.push((number, Recorded { of, below: self.below }));
         if self.trimmed.len() == TRIMS_MAX {
             self.journaled();
@@ -228,8 +228,10 @@ impl Recorder for Volatile {
 /// What a cut did to the drive, and how long it takes until the drive is ready again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Slots in the buffer that were lost.
+    /// Slots that the host had written and that were lost with the buffer.
     pub lost_slots: u64,
+    /// Relocated slots in the buffer; their data are still where they were.
+    pub undone_relocations: u64,
     /// Deallocations that were undone.
     pub undone_trims: u64,
     /// Slots that the capacitors let the drive program, and for how long they had to last.

@@ -306,7 +306,7 @@ def power_cuts(
     json
         Print {"schema", "ok", "seed", "rows": [{"write_cache", "power_loss_protection",
         "data_placement", "cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
-        "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "failure"}.
+        "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "not_covered", "failure"}.
     """
     from writecliff.cli.screen import Screen
     from writecliff.validate import power_cuts as check
@@ -316,9 +316,12 @@ def power_cuts(
     if json:
         rows = [asdict(row) for row in report.rows]
         document = {"ok": report.failure is None, "seed": seed, "rows": rows}
-        emit_json(document | {"failure": report.failure}, "validate-power-cuts")
+        document |= {"not_covered": list(check.NOT_COVERED), "failure": report.failure}
+        emit_json(document, "validate-power-cuts")
     else:
         print(_power_cuts_table(report))
+        kinds = ", ".join(check.NOT_COVERED)
+        print(f"\nNot covered, and refused without power-loss protection: {kinds}.")
     if (failure := report.failure) is None:
         return 0
     again = f"writecliff validate power-cuts --seed {seed} --drive {failure['drive']}"

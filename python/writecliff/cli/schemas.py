@@ -327,6 +327,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "`lost_slots` (confirmed and not flushed), `unconfirmed_slots` (there all the same), "
             "`torn_units`, `interrupted_erases`, `saved_slots` (by capacitors) and "
             "`rebuild_ns_max` of each kind of drive",
+            "not_covered": "kinds of drives whose power cuts are not modelled without power-loss "
+            "protection",
             "failure": "`drive`, its kind and the `violation` of the first drive that fails, or "
             "`null`",
         },

@@ -17,6 +17,8 @@ from writecliff.errors import ConfigError
 
 CUTS_PER_DRIVE = 20
 _PROGRESS_EVERY_S = 10.0
+# Kinds of drives whose cuts are refused without power-loss protection.
+NOT_COVERED = ("SLC cache", "data reduction", "bad blocks")
 _KIND = ("write_cache", "power_loss_protection", "data_placement")
 
 

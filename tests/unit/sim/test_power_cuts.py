@@ -24,6 +24,13 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
     assert all(row.lost_slots > 10 * row.cuts for row in volatile)
 
 
+def test_what_is_not_covered_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "power-cuts", "--cuts", "20"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith(f"{', '.join(power_cuts.NOT_COVERED)}.")
+    assert main(["validate", "power-cuts", "--cuts", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_covered"] == list(power_cuts.NOT_COVERED)
+
+
 def test_the_same_drive_gives_the_same_counts() -> None:
     assert _native.validate_power_cuts(7, 4, 5) == _native.validate_power_cuts(7, 4, 5)
     assert _native.validate_power_cuts(7, 4, 5) != _native.validate_power_cuts(8, 4, 5)

@@ -96,8 +96,6 @@ impl<R: Recorder> Ssd<R> {
         cut.torn = unfinished.torn.iter().map(|unit| (unit.reclaim_unit, unit.unit)).collect();
         cut.interrupted_erases = unfinished.erasing;
         let unwritten = self.backend.recorder.take_unwritten().unwrap_or_default();
-        cut.undone_trims = unwritten.iter().filter(|change| change.at.is_none()).count() as u64;
-        cut.lost_slots = unwritten.len() as u64 - cut.undone_trims;
         let units: Vec<ReclaimUnitId> = self.ftl.open_units().collect();
         let open: Vec<OpenUnit> = units
             .into_iter()
@@ -107,7 +105,9 @@ impl<R: Recorder> Ssd<R> {
                 is_unerased: unfinished.erases.iter().any(|&(erased, _)| erased == unit),
             })
             .collect();
-        self.ftl.power_up(&unwritten, &open);
+        let undone = self.ftl.power_up(&unwritten, &open);
+        (cut.lost_slots, cut.undone_trims) = (undone.writes, undone.trims);
+        cut.undone_relocations = undone.relocations;
         let unerased = unfinished.erases.iter();
         let continued = |unit: ReclaimUnitId| self.ftl.open_units().any(|open| open == unit);
         cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();

@@ -1,0 +1,48 @@
+//! What cuts take of drives that collect garbage, where relocated data fill the buffer too.
+
+use super::*;
+use writecliff_ssd::device_file;
+
+const DRIVE: &str = include_str!("collecting.toml");
+/// 2 MiB of 4 KiB.
+const BUFFER_SLOTS: u64 = 512;
+/// More than the drive holds, so that garbage is collected.
+const WRITES: u64 = 12_000;
+
+fn cuts(changes: &[(&str, &str)]) -> Vec<Loss> {
+    let mut text = DRIVE.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let config = device_file::read(&text, "collecting.toml", 1).unwrap();
+    losses(config, 1, 32, &[WRITES, WRITES, 100, WRITES, 700, WRITES, 2000, WRITES]).unwrap()
+}
+
+#[test]
+fn a_cut_takes_no_more_confirmed_writes_than_the_buffer_holds() {
+    let found = cuts(&[]);
+    assert!(found.iter().all(|one| one.lost <= BUFFER_SLOTS.min(one.confirmed)), "{found:?}");
+    assert!(found.iter().any(|one| one.lost > BUFFER_SLOTS / 4), "{found:?}");
+}
+
+#[test]
+fn what_was_confirmed_without_a_cache_or_with_capacitors_is_kept() {
+    let uncached = ("write_cache = true", "write_cache = false");
+    let protected = ("power_loss_protection = false", "power_loss_protection = true");
+    for change in [uncached, protected] {
+        let found = cuts(&[change]);
+        assert!(found.iter().all(|one| one.lost == 0), "{found:?}");
+    }
+}
+
+/// The dies program 4 program units of 12 pages' slots in tPROG, so no number of cuts lets the
+/// drive take writes faster than that, but for those that the buffer holds.
+#[test]
+fn cuts_do_not_make_the_drive_faster_than_its_flash() {
+    let (slots_per_round, round) = (4 * 24, 1_500_000);
+    for one in cuts(&[]) {
+        let rounds = (one.confirmed - one.confirmed.min(BUFFER_SLOTS)) / slots_per_round;
+        assert!(one.elapsed >= Nanos(rounds * round), "{one:?}");
+    }
+}
