@@ -477,8 +477,8 @@ def validate_handles(
 
 def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
     """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
-    Returns its kind ("gc", "data_placement", "write_cache", "power_loss_protection"), counts
-    ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units", "interrupted_erases",
+    Returns its kind ("gc", "data_placement", "front", "write_cache", "power_loss_protection"),
+    counts ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units", "interrupted_erases",
     "saved_slots"), "rebuild_ns_max" and "violation" (None if nothing was lost that must not be).
     Raises NativeConfigError for no cuts."""
 

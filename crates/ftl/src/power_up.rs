@@ -36,7 +36,7 @@ pub struct Undone {
 }
 
 impl Undone {
-    fn add(&mut self, change: &Unwritten) {
+    pub fn add(&mut self, change: &Unwritten) {
         if change.is_relocation {
             self.relocations += 1;
         } else if !change.at.is_none() {
@@ -70,31 +70,27 @@ impl Ftl {
         open.map_or(0, |f| (f.fill_end - self.geometry.first_ppa(unit)) / ppas - 1)
     }
 
-    /// Rebuilds the state from what the flash holds. `unwritten` is in order, newest first. Open
-    /// reclaim units continue behind the last program unit that was begun. One that was to be
-    /// erased first is as it was before it was opened. Returns what was undone.
-    pub fn power_up(&mut self, unwritten: &[Unwritten], open: &[OpenUnit]) -> Undone {
-        let mut undone = Undone::default();
+    /// Begins to rebuild the state from what the flash holds: [`Self::return_to`] follows for each
+    /// change that the flash does not hold, newest first, and [`Self::power_up`].
+    pub fn power_off(&mut self) {
         assert!(self.reduction.is_none(), "pieces have sizes");
         if self.collection.is_running() {
             self.give_back_victim();
         }
-        for change in unwritten {
-            if self.forward[change.lpn.index()] == change.at {
-                self.return_to(change.lpn, change.before);
-                undone.add(change);
-            }
-        }
+    }
+
+    /// Open reclaim units continue behind the last program unit that was begun. One that was to be
+    /// erased first is as it was before it was opened.
+    pub fn power_up(&mut self, open: &[OpenUnit]) {
         for unit in open {
             self.continue_unit(unit);
         }
         self.idle = self.count_idle();
         self.update_idle_target();
-        undone
     }
 
-    /// Maps a logical page to where it was.
-    fn return_to(&mut self, lpn: Lpn, before: Ppa) {
+    /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
+    pub fn return_to(&mut self, lpn: Lpn, before: Ppa) {
         let lost = std::mem::replace(&mut self.forward[lpn.index()], before);
         if !lost.is_none() {
             self.table.valid[self.geometry.reclaim_unit_of(lost).index()] -= 1;

@@ -209,7 +209,7 @@ impl AnyDrive {
 
     /// Checks all invariants of the drive's state; returns the first violation.
     pub fn check(&self) -> Result<(), String> {
-        ssd!(self, ssd => ssd.ftl().check_invariants(),
+        ssd!(self, ssd => ssd.check_invariants(),
             Self::Disk(disk) => disk.check_invariants())
     }
 

@@ -122,7 +122,7 @@ impl Untimed {
         let many = slots.len() > self.changes_max;
         self.before.clear();
         if !many {
-            self.before.extend(slots.clone().map(|slot| ssd.ftl().lookup(Lpn(slot))));
+            self.before.extend(slots.clone().map(|slot| ssd.location(Lpn(slot))));
         }
         ssd.fast_forward(command);
         let has_erased = self.has_erased(ssd);
@@ -131,7 +131,7 @@ impl Untimed {
         }
         for (slot, &before) in slots.zip(&self.before) {
             let lpn = Lpn(slot);
-            if ssd.ftl().lookup(lpn) != before {
+            if ssd.location(lpn) != before {
                 self.changes.push_back(Change { lpn, before, below });
             }
         }
@@ -143,7 +143,7 @@ impl Untimed {
     /// Whether a reclaim unit was erased since this was called last: nothing from before can be
     /// undone then.
     fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
-        let erases = ssd.ftl().wear().total();
+        let erases = ssd.erases();
         let has_erased = erases != self.erases;
         if has_erased {
             self.erases = erases;
@@ -163,7 +163,7 @@ impl Untimed {
             let page = u64::from(lpn.0);
             if first_of.get(&page).is_some_and(|&first| first < below) {
                 first_of.remove(&page);
-                let at = ssd.ftl().lookup(lpn);
+                let at = ssd.location(lpn);
                 lost.push(Unwritten { lpn, at, before, is_relocation: false });
             }
         }

@@ -75,7 +75,10 @@ pub struct Backend<R> {
     slc_read: Nanos,
     slc_frontier: FrontierId,
     /// Index of the SLC cache among the reclaim units: one after the last.
+    /// In operations, those after it are the blocks of the cache after the first.
     slc_unit: ReclaimUnitId,
+    /// Slots of a block of the SLC cache on all dies.
+    slc_block_slots: u32,
     reads_in_a_row: u32,
     suspends_per_operation: u32,
     /// Erases that wait for programs.
@@ -117,6 +120,7 @@ impl<R: Recorder> Backend<R> {
             slc_read: slc.map_or(Nanos::ZERO, |slc| slc.read),
             slc_frontier: slc_cache::frontier(config),
             slc_unit: ReclaimUnitId(units),
+            slc_block_slots: slc_cache::block_slots(&geometry) as u32,
             held_erases: Vec::new(),
             dies: vec![Die::default(); geometry.dies as usize],
             channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
@@ -371,9 +375,9 @@ impl<R: Recorder> Backend<R> {
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) => {
                 let (unit, frontier) = self.fills.programmed(fill);
-                self.recorder.landed(self.geometry.unit_ppas(unit.reclaim_unit, unit.unit));
+                self.recorder.landed(self.ppas_of_program(&unit));
                 if !self.held_erases.is_empty() {
-                    self.erase_held();
+                    self.erase_held(fill);
                 }
                 Outcome::Programmed { unit, frontier, fill }
             }
@@ -434,10 +438,7 @@ impl<R: Recorder> Backend<R> {
         self.fills.save(out);
         if self.is_volatile {
             self.fills.save_since(out);
-            out.list(self.held_erases.iter(), |out, held| {
-                out.put(u64::from(held.unit.0) << 32 | u64::from(held.fill));
-                out.put(held.freed_at);
-            });
+            out.list(self.held_erases.iter(), |out, held| held.save(out));
         }
         self.dies.iter().for_each(|die| die.save(out));
         self.channels.iter().for_each(|taken| out.put(taken.0));
@@ -453,11 +454,8 @@ impl<R: Recorder> Backend<R> {
         self.fills.restore(input)?;
         if self.is_volatile {
             self.fills.restore_since(input)?;
-            self.held_erases = input.list(|input| {
-                let word = input.get()?;
-                let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
-                Ok(HeldErase { unit, fill, freed_at: input.get()? })
-            })?;
+            let slc_unit = self.slc_unit;
+            self.held_erases = input.list(|input| HeldErase::restore(input, slc_unit))?;
         }
         for die in &mut self.dies {
             *die = Die::restore(input)?;

@@ -13,6 +13,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
 use crate::power_loss::Rebuild;
+use crate::slc_cache;
 
 /// Bytes of a logical page's address in a checkpoint.
 const MAP_ENTRY_BYTES: u64 = 4;
@@ -83,9 +84,6 @@ impl DeviceConfig {
         if self.controller.power_loss_protection {
             return None;
         }
-        if self.slc_cache.is_some() {
-            return Some("power cuts of drives with an SLC cache need power-loss protection");
-        }
         if self.ftl.reduction.is_some() {
             return Some("power cuts of drives that reduce data need power-loss protection");
         }
@@ -95,12 +93,14 @@ impl DeviceConfig {
 }
 
 /// What there is to be rebuilt.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
     /// Slots programmed since the drive was new.
     pub programmed_slots: u64,
     /// Program units written in open reclaim units.
     pub open_units: u64,
+    /// Units written in the open block of the SLC cache.
+    pub open_log_units: u64,
     pub interrupted_erases: u32,
     /// Whether capacitors have let the drive write all it knew.
     pub is_protected: bool,
@@ -112,13 +112,16 @@ pub(crate) struct Lost {
 /// checkpoint alone is left.
 pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let is_protected = config.controller.power_loss_protection;
-    let nothing = Lost { programmed_slots: 0, open_units: 0, interrupted_erases: 0, is_protected };
+    let nothing = Lost { is_protected, ..Lost::default() };
     let geometry = &config.geometry;
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
         programmed_slots: (config.recovery.checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
         // The host and garbage collection have a unit of each stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
+        open_log_units: config.slc_cache.map_or(0, |_| {
+            slc_cache::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
+        }),
         interrupted_erases: 1,
         is_protected,
     };
@@ -143,7 +146,7 @@ pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let scanned = match recovery.journal_entry {
         Some(entry) => {
             rebuild.journal = pages(since / slot * entry.0);
-            lost.open_units * groups_per_unit
+            lost.open_units * groups_per_unit + lost.open_log_units
         }
         None => since.div_ceil(group),
     };

@@ -12,69 +12,25 @@
 //! relocate it. All decisions here depend on what was written and not on time, so both clocks go
 //! through the same states, except for folding in idle time.
 
+mod config;
+mod in_front;
+mod power_up;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::positive_time;
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
+use writecliff_base::{Lpn, Ppa, StreamId};
 use writecliff_base::{counters, counts};
+use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{CellType, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FastForward, FlashSink, Ftl};
 
 use crate::config::DeviceConfig;
+pub use config::{SlcCacheConfig, read};
+pub use in_front::InFront;
+use in_front::Origin;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlcCacheConfig {
-    /// Capacity for host data.
-    pub size: Bytes,
-    /// tPROG of a page on all planes.
-    pub program: Nanos,
-    /// tR.
-    pub read: Nanos,
-    /// Whether host writes go to the main flash while the cache is full; else each write folds as
-    /// much as it needs.
-    pub bypass: bool,
-    /// Share of `size` from which writes fold data, the more the fuller the cache is.
-    pub fold_at: Option<f64>,
-}
-
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid for this flash and capacity.
-pub fn read(
-    table: Table<'_>,
-    geometry: &Geometry,
-    user: Bytes,
-) -> Result<SlcCacheConfig, LocatedError> {
-    let size = table.required_size("size")?;
-    if geometry.shape.cell == CellType::Slc {
-        let message = "the flash already has one bit per cell; remove the section";
-        return Err(table.error("size", message, None));
-    }
-    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
-    if size < least || size > user {
-        let message = format!(
-            "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
-             user capacity)"
-        );
-        return Err(table.error("size", message, None));
-    }
-    let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
-    let config = SlcCacheConfig {
-        size,
-        program: positive_time(&table, "program")?,
-        read: positive_time(&table, "read")?,
-        bypass: table.or("bypass", true, Table::optional_flag)?,
-        fold_at,
-    };
-    table.finish()?;
-    Ok(config)
-}
 
 counts! {
     /// Counters in slots since the drive was new.
@@ -112,16 +68,17 @@ const SLOT: u64 = SLOT_BYTES as u64;
 pub trait SlcSink: FlashSink {
     /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
-    /// Programs a unit of the cache that contains `data_slots` slots of data.
-    fn program_slc(&mut self, unit: u32, data_slots: u32);
-    /// Erases a block of the cache on all dies.
-    fn erase_slc(&mut self);
+    /// Programs a unit of the cache that contains `data_slots` slots of data; `since` is that of a
+    /// program unit of the FTL.
+    fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
+    /// Erases a block of the cache on all dies, once the data that replace its own are on flash.
+    fn erase_slc(&mut self, block: u32);
 }
 
 impl SlcSink for FastForward {
     fn read_slc_for(&mut self, _: FrontierId, _: u32, _: u32) {}
-    fn program_slc(&mut self, _: u32, _: u32) {}
-    fn erase_slc(&mut self) {}
+    fn program_slc(&mut self, _: u32, _: u32, _: u64) {}
+    fn erase_slc(&mut self, _: u32) {}
 }
 
 /// A slot of the log; invalid data and padding have no logical page.
@@ -136,10 +93,22 @@ pub fn frontier(config: &DeviceConfig) -> FrontierId {
     FrontierId(2 * config.ftl.streams)
 }
 
+/// Slots of a block of each plane of all dies, with one bit per cell.
+pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
+    let shape = &geometry.shape;
+    let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
+    let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
+    u64::from(geometry.dies * planes * pages) * u64::from(geometry.slots_per_read_group)
+}
+
 /// Runtime state of the section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcCache {
     frontier: FrontierId,
+    /// Address of the first slot of its flash: one after the last of the FTL.
+    base: u32,
+    /// Whether data that are not on flash are lost with the power.
+    is_volatile: bool,
     capacity: usize,
     bypass: bool,
     /// Fill level of the log in slots from which writes fold data.
@@ -164,18 +133,19 @@ pub struct SlcCache {
     /// Streams that have bypassed the cache since a flush closed their units.
     direct: u128,
     host_bytes: u64,
+    /// Reclaim units freed before the unit that is being filled held data. See
+    /// `ProgramUnit::since`.
+    since: u64,
     counters: SlcCounters,
 }
 
 impl SlcCache {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.slc_cache.as_ref()?;
-        let (geometry, shape) = (&config.geometry, &config.geometry.shape);
+        let geometry = &config.geometry;
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
-        let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
-        let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
         let unit_slots = u64::from(geometry.slots_per_read_group);
-        let block_units = u64::from(geometry.dies * planes * pages);
+        let block_units = block_slots(geometry) / unit_slots;
         // One block more than the capacity, so that the block being erased never holds waiting
         // data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
@@ -183,6 +153,8 @@ impl SlcCache {
             section.fold_at.map_or(capacity, |share| (share * capacity as f64) as usize);
         Some(Box::new(Self {
             frontier: frontier(config),
+            base: geometry.raw_ppas() as u32,
+            is_volatile: config.ftl.volatile_buffer,
             capacity,
             bypass: section.bypass,
             fold_from,
@@ -198,6 +170,7 @@ impl SlcCache {
             owed: 0,
             direct: 0,
             host_bytes: 0,
+            since: 0,
             counters: SlcCounters::default(),
         }))
     }
@@ -267,6 +240,19 @@ impl SlcCache {
         Some((self.unit_at(position), self.is_filling(position)))
     }
 
+    /// Address of a position of the log.
+    fn address(&self, position: u64) -> Ppa {
+        Ppa(self.base + (position % self.ring()) as u32)
+    }
+
+    /// Address of the newest data of a page in the log; `Ppa::NONE` if they are not there.
+    pub fn location(&self, lpn: Lpn) -> Ppa {
+        if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
+            return Ppa::NONE;
+        }
+        self.newest.get(&lpn.0).map_or(Ppa::NONE, |&position| self.address(position))
+    }
+
     /// Whether the stream has bypassed the cache since a flush closed its unit.
     pub fn is_direct(&self, stream: u16) -> bool {
         self.direct >> stream & 1 != 0
@@ -308,8 +294,8 @@ impl SlcCache {
         ftl: &mut Ftl,
         sink: &mut S,
     ) {
+        let (cached, old) = (self.location(lpn), ftl.lookup(lpn));
         if !self.replace(lpn, self.frontier, bytes, sink) {
-            let old = ftl.lookup(lpn);
             if bytes < SLOT_BYTES && !old.is_none() {
                 sink.read_for(self.frontier, old, 1);
             }
@@ -319,15 +305,19 @@ impl SlcCache {
         if head == self.erased_to {
             // Data folded from that block may wait in a unit of the main flash.
             self.direct = u128::MAX;
-            self.erase_next(sink);
+            self.erase_next(ftl, sink);
+        }
+        if self.filled() == 0 {
+            self.since = ftl.counters().collections;
         }
         self.entries.push_back(Entry { lpn, stream });
         self.newest.insert(lpn.0, head);
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
         self.counters.writes += 1;
         self.host_bytes += u64::from(bytes);
+        sink.placed(lpn, self.address(head), if cached.is_none() { old } else { cached });
         if self.filled() == 0 {
-            sink.program_slc(self.unit_at(head), self.unit_slots as u32);
+            sink.program_slc(self.unit_at(head), self.unit_slots as u32, self.since);
         }
     }
 
@@ -340,10 +330,12 @@ impl SlcCache {
         ftl: &mut Ftl,
         sink: &mut S,
     ) {
+        let cached = self.location(lpn);
         self.replace(lpn, ftl.host_frontier(stream), bytes, sink);
         self.counters.bypassed += 1;
         self.direct |= 1 << stream.0;
-        ftl.write(lpn, stream, bytes, sink);
+        let origin = if cached.is_none() { Origin::Main } else { Origin::Replaced(cached) };
+        ftl.write(lpn, stream, bytes, &mut InFront::of(self, sink, origin));
     }
 
     /// Invalidates the data of a page in the log, if any; reads the rest of a partly overwritten
@@ -403,11 +395,12 @@ impl SlcCache {
             let slots = live.count() as u32;
             sink.read_slc_for(ftl.host_frontier(stream), self.unit_at(self.tail), slots);
         }
+        let origin = Origin::Folded(self.address(self.tail));
         self.forget(lpn);
         self.entries.pop_front();
         self.tail += 1;
         self.counters.folds += 1;
-        ftl.write(lpn, stream, SLOT_BYTES, sink);
+        ftl.write(lpn, stream, SLOT_BYTES, &mut InFront::of(self, sink, origin));
         true
     }
 
@@ -416,10 +409,18 @@ impl SlcCache {
         self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
     }
 
-    pub fn erase_next<S: SlcSink>(&mut self, sink: &mut S) {
+    /// Erases the next block, whose data are all invalid. What has replaced them may wait in units
+    /// of the main flash that are not full, which are closed then.
+    pub fn erase_next<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         self.drop_dead();
+        if self.is_volatile {
+            for stream in 0..ftl.config().streams {
+                ftl.pad(FrontierId(stream), sink);
+            }
+        }
+        let block = self.erased_to % self.ring() / self.block_slots;
         self.erased_to += self.block_slots;
-        sink.erase_slc();
+        sink.erase_slc(block as u32);
     }
 
     /// Closes the unit that is being filled, if there is one.
@@ -433,12 +434,12 @@ impl SlcCache {
         let empty = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
         self.entries.extend(std::iter::repeat_n(empty, padding));
         self.counters.padding += padding as u64;
-        sink.program_slc(unit, filled);
+        sink.program_slc(unit, filled, self.since);
     }
 
     /// Returns to the state of "no writes". All data are discarded; counters are kept.
     pub fn purge(&mut self) {
-        (self.tail, self.fetched, self.owed, self.direct) = (0, 0, 0, 0);
+        (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
         self.erased_to = self.ring();
         self.entries.clear();
         self.newest.clear();
@@ -456,6 +457,9 @@ impl SlcCache {
             out.put(word);
         }
         out.counts(self.counters.to_array());
+        if self.is_volatile {
+            out.put(self.since);
+        }
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -477,7 +481,9 @@ impl SlcCache {
         self.host_bytes = input.get()?;
         self.direct = u128::from(input.get()?) | u128::from(input.get()?) << 64;
         self.counters = SlcCounters::from_array(input.counts()?);
-        let most = self.capacity + self.unit_slots as usize;
-        if self.entries.len() > most { Err(damaged()) } else { Ok(()) }
+        if self.is_volatile {
+            self.since = input.get()?;
+        }
+        if self.entries.len() as u64 > self.ring() { Err(damaged()) } else { Ok(()) }
     }
 }

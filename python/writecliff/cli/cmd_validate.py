@@ -285,10 +285,11 @@ def power_cuts(
 ) -> int:
     """Cut the power of small drives at random moments; exit code 1 if a promise is broken.
 
-    The drives are all combinations of garbage collection, streams and FDP, write cache and
-    power-loss protection, with other properties at random. After each cut the mapping is compared
-    with what the flash holds, and the data with what the host was promised: nothing that was
-    flushed, or written without a volatile cache, may be missing. The FTL's invariants must hold.
+    The drives are all combinations of garbage collection, streams and FDP, SLC cache, write cache
+    and power-loss protection, with other properties at random. After each cut the mapping is
+    compared with what the flash holds, and the data with what the host was promised: nothing that
+    was flushed, or written without a volatile cache, may be missing. The FTL's invariants must
+    hold.
     10,000 cuts take some seconds of processor time, a million some minutes.
 
     Parameters
@@ -304,7 +305,7 @@ def power_cuts(
     quiet
         Show no progress on stderr.
     json
-        Print {"schema", "ok", "seed", "rows": [{"write_cache", "power_loss_protection",
+        Print {"schema", "ok", "seed", "rows": [{"front", "write_cache", "power_loss_protection",
         "data_placement", "cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
         "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "not_covered", "failure"}.
     """
@@ -331,11 +332,12 @@ def power_cuts(
 
 def _power_cuts_table(report: PowerCutsReport) -> str:
     header = (
-        "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
+        "in front", "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
         "kept, not confirmed", "torn units", "saved by capacitors", "longest rebuild",
     )  # fmt: skip
     rows = [
         (
+            row.front,
             "on" if row.write_cache else "off",
             "yes" if row.power_loss_protection else "no",
             row.data_placement,
@@ -349,4 +351,4 @@ def _power_cuts_table(report: PowerCutsReport) -> str:
         )
         for row in report.rows
     ]
-    return table(header, rows, "lllrrrrrrr")
+    return table(header, rows, "llllrrrrrrr")

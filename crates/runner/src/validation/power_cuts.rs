@@ -15,7 +15,7 @@ use writecliff_base::{Lpn, Nanos, Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_ssd::{PowerCut, Ssd};
 
-pub use drives::{KINDS, Kind};
+pub use drives::{Front, KINDS, Kind};
 use image::FlashImage;
 use promises::Promises;
 
@@ -132,7 +132,7 @@ impl Bench {
         drives::age(&mut ssd, &mut random);
         FlashImage::begin(&mut ssd);
         let promises =
-            Promises::new(slots as u32, is_durable, |lpn| !ssd.ftl().lookup(Lpn(lpn)).is_none());
+            Promises::new(slots as u32, is_durable, |lpn| !ssd.location(Lpn(lpn)).is_none());
         let (outstanding, tally) = (Vec::new(), Tally::default());
         let (owed_flushes, next_tag) = (0, promises::FIRST_TAG);
         Ok(Self {
@@ -241,12 +241,12 @@ impl Bench {
         self.owed_flushes = 0;
         self.ssd.recorder_mut().power_failed(&cut);
         self.ssd.recorder().fault()?;
-        self.ssd.ftl().check_invariants()?;
+        self.ssd.check_invariants()?;
         let is_oldest = self.fault == Fault::OldestCopy;
         let found = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;
         let (lost, kept) = self.promises.check(&found)?;
         self.ssd.power_up(&cut);
-        self.ssd.ftl().check_invariants()?;
+        self.ssd.check_invariants()?;
         self.tally.lost += lost;
         self.tally.kept += kept;
         Ok(())

@@ -8,10 +8,15 @@ use writecliff_runner::AnyDrive;
 use writecliff_serve::{CutPlan, CutWhen, Refusal, Request, Served, Session, Timing};
 
 use crate::served::{Kept, session};
-use crate::support::{REAL, eventually, losing_power, serve};
+use crate::support::{REAL, eventually, losing_power, losing_power_and, serve};
 
 const PAGE: u64 = 4096;
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
+/// The same with an SLC cache, which writes pass while it is full, or never.
+const CACHED: [&str; 2] = [
+    "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
+    "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n",
+];
 
 /// A load of one client, of which each write has data of its own.
 struct Load {
@@ -72,8 +77,7 @@ impl Load {
     /// Where each page is, and the number of the write whose data it has.
     fn state(&self) -> Vec<(Ppa, u64)> {
         let lookup = |page| {
-            let found =
-                |drive: &mut AnyDrive| drive.volatile().unwrap().ftl().lookup(Lpn(page as u32));
+            let found = |drive: &mut AnyDrive| drive.volatile().unwrap().location(Lpn(page as u32));
             let mut data = [0; 8];
             self.served.read(page * PAGE, &mut data).unwrap();
             (self.served.with_drive(found), u64::from_le_bytes(data))
@@ -115,9 +119,9 @@ fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
     }
 }
 
-/// A drive that is full but for its first pages.
-fn worn_in(first: u64) -> AnyDrive {
-    let mut drive = losing_power(VOLATILE.0, VOLATILE.1);
+/// A drive that is full but for its first pages, with a section more.
+fn worn_in(first: u64, section: &str) -> AnyDrive {
+    let mut drive = losing_power_and(&[VOLATILE, ("[link]", &format!("{section}[link]"))]);
     let model = drive.model();
     let (operation, content) = (Operation::Write, Content::default());
     let (length, stream, queue, tag) = (PAGE as u32, StreamId::DEFAULT, 0, 0);
@@ -133,8 +137,10 @@ fn worn_in(first: u64) -> AnyDrive {
 #[test]
 fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
     const PAGES: u64 = 1024;
-    for timing in [REAL, Timing::Fast] {
-        let served = serve(worn_in(PAGES), timing);
+    let kinds =
+        ["", CACHED[0], CACHED[1]].map(|section| [(REAL, section), (Timing::Fast, section)]);
+    for (timing, section) in kinds.into_iter().flatten() {
+        let served = serve(worn_in(PAGES, section), timing);
         served.seed_cuts(3);
         let mut lost = 0;
         for round in 0..3 {
@@ -145,11 +151,13 @@ fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
             }
             lost += served.power_cut().unwrap().lost.pages_lost;
             let differ = load.state().iter().filter(|one| one.0.is_none() != (one.1 == 0)).count();
-            assert_eq!(differ, 0, "{timing:?} {round}");
+            assert_eq!(differ, 0, "{timing:?} {round} {section}");
         }
-        assert!(lost > 0, "{timing:?}");
-        let moved = served.with_drive(|drive| drive.volatile().unwrap().counters().gc_moved_bytes);
-        assert!(moved > 0, "garbage was collected");
+        assert!(lost > 0, "{timing:?} {section}");
+        let counters = served.with_drive(|drive| drive.volatile().unwrap().counters());
+        assert!(counters.gc_moved_bytes > 0, "garbage was collected");
+        let passes = counters.slc_cache.is_none_or(|slc| slc.folds + slc.bypassed > 0);
+        assert!(passes, "data came to the main flash");
         is_sound(served);
     }
 }

@@ -19,7 +19,13 @@ pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
 
 /// The same with a record of what a power cut undoes, where that is modelled.
 pub(crate) fn losing_power(line: &str, by: &str) -> AnyDrive {
-    let text = include_str!("drive.toml").replace(line, by);
+    losing_power_and(&[(line, by)])
+}
+
+/// The same with several lines replaced.
+pub(crate) fn losing_power_and(changes: &[(&str, &str)]) -> AnyDrive {
+    let text = include_str!("drive.toml").to_owned();
+    let text = changes.iter().fold(text, |text, (line, by)| text.replace(line, by));
     let device = Device::read(&text, "drive.toml").unwrap();
     AnyDrive::losing_power(device.with_seed(1)).unwrap()
 }

@@ -16,7 +16,9 @@ pub(crate) struct Unfinished {
     pub torn: Vec<ProgramUnit>,
     /// Full program units whose programs have not begun.
     pub waiting: Vec<ProgramUnit>,
-    /// Erases that have not ended, with their dies.
+    /// Erases of blocks of the SLC cache that wait for programs.
+    pub held_log_erases: u64,
+    /// Other erases that have not ended, with their dies.
     pub erases: Vec<(ReclaimUnitId, u32)>,
     /// Of these, erases that have begun.
     pub erasing: u32,
@@ -58,7 +60,10 @@ impl<R: Recorder> Backend<R> {
             lost.time = lost.time.max(Nanos(time));
         }
         let dies = self.geometry.dies;
-        let held = self.held_erases.iter();
+        let is_log = |unit: ReclaimUnitId| unit.0 >= self.slc_unit.0;
+        lost.held_log_erases =
+            self.held_erases.iter().filter(|held| is_log(held.unit)).count() as u64;
+        let held = self.held_erases.iter().filter(|held| !is_log(held.unit));
         lost.erases.extend(held.flat_map(|held| (0..dies).map(|die| (held.unit, die))));
         let outstanding: Vec<_> = self.fills.outstanding().collect();
         for fill in outstanding {

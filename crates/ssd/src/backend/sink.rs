@@ -1,5 +1,7 @@
 //! What the FTL asks of the flash, and erases that wait for programs.
 
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
@@ -7,15 +9,63 @@ use writecliff_ftl::{FlashSink, ProgramUnit};
 use super::Backend;
 use crate::attribution::Recorder;
 use crate::die::{FlashOperation, ReadFor};
-use crate::fill::FillId;
+use crate::fill::{FillId, Fills};
 
-/// An erase that waits until the data that replace those of the reclaim unit are on flash.
-#[derive(Clone, Copy, Debug)]
+/// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
+/// SLC cache, are on flash.
+#[derive(Clone, Debug)]
 pub(super) struct HeldErase {
     pub unit: ReclaimUnitId,
-    pub freed_at: u64,
-    /// The first program unit of the reclaim unit, which waits for the erase.
+    pub awaits: Awaits,
+    /// The first program unit there, which waits for the erase.
     pub fill: FillId,
+}
+
+/// The programs that an erase waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Awaits {
+    /// Those that may replace data of a reclaim unit freed after so many others.
+    FreedAt(u64),
+    /// These.
+    Fills(Vec<FillId>),
+}
+
+impl Awaits {
+    /// Whether nothing is awaited now that `programmed` is on flash.
+    fn is_over(&mut self, fills: &Fills, programmed: FillId) -> bool {
+        match self {
+            Self::FreedAt(freed_at) => !fills.awaited(*freed_at),
+            Self::Fills(awaited) => {
+                awaited.retain(|&fill| fill != programmed);
+                awaited.is_empty()
+            }
+        }
+    }
+}
+
+impl HeldErase {
+    pub(super) fn save(&self, out: &mut WordWriter) {
+        out.put(u64::from(self.unit.0) << 32 | u64::from(self.fill));
+        match &self.awaits {
+            Awaits::FreedAt(freed_at) => out.put(*freed_at),
+            Awaits::Fills(fills) => out.list(fills.iter(), |out, &fill| out.put(fill)),
+        }
+    }
+
+    /// Of units from `slc_unit` on, fills are awaited.
+    pub(super) fn restore(
+        input: &mut WordReader<'_>,
+        slc_unit: ReclaimUnitId,
+    ) -> Result<Self, CodecError> {
+        let word = input.get()?;
+        let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
+        let awaits = if unit.0 < slc_unit.0 {
+            Awaits::FreedAt(input.get()?)
+        } else {
+            Awaits::Fills(input.list(WordReader::narrow)?)
+        };
+        Ok(Self { unit, awaits, fill })
+    }
 }
 
 impl<R: Recorder> Backend<R> {
@@ -26,17 +76,17 @@ impl<R: Recorder> Backend<R> {
 
     /// Begins the erases that wait for nothing any more.
     #[cold]
-    pub(super) fn erase_held(&mut self) {
+    pub(super) fn erase_held(&mut self, programmed: FillId) {
         let fills = &self.fills;
-        let ready = self.held_erases.extract_if(.., |held| !fills.awaited(held.freed_at));
+        let ready = self.held_erases.extract_if(.., |held| held.awaits.is_over(fills, programmed));
         for HeldErase { unit, fill, .. } in ready.collect::<Vec<_>>() {
-            self.recorder.released(self.geometry.ppas(unit));
+            self.recorder.released(self.ppas_of_erase(unit));
             self.erase_now(unit);
             self.waited(fill);
         }
     }
 
-    fn erase_now(&mut self, unit: ReclaimUnitId) {
+    pub(super) fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in 0..self.dies.len() {
             self.work(die, FlashOperation::Erase { unit });
         }
@@ -73,7 +123,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
         if self.is_volatile && self.fills.awaited(freed_at) {
             let fill = self.fills.current(frontier);
             self.fills.get(fill).reads_pending += 1;
-            self.held_erases.push(HeldErase { unit, freed_at, fill });
+            self.held_erases.push(HeldErase { unit, awaits: Awaits::FreedAt(freed_at), fill });
             self.recorder.held(self.geometry.ppas(unit));
         } else {
             self.erase_now(unit);

@@ -5,6 +5,7 @@ use writecliff_base::Nanos;
 use super::Ssd;
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
+use crate::slc_cache::InFront;
 
 impl<R: Recorder> Ssd<R> {
     pub(super) fn schedule_idle_check(&mut self, at: Nanos) {
@@ -29,7 +30,13 @@ impl<R: Recorder> Ssd<R> {
         }
         if self.backend.is_quiet() && !self.fold_burst() {
             for _ in 0..self.config.geometry.dies {
-                if !self.ftl.gc_in_background(&mut self.backend) {
+                let does_more = match &mut self.slc {
+                    Some(slc) => {
+                        self.ftl.gc_in_background(&mut InFront::new(slc, &mut self.backend))
+                    }
+                    None => self.ftl.gc_in_background(&mut self.backend),
+                };
+                if !does_more {
                     return;
                 }
             }

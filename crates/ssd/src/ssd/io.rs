@@ -251,7 +251,8 @@ impl<R: Recorder> Ssd<R> {
         for lpn in first..end {
             let lpn = Lpn(lpn as u32);
             if is_told {
-                self.backend.recorder.trimmed(lpn, self.ftl.lookup(lpn));
+                let before = self.location(lpn);
+                self.backend.recorder.trimmed(lpn, before);
             }
             self.ftl.trim(lpn);
             if let Some(integrity) = &mut self.integrity {

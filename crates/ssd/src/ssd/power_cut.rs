@@ -1,9 +1,9 @@
 //! Losing power, and finding the mapping again.
 
-use writecliff_base::{Nanos, ReclaimUnitId};
+use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::power_up::OpenUnit;
+use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
 use writecliff_host_interface::CommandTable;
 
 use super::Ssd;
@@ -13,6 +13,7 @@ use crate::backend::Unfinished;
 use crate::data_placement::Interface;
 use crate::power_loss::PowerCut;
 use crate::recovery::{self, Lost};
+use crate::slc_cache::InFront;
 
 impl<R: Recorder> Ssd<R> {
     /// Why cuts of this drive's power are not modelled, if they are not.
@@ -60,7 +61,8 @@ impl<R: Recorder> Ssd<R> {
         }
         let units = self.ftl.open_units();
         let lost = Lost {
-            programmed_slots: self.ftl.counters().programmed_slots,
+            programmed_slots: self.ftl.counters().programmed_slots + self.log_slots(),
+            open_log_units: self.slc.as_ref().map_or(0, |slc| slc.units_in_open_block()),
             open_units: units.map(|unit| u64::from(self.ftl.full_units(unit))).sum(),
             interrupted_erases: cut.interrupted_erases,
             is_protected,
@@ -105,12 +107,54 @@ impl<R: Recorder> Ssd<R> {
                 is_unerased: unfinished.erases.iter().any(|&(erased, _)| erased == unit),
             })
             .collect();
-        let undone = self.ftl.power_up(&unwritten, &open);
+        let undone = self.undo(&unwritten, unfinished);
+        self.ftl.power_up(&open);
         (cut.lost_slots, cut.undone_trims) = (undone.writes, undone.trims);
         cut.undone_relocations = undone.relocations;
         let unerased = unfinished.erases.iter();
-        let continued = |unit: ReclaimUnitId| self.ftl.open_units().any(|open| open == unit);
+        let units = self.config.geometry.reclaim_units;
+        let continued =
+            |unit: ReclaimUnitId| unit.0 >= units || self.ftl.open_units().any(|open| open == unit);
         cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
+    }
+
+    /// Undoes what the flash does not hold, newest first. What something newer on flash has replaced
+    /// is not undone.
+    fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
+        self.ftl.power_off();
+        if let Some(slc) = &mut self.slc {
+            slc.unerase(unfinished.held_log_erases);
+        }
+        let mut undone = Undone::default();
+        for change in unwritten {
+            if self.location(change.lpn) == change.at {
+                self.return_to(change);
+                undone.add(change);
+            }
+        }
+        if let Some(slc) = &mut self.slc {
+            let log = ReclaimUnitId(self.config.geometry.reclaim_units);
+            let waiting = unfinished.waiting.iter().filter(|unit| unit.reclaim_unit == log);
+            slc.power_up(waiting.map(|unit| unit.unit).collect());
+        }
+        undone
+    }
+
+    /// Maps a logical page to where it was before a change.
+    fn return_to(&mut self, change: &Unwritten) {
+        let Unwritten { lpn, at, before, .. } = *change;
+        let Some(slc) = &mut self.slc else { return self.ftl.return_to(lpn, before) };
+        let in_log = |ppa: Ppa| slc.addresses().contains(&ppa.0);
+        let (was_in_log, is_in_log) = (in_log(before), in_log(at));
+        let logged = if is_in_log { slc.lose(lpn) } else { None };
+        if !was_in_log {
+            return self.ftl.return_to(lpn, before);
+        }
+        // Data that the log had passed on are of the stream that they were passed on to.
+        let unit = (!is_in_log && !at.is_none()).then(|| self.ftl.geometry().reclaim_unit_of(at));
+        let passed_on = unit.map(|unit| self.ftl.table().owner[unit.index()].stream);
+        self.ftl.return_to(lpn, Ppa::NONE);
+        slc.revive(lpn, before, logged.or(passed_on));
     }
 
     /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
@@ -148,7 +192,11 @@ impl<R: Recorder> Ssd<R> {
             self.note_units();
         }
         self.resynchronise_buffer();
-        if self.ftl.restore_reserve(&mut self.backend) {
+        let has_relocated = match &mut self.slc {
+            Some(slc) => self.ftl.restore_reserve(&mut InFront::new(slc, &mut self.backend)),
+            None => self.ftl.restore_reserve(&mut self.backend),
+        };
+        if has_relocated {
             self.quiesce();
         }
     }

@@ -5,6 +5,7 @@ use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
 use crate::attribution::Recorder;
+use crate::slc_cache::InFront;
 
 impl<R: Recorder> Ssd<R> {
     /// Refreshes what is due until now, one reclaim unit at each interval.
@@ -35,7 +36,10 @@ impl<R: Recorder> Ssd<R> {
         if let Some(frontier) = frontiers().find(|&f| self.ftl.host_unit(f) == Some(unit)) {
             self.ftl.abandon(frontier, &mut self.backend);
         }
-        let is_refreshed = self.ftl.relocate_unit(unit, &mut self.backend);
+        let is_refreshed = match &mut self.slc {
+            Some(slc) => self.ftl.relocate_unit(unit, &mut InFront::new(slc, &mut self.backend)),
+            None => self.ftl.relocate_unit(unit, &mut self.backend),
+        };
         if let (true, Some(ecc)) = (is_refreshed, &mut self.backend.ecc) {
             ecc.refreshed();
         }

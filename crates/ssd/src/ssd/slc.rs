@@ -1,6 +1,6 @@
 //! Commands on a drive with an SLC cache, and folding in idle time.
 
-use writecliff_base::{Lpn, StreamId};
+use writecliff_base::{Lpn, Ppa, StreamId};
 use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
@@ -9,7 +9,7 @@ use writecliff_host_interface::Command;
 use super::Ssd;
 use super::io::slot_overlap;
 use crate::attribution::Recorder;
-use crate::slc_cache::SlcCache;
+use crate::slc_cache::{InFront, SlcCache};
 
 /// Program units per die in one burst of folding: enough to keep the die busy until the next check,
 /// but few enough that a command does not wait long.
@@ -36,6 +36,7 @@ impl<R: Recorder> Ssd<R> {
         slots: u32,
     ) -> bool {
         let Some(mut slc) = self.slc.take() else { return true };
+        self.backend.recorder.writing(command.tag);
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
@@ -45,8 +46,12 @@ impl<R: Recorder> Ssd<R> {
             let bytes = slot_overlap(lpn, command.offset, end);
             let cached = slc.admit(&mut self.ftl, &mut self.backend);
             if !durable {
-                let main = self.ftl.host_frontier(stream);
-                self.wait_for_current_unit(number, if cached { slc.frontier() } else { main });
+                let mut frontier = slc.frontier();
+                if !cached {
+                    frontier = self.ftl.host_frontier(stream);
+                    self.ftl.prepare(frontier, &mut InFront::new(&mut slc, &mut self.backend));
+                }
+                self.wait_for_current_unit(number, frontier);
             }
             if cached {
                 slc.write(lpn, stream, bytes, &mut self.ftl, &mut self.backend);
@@ -145,11 +150,41 @@ impl<R: Recorder> Ssd<R> {
         if !slc.wants_erase() {
             return false;
         }
+        let mut has_closed = false;
         for stream in 0..self.config.ftl.streams {
-            self.ftl.pad(FrontierId(stream), &mut self.backend);
+            has_closed |= self.ftl.pad(FrontierId(stream), &mut self.backend);
         }
-        slc.erase_next(&mut self.backend);
+        // What a loss of power could bring back is not erased before all of it is on flash.
+        if !(has_closed && self.config.ftl.volatile_buffer) {
+            slc.erase_next(&mut self.ftl, &mut self.backend);
+        }
         true
+    }
+
+    /// Where the newest data of a logical page are or are going: addresses of the main flash, and
+    /// behind them those of the SLC cache.
+    pub fn location(&self, lpn: Lpn) -> Ppa {
+        let cached = self.slc.as_ref().map_or(Ppa::NONE, |slc| slc.location(lpn));
+        if cached.is_none() { self.ftl.lookup(lpn) } else { cached }
+    }
+
+    /// Checks the mapping and the log of the cache.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.ftl.check_invariants()?;
+        self.slc.as_ref().map_or(Ok(()), |slc| slc.check_invariants(&self.ftl))
+    }
+
+    /// Erases of reclaim units and of blocks of the SLC cache so far.
+    pub fn erases(&self) -> u64 {
+        self.ftl.wear().total() + self.slc.as_ref().map_or(0, |slc| slc.erases())
+    }
+
+    /// Slots programmed in the cache.
+    pub(super) fn log_slots(&self) -> u64 {
+        self.slc.as_ref().map_or(0, |slc| slc.allocated_slots())
     }
 
     /// Slots folded so far, which the core has mapped like host slots.

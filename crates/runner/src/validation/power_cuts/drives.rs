@@ -34,31 +34,58 @@ impl Placement {
     }
 }
 
+/// What a drive has in front of its mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Front {
+    Nothing,
+    /// An SLC cache, past which the host writes while it is full.
+    SlcCache,
+    /// An SLC cache that takes all writes of the host.
+    SlcCacheOnly,
+}
+
+impl Front {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::SlcCache => "SLC cache",
+            Self::SlcCacheOnly => "SLC cache, no way past it",
+        }
+    }
+}
+
 /// A kind of drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
     pub gc: &'static str,
     pub placement: Placement,
+    pub front: Front,
     pub write_cache: bool,
     pub power_loss_protection: bool,
 }
 
-/// All kinds; drives take them in turn.
-pub const KINDS: [Kind; 96] = kinds();
+const FRONTS: [Front; 3] = [Front::Nothing, Front::SlcCache, Front::SlcCacheOnly];
+/// Kinds without a front.
+const PLAIN: usize = 96;
 
-const fn kinds() -> [Kind; 96] {
+/// All kinds; drives take them in turn.
+pub const KINDS: [Kind; 3 * PLAIN] = kinds();
+
+const fn kinds() -> [Kind; 3 * PLAIN] {
     let first = Kind {
         gc: POLICIES[0],
         placement: PLACEMENTS[0],
+        front: Front::Nothing,
         write_cache: true,
         power_loss_protection: false,
     };
-    let mut all = [first; 96];
+    let mut all = [first; 3 * PLAIN];
     let mut n = 0;
     while n < all.len() {
         all[n] = Kind {
-            gc: POLICIES[n / 16],
+            gc: POLICIES[n % PLAIN / 16],
             placement: PLACEMENTS[n / 4 % 4],
+            front: FRONTS[n / PLAIN],
             write_cache: n % 2 == 0,
             power_loss_protection: n / 2 % 2 == 1,
         };
@@ -108,7 +135,10 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
         ("SLC", 16, r#"["50 us"]"#),
         ("MLC", 16, r#"["50 us", "70 us"]"#),
         ("TLC", 12, r#"["50 us", "60 us", "70 us"]"#),
-    ][random.below(3) as usize];
+    ][match (kind.front, random.below(3) as usize) {
+        (Front::SlcCache | Front::SlcCacheOnly, 0) => 1,
+        (_, cell) => cell,
+    }];
     let one_shot = random.below(2) == 1;
     let programs = match (one_shot, cell) {
         (true, _) | (_, "SLC") => r#"["800 us"]"#,
@@ -154,8 +184,27 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
 
 /// A drive of a kind, with 1 to 8 dies and some hundred program units.
 pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
-    let text = text(kind, &draw(kind, random));
+    let drawn = draw(kind, random);
+    let text = text(kind, &drawn) + &front(kind.front, &drawn, random);
     device_file::read(&text, "power-cuts.toml", random.next_u64()).map_err(|e| e.to_string())
+}
+
+/// The section of the SLC cache: of one page of every die to some blocks.
+fn front(front: Front, drawn: &Drawn, random: &mut Prng) -> String {
+    if front == Front::Nothing {
+        return String::new();
+    }
+    let page = if drawn.page == "8 KiB" { 8 } else { 4 };
+    let size = drawn.channels * drawn.dies * page * (1 + random.below(3 * drawn.pages));
+    let fold_at = match random.below(3) {
+        0 => String::new(),
+        _ => format!("fold_at = \"{} %\"\n", random.below(100)),
+    };
+    format!(
+        "[slc_cache]\nsize = \"{} KiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = {}\n{fold_at}",
+        size.min(4 * drawn.user),
+        front == Front::SlcCache,
+    )
 }
 
 fn flash(drawn: &Drawn) -> String {

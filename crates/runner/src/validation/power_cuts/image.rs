@@ -36,11 +36,27 @@ struct Trim {
     is_durable: bool,
 }
 
+/// The flash of an SLC cache: its addresses, the slots of a unit and the units of a block.
+#[derive(Clone, Debug)]
+struct Log {
+    ppas: Range<u32>,
+    unit_slots: u32,
+    block_units: u32,
+}
+
+impl Log {
+    fn unit_ppas(&self, unit: u32) -> Range<u32> {
+        let first = self.ppas.start + unit * self.unit_slots;
+        first..first + self.unit_slots
+    }
+}
+
 /// The flash, the buffer, and the drive's own record of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlashImage {
     drive: Volatile,
     geometry: Option<Geometry>,
+    log: Option<Log>,
     is_protected: bool,
     slots: Vec<Slot>,
     /// Data that are not programmed.
@@ -115,12 +131,17 @@ impl Recorder for FlashImage {
 
     fn erased(&mut self, unit: ReclaimUnitId, die: u32) {
         let Some(geometry) = &self.geometry else { return };
-        for index in
-            (0..units_per_reclaim_unit(geometry)).filter(|&i| geometry.die_of_unit(i) == die)
-        {
-            for ppa in geometry.unit_ppas(unit, index) {
-                self.slots[ppa as usize] = Slot::Erased;
+        let on_die = |&index: &u32| geometry.die_of_unit(index) == die;
+        if let Some(block) = unit.0.checked_sub(geometry.reclaim_units) {
+            let Some(log) = &self.log else { return };
+            let first = block * log.block_units;
+            for index in (first..first + log.block_units).filter(on_die) {
+                log.unit_ppas(index).for_each(|p| self.slots[p as usize] = Slot::Erased);
             }
+            return;
+        }
+        for index in (0..units_per_reclaim_unit(geometry)).filter(on_die) {
+            geometry.unit_ppas(unit, index).for_each(|p| self.slots[p as usize] = Slot::Erased);
         }
     }
 
@@ -143,7 +164,15 @@ impl FlashImage {
         let is_protected = ssd.config().controller.power_loss_protection;
         let geometry = ssd.ftl().geometry().clone();
         let (ftl, table) = (ssd.ftl(), ssd.ftl().table());
-        let mut slots = vec![Slot::Programmed; geometry.raw_ppas() as usize];
+        let log = ssd.slc_cache().map(|slc| {
+            let (unit_slots, block_units) = slc.shape();
+            Log { ppas: slc.addresses(), unit_slots, block_units }
+        });
+        let ppas = log.as_ref().map_or(geometry.raw_ppas(), |log| u64::from(log.ppas.end));
+        let mut slots = vec![Slot::Programmed; ppas as usize];
+        if let Some(slc) = ssd.slc_cache() {
+            slc.erased().for_each(|ppa| slots[ppa.index()] = Slot::Erased);
+        }
         for unit in (0..table.len()).map(ReclaimUnitId) {
             let full = ftl.open_units().any(|open| open == unit).then(|| ftl.full_units(unit));
             let first = if table.erased[unit.index()] { 0 } else { full.unwrap_or(u32::MAX) };
@@ -153,14 +182,20 @@ impl FlashImage {
         }
         let user = ftl.config().user_slots;
         for lpn in (0..user).map(Lpn) {
-            let ppa = ftl.lookup(lpn);
+            let ppa = ssd.location(lpn);
             if !ppa.is_none() {
                 slots[ppa.index()] = Slot::Holds(Page { lpn, sequence: 0, version: AGED });
             }
         }
         let versions = vec![AGED; user as usize];
-        *ssd.recorder_mut() =
-            Self { geometry: Some(geometry), is_protected, slots, versions, ..Self::default() };
+        *ssd.recorder_mut() = Self {
+            geometry: Some(geometry),
+            log,
+            is_protected,
+            slots,
+            versions,
+            ..Self::default()
+        };
         ssd.power_up(&cut);
     }
 
@@ -201,7 +236,11 @@ impl FlashImage {
         self.buffer = OnTheWay::default();
         let Some(geometry) = &self.geometry else { return };
         for &(unit, index) in &cut.torn {
-            geometry.unit_ppas(unit, index).for_each(|p| self.slots[p as usize] = Slot::Torn);
+            let ppas = match &self.log {
+                Some(log) if unit.0 >= geometry.reclaim_units => log.unit_ppas(index),
+                _ => geometry.unit_ppas(unit, index),
+            };
+            ppas.for_each(|p| self.slots[p as usize] = Slot::Torn);
         }
     }
 
@@ -209,7 +248,7 @@ impl FlashImage {
     /// With `is_oldest` the mapping is taken to have the oldest copies instead of its own.
     pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
         let user = ssd.ftl().config().user_slots as usize;
-        let mapping: Vec<Ppa> = (0..user).map(|lpn| ssd.ftl().lookup(Lpn(lpn as u32))).collect();
+        let mapping: Vec<Ppa> = (0..user).map(|lpn| ssd.location(Lpn(lpn as u32))).collect();
         let image = ssd.recorder_mut();
         let mut newest: Vec<Option<(u64, u32)>> = vec![None; user];
         let mut oldest = newest.clone();

@@ -1,0 +1,60 @@
+//! The section `[slc_cache]` of a device file.
+
+use writecliff_base::located::{LocatedError, Table, positive_time};
+use writecliff_base::{Bytes, Nanos};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{CellType, Geometry};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlcCacheConfig {
+    /// Capacity for host data.
+    pub size: Bytes,
+    /// tPROG of a page on all planes.
+    pub program: Nanos,
+    /// tR.
+    pub read: Nanos,
+    /// Whether host writes go to the main flash while the cache is full; else each write folds as
+    /// much as it needs.
+    pub bypass: bool,
+    /// Share of `size` from which writes fold data, the more the fuller the cache is.
+    pub fold_at: Option<f64>,
+}
+
+/// Reads the section.
+///
+/// # Errors
+/// Returns an error at the key that is missing or invalid for this flash and capacity.
+pub fn read(
+    table: Table<'_>,
+    geometry: &Geometry,
+    user: Bytes,
+) -> Result<SlcCacheConfig, LocatedError> {
+    let size = table.required_size("size")?;
+    if geometry.shape.cell == CellType::Slc {
+        let message = "the flash already has one bit per cell; remove the section";
+        return Err(table.error("size", message, None));
+    }
+    // Its addresses follow those of the main flash.
+    if geometry.raw_ppas() + 2 * size.0 / u64::from(SLOT_BYTES) >= u64::from(u32::MAX) {
+        let message = "more flash than 32-bit addresses of slots reach, with the main flash";
+        return Err(table.error("size", message, None));
+    }
+    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
+    if size < least || size > user {
+        let message = format!(
+            "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
+             user capacity)"
+        );
+        return Err(table.error("size", message, None));
+    }
+    let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
+    let config = SlcCacheConfig {
+        size,
+        program: positive_time(&table, "program")?,
+        read: positive_time(&table, "read")?,
+        bypass: table.or("bypass", true, Table::optional_flag)?,
+        fold_at,
+    };
+    table.finish()?;
+    Ok(config)
+}

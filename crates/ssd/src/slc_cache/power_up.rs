@@ -1,0 +1,114 @@
+//! The log after a loss of power: entries that were lost are gone, entries whose data were folded
+//! to flash that does not hold them are back. Their blocks are not erased before the folded data are
+//! programmed.
+
+use std::ops::Range;
+
+use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_ftl::Ftl;
+
+use super::{Entry, SlcCache};
+
+const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
+
+impl SlcCache {
+    /// Addresses of all its flash.
+    pub fn addresses(&self) -> Range<u32> {
+        self.base..self.base + self.ring() as u32
+    }
+
+    /// Slots of a unit, and units of a block of all dies.
+    pub fn shape(&self) -> (u32, u32) {
+        (self.unit_slots as u32, (self.block_slots / self.unit_slots) as u32)
+    }
+
+    /// Addresses that can be programmed without an erase, in order.
+    pub fn erased(&self) -> impl Iterator<Item = Ppa> + '_ {
+        (self.head()..self.erased_to).map(|position| self.address(position))
+    }
+
+    /// Blocks erased since the drive was new or purged.
+    pub(crate) fn erases(&self) -> u64 {
+        (self.erased_to - self.ring()) / self.block_slots
+    }
+
+    /// Units of the block that is being written, up to the head.
+    pub(crate) fn units_in_open_block(&self) -> u64 {
+        self.head() % self.block_slots / self.unit_slots
+    }
+
+    /// The last `count` erases have not begun.
+    pub(crate) fn unerase(&mut self, count: u64) {
+        self.erased_to -= count * self.block_slots;
+    }
+
+    /// The data of a page in the log are lost; returns their stream.
+    pub(crate) fn lose(&mut self, lpn: Lpn) -> Option<StreamId> {
+        let position = self.forget(lpn)?;
+        let entry = &mut self.entries[(position - self.tail) as usize];
+        entry.lpn = Lpn::NONE;
+        Some(entry.stream)
+    }
+
+    /// The newest data of a page are those at an address of the log again; `stream` is that of the
+    /// data that had replaced them, if those had one.
+    pub(crate) fn revive(&mut self, lpn: Lpn, at: Ppa, stream: Option<StreamId>) {
+        let ring = self.ring();
+        let oldest = self.erased_to - ring;
+        let into = (u64::from(at.0 - self.base) + ring - oldest % ring) % ring;
+        let position = oldest + into;
+        while self.tail > position {
+            self.entries.push_front(EMPTY);
+            self.tail -= 1;
+        }
+        let entry = &mut self.entries[(position - self.tail) as usize];
+        *entry = Entry { lpn, stream: stream.unwrap_or(entry.stream) };
+        self.newest.insert(lpn.0, position);
+        self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+    }
+
+    /// Goes on behind the last unit that was begun; `waiting` are the full units that were not, a
+    /// unit twice if its data from before the erase that it waits for wait too.
+    pub(crate) fn power_up(&mut self, mut waiting: Vec<u32>) {
+        let filled = self.filled();
+        let start = self.head() - u64::from(filled);
+        let from = (start.max(self.tail) - self.tail) as usize;
+        // On the fast-forward clock data are on flash before their unit is full.
+        let is_filled = self.entries.iter().skip(from).any(|entry| entry.lpn != Lpn::NONE);
+        let mut head = if is_filled { start + self.unit_slots } else { start };
+        while head >= self.unit_slots {
+            let last = self.unit_at(head - self.unit_slots);
+            let Some(index) = waiting.iter().position(|&unit| unit == last) else { break };
+            waiting.swap_remove(index);
+            head -= self.unit_slots;
+        }
+        self.tail = self.tail.min(head);
+        self.entries.resize((head - self.tail) as usize, EMPTY);
+        (self.fetched, self.direct) = (0, 0);
+    }
+
+    /// Checks that the log agrees with itself and with the FTL.
+    ///
+    /// # Errors
+    /// Says what does not.
+    pub fn check_invariants(&self, ftl: &Ftl) -> Result<(), String> {
+        let live = self.entries.iter().filter(|entry| entry.lpn != Lpn::NONE).count();
+        if live != self.newest.len() {
+            return Err(format!("{live} entries are valid, but {} are mapped", self.newest.len()));
+        }
+        for (&lpn, &position) in &self.newest {
+            let at = (self.tail..self.head()).contains(&position);
+            if !at || self.entries[(position - self.tail) as usize].lpn.0 != lpn {
+                return Err(format!("page {lpn} is not at position {position} of the log"));
+            }
+            if !ftl.lookup(Lpn(lpn)).is_none() {
+                return Err(format!("page {lpn} is in the log and in the main flash"));
+            }
+        }
+        if self.head() > self.erased_to || self.erased_to > self.tail + self.ring() {
+            let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);
+            return Err(format!("the log is {tail} to {head}, but erased up to {erased_to}"));
+        }
+        Ok(())
+    }
+}
