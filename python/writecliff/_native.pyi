@@ -65,6 +65,9 @@ class Drive:
     def purge(self) -> None:
         """Erase every block, which takes device time. Of a disk: write what its cache holds."""
     def set_write_cache(self, enabled: bool) -> None: ...
+    def lose_die(self, die: int) -> None:
+        """A die does not answer from now on. Raises NativeConfigError for a drive without
+        [die_parity], without this die, or without the space to do without it."""
     @property
     def write_cache(self) -> bool: ...
     @property
@@ -478,9 +481,9 @@ def validate_handles(
 def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
     """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
     Returns its kind ("gc", "data_placement", "front", "write_cache", "power_loss_protection"),
-    counts ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units", "interrupted_erases",
-    "saved_slots"), "rebuild_ns_max" and "violation" (None if nothing was lost that must not be).
-    Raises NativeConfigError for no cuts."""
+    counts ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
+    "interrupted_erases", "saved_slots"), "rebuild_ns_max" and "violation" (None if nothing was
+    lost that must not be). Raises NativeConfigError for no cuts."""
 
 def validate_reduction(
     policy: str, overprovision: float, sizes: list[int], duplicates: float, *, pages_per_block: int,

@@ -18,6 +18,8 @@ use std::ops::Range;
 use thiserror::Error;
 use writecliff_base::{Bytes, Ppa, ReclaimUnitId};
 
+use crate::die_parity::Stripes;
+
 /// Bytes of a mapping unit: 4 KiB in every drive that writecliff models, and not configurable.
 pub const SLOT_BYTES: u32 = 4096;
 /// Limit on the slots of one read operation; real parts have 4 to 32.
@@ -120,7 +122,10 @@ pub struct Geometry {
     by_reclaim_unit: Divider,
     by_unit: Divider,
     by_group: Divider,
+    /// By places of a row: the dies, without those that hold parity.
     by_die: Divider,
+    /// Parity across dies, if there is any.
+    stripes: Option<Box<Stripes>>,
 }
 
 /// The location on flash of a physical page address.
@@ -161,9 +166,45 @@ impl Geometry {
             by_unit: Divider::new(slots_per_program_unit),
             by_group: Divider::new(slots_per_read_group),
             by_die: Divider::new(dies),
+            stripes: None,
             shape,
         };
         Ok(geometry)
+    }
+
+    /// The same geometry with one of every `dies` dies for parity: reclaim units are smaller.
+    ///
+    /// # Errors
+    /// Fails unless stripes of so many dies, two or more, divide the dies.
+    pub fn with_parity(self, dies: u32) -> Result<Self, GeometryError> {
+        if dies < 2 || !self.dies.is_multiple_of(dies) {
+            let message =
+                format!("stripe is {dies}; it must be 2 or more and divide the {} dies", self.dies);
+            return Err(GeometryError { key: "stripe", message });
+        }
+        let stripes = Stripes::new(self.dies, dies);
+        let slots = self.slots_per_reclaim_unit / dies * (dies - 1);
+        Ok(Self {
+            program_units_per_reclaim_unit: slots / self.slots_per_program_unit,
+            slots_per_reclaim_unit: slots,
+            ppas_per_reclaim_unit: slots,
+            by_reclaim_unit: Divider::new(slots),
+            by_die: Divider::new(stripes.data_dies()),
+            stripes: Some(Box::new(stripes)),
+            ..self
+        })
+    }
+
+    /// Parity across dies, if there is any.
+    #[inline]
+    pub fn stripes(&self) -> Option<&Stripes> {
+        self.stripes.as_deref()
+    }
+
+    /// Row and place of a program unit: those of its die, and of the dies with data in the row.
+    #[inline]
+    pub fn row_and_place(&self, unit: u32) -> (u32, u32) {
+        self.by_die.split(unit)
     }
 
     /// The same geometry with addresses for up to `per_slot` pieces of data per slot.
@@ -245,11 +286,28 @@ impl Geometry {
 
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
-        self.by_die.split(unit).1
+        let (row, place) = self.by_die.split(unit);
+        match &self.stripes {
+            None => place,
+            Some(stripes) => stripes.die(row, place),
+        }
     }
 
     #[inline]
     pub fn locate(&self, ppa: Ppa) -> FlashLocation {
+        let location = self.locate_plain(ppa);
+        match &self.stripes {
+            None => location,
+            Some(stripes) => {
+                let (row, place) = self.by_die.split(location.unit);
+                FlashLocation { die: stripes.die(row, place), ..location }
+            }
+        }
+    }
+
+    /// The same where there is no parity across dies.
+    #[inline]
+    pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         let (reclaim_unit, within) = self.by_reclaim_unit.split(ppa.0);
         let (unit, in_unit) = self.by_unit.split(within);
         let group = self.by_group.divide(in_unit);

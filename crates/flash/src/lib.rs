@@ -4,6 +4,7 @@
 //! on the flash and what an operation there costs.
 
 pub mod acceleration;
+pub mod die_parity;
 pub mod errors;
 pub mod geometry;
 pub mod life;

@@ -172,8 +172,17 @@ impl FtlConfig {
 
     /// Checks that the flash holds the user capacity and what garbage collection needs.
     fn check_capacity(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        self.with_fewer_slots(geometry, geometry.slots_per_reclaim_unit)
+    }
+
+    /// The same if only `slots` of each reclaim unit can be written.
+    pub(crate) fn with_fewer_slots(
+        &self,
+        geometry: &Geometry,
+        slots: u32,
+    ) -> Result<(), ConfigError> {
         let fail = |key, message: String| Err(ConfigError { key, message });
-        let per_unit = u64::from(geometry.slots_per_reclaim_unit);
+        let per_unit = u64::from(slots);
         // GC must still gain space while the open units are nearly empty.
         let open = self.open_units();
         let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());

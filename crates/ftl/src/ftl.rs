@@ -57,6 +57,12 @@ pub struct Ftl {
     pub(crate) reduction: Option<Box<Reduction>>,
     /// The blocks that fail, if the device file says how.
     pub(crate) bad_blocks: Option<Box<BadBlocks>>,
+    /// A die that is not written to any more.
+    pub(crate) lost_die: Option<u32>,
+    /// Whether dies are in stripes, or one is lost.
+    pub(crate) has_stripes: bool,
+    /// Parity units programmed.
+    pub(crate) parity_programs: u64,
 }
 
 impl Ftl {
@@ -86,6 +92,9 @@ impl Ftl {
             idle_target: 0,
             reduction: Reduction::of(&config),
             bad_blocks: config.blocks(&geometry).map(Box::new),
+            lost_die: None,
+            has_stripes: geometry.stripes().is_some(),
+            parity_programs: 0,
             geometry,
             config,
         };
@@ -419,6 +428,9 @@ impl Ftl {
         let data_slots = data;
         let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
         sink.program(frontier, full);
+        if self.has_stripes {
+            self.programmed_in_stripe(frontier, unit);
+        }
     }
 }
 

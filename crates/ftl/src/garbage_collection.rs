@@ -305,8 +305,14 @@ impl Ftl {
     }
 
     /// Allocates the next slots of a frontier to logical pages, like `allocate` but in runs.
-    #[inline]
-    fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpns: &[Lpn], sink: &mut S) {
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn relocate<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        lpns: &[Lpn],
+        sink: &mut S,
+    ) {
         let mut rest = lpns;
         while !rest.is_empty() {
             if self.frontiers[frontier.index()].needs_unit() {
@@ -357,8 +363,9 @@ impl Ftl {
     }
 
     /// Gather the logical pages whose current address is in `first..first + group`.
-    #[inline]
-    fn live_slots(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn live_slots(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
         let (begin, group) = (first as usize, group as usize);
         let mut count = 0;
         for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {

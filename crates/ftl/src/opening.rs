@@ -56,6 +56,9 @@ impl Ftl {
             moved: 0,
             since: u64::MAX,
         };
+        if self.lost_die.is_some() {
+            self.skip_lost(frontier);
+        }
         self.update_idle_target();
     }
 

@@ -52,6 +52,9 @@ impl Ftl {
             idle_target: other.idle_target,
             reduction: other.reduction.clone(),
             bad_blocks: other.bad_blocks.clone(),
+            lost_die: other.lost_die,
+            has_stripes: other.has_stripes,
+            parity_programs: other.parity_programs,
         };
     }
 

@@ -102,6 +102,11 @@ impl Drive {
         Ok(())
     }
 
+    /// A die does not answer from now on.
+    fn lose_die(&self, die: u32) -> PyResult<()> {
+        self.get()?.lose_die(die).map_err(|reason| errors::config(&reason, None))
+    }
+
     #[getter]
     fn write_cache(&self) -> PyResult<bool> {
         Ok(self.get()?.write_cache())

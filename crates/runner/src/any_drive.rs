@@ -7,6 +7,7 @@ use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_disk::Disk;
 use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::{Attribution, DeviceConfig, PowerCut, Ssd, Volatile};
 use writecliff_workload::{SpecError, WorkloadSpec};
@@ -140,6 +141,23 @@ impl AnyDrive {
         let protected = ssd!(self, ssd => ssd.config().controller.power_loss_protection,
             Self::Disk(_) => false);
         self.write_cache() && !protected
+    }
+
+    /// Whether no spare space is left, so that the drive refuses writes.
+    pub fn is_read_only(&self) -> bool {
+        ssd!(self, ssd => ssd.ftl().is_read_only(), Self::Disk(_) => false)
+    }
+
+    /// Writes that it has refused for that.
+    pub fn refused_writes(&self) -> u64 {
+        ssd!(self, ssd => ssd.ftl().bad_blocks().map_or(0, BadBlocks::refused_writes),
+            Self::Disk(_) => 0)
+    }
+
+    /// A die does not answer from now on; see [`Ssd::lose_die`].
+    pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
+        ssd!(self, ssd => ssd.lose_die(die),
+            Self::Disk(_) => Err("a hard disk has no dies".to_owned()))
     }
 
     /// Cuts the power and gives it back: commands that are outstanding do not complete, and the

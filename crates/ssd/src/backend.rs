@@ -11,6 +11,7 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
+mod die_parity;
 mod power_off;
 mod recording;
 mod sink;
@@ -27,11 +28,12 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
     Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_SLC, PROGRAM_TYPES, ReadFor,
-    SENSE_SLC, Suspended, sense,
+    SENSE_MASK, SENSE_SLC, Suspended, sense,
 };
+use crate::die_parity::DieParity;
 use crate::ecc::Ecc;
 use crate::event::{EventQueue, Lane, SsdEvent};
-use crate::fill::{FillId, Fills};
+use crate::fill::{FillId, Fills, NO_FILL};
 use crate::power::BusyTimes;
 use crate::slc_cache;
 pub(crate) use power_off::Unfinished;
@@ -90,6 +92,7 @@ pub struct Backend<R> {
     slot_transfer: Nanos,
     pub(crate) ecc: Option<Box<Ecc>>,
     retry_time: Nanos,
+    pub(crate) die_parity: Option<Box<DieParity>>,
     pub(crate) busy: BusyTimes,
     pub(crate) recorder: R,
 }
@@ -128,6 +131,7 @@ impl<R: Recorder> Backend<R> {
             slot_transfer: timing.transfer(u64::from(SLOT_BYTES)),
             retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
+            die_parity: DieParity::of(config.die_parity),
             busy: BusyTimes::default(),
             recorder: R::default(),
             geometry,
@@ -293,7 +297,7 @@ impl<R: Recorder> Backend<R> {
         if sense == SENSE_SLC {
             return begun + self.slc_read;
         }
-        sensed + Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u16))
+        sensed + Nanos(self.retry_time.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
 
     #[inline]
@@ -338,7 +342,7 @@ impl<R: Recorder> Backend<R> {
         let DieState::Sensing(operation) = self.dies[index].state else {
             unreachable!("a sensing die has a read operation");
         };
-        let FlashOperation::Read { slots, purpose, .. } = operation else {
+        let FlashOperation::Read { slots, purpose, sense } = operation else {
             unreachable!("only reads are sensed");
         };
         let transfer = Nanos(self.slot_transfer.0 * u64::from(slots));
@@ -360,7 +364,12 @@ impl<R: Recorder> Backend<R> {
                 if waits {
                     self.queue.push(Lane::DieShort, sent, SsdEvent::DieDone { die: index as u16 });
                 }
-                Some(HostData { command, slots: u32::from(slots), at: sent })
+                let mut slots = u32::from(slots);
+                if sense > SENSE_SLC {
+                    self.sensed_for_stripe(index, operation);
+                    slots = 0;
+                }
+                Some(HostData { command, slots, at: sent })
             }
         }
     }
@@ -373,7 +382,7 @@ impl<R: Recorder> Backend<R> {
         let state = std::mem::replace(&mut die.state, DieState::Idle);
         die.wake_scheduled = false;
         let outcome = match state {
-            DieState::Busy(FlashOperation::Program { fill, .. }) => {
+            DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
                 let (unit, frontier) = self.fills.programmed(fill);
                 self.recorder.landed(self.ppas_of_program(&unit));
                 if !self.held_erases.is_empty() {
@@ -417,6 +426,9 @@ impl<R: Recorder> Backend<R> {
             self.geometry.program_type(unit.unit) as u8
         };
         self.work(die, FlashOperation::Program { fill, page_type });
+        if self.die_parity.is_some() {
+            self.program_parity(&unit);
+        }
     }
 
     /// Called when no events are left: completes the last transfers and resets the event queue.
@@ -445,6 +457,9 @@ impl<R: Recorder> Backend<R> {
         if let Some(ecc) = &self.ecc {
             ecc.save(out);
         }
+        if let Some(parity) = &self.die_parity {
+            parity.save(out);
+        }
         self.busy.save(out);
     }
 
@@ -465,6 +480,9 @@ impl<R: Recorder> Backend<R> {
         }
         if let Some(ecc) = &mut self.ecc {
             ecc.restore(input)?;
+        }
+        if let Some(parity) = &mut self.die_parity {
+            parity.restore(input)?;
         }
         self.busy = BusyTimes::restore(input)?;
         self.record_restored();

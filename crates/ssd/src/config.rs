@@ -8,6 +8,7 @@ use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::cell_care::CellCareConfig;
 use crate::data_placement::DataPlacementConfig;
+use crate::die_parity::DieParityConfig;
 use crate::ecc::EccConfig;
 use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
@@ -91,6 +92,7 @@ pub struct DeviceConfig {
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
     pub integrity: Option<IntegrityConfig>,
+    pub die_parity: Option<DieParityConfig>,
     pub recovery: RecoveryConfig,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.

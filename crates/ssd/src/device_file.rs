@@ -22,8 +22,8 @@ use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
-    bad_blocks, cell_care, data_placement, ecc, endurance, housekeeping, integrity, power,
-    reduction, slc_cache, thermal,
+    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, integrity,
+    power, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -51,6 +51,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let ftl_table = root.required_table("ftl")?;
     let mut ftl = ftl(&ftl_table, seed)?;
     ftl.rated_cycles = rated_cycles;
+    let (die_parity, geometry) = die_parity::section(&root, geometry)?;
     let geometry = reduced(&root, geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
@@ -99,6 +100,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         endurance,
         slc_cache,
         integrity,
+        die_parity,
         recovery,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };

@@ -28,6 +28,7 @@ pub enum FlashOperation {
         slots: u8,
         purpose: ReadFor,
     },
+    /// Of parity across dies with `NO_FILL`.
     Program {
         fill: FillId,
         page_type: u8,
@@ -53,6 +54,13 @@ pub fn sense(page_type: u32, retries: u8) -> u16 {
 
 /// Encodes a read of the SLC cache; distinct from all page types and retries.
 pub const SENSE_SLC: u16 = 1 << 8;
+
+/// Marks a host read that no retry corrects, so that its stripe must be read.
+pub const SENSE_FAILING: u16 = 1 << 9;
+/// Marks a read of a stripe, for a host command whose data it brings back.
+pub const SENSE_STRIPE: u16 = 1 << 10;
+/// The page type and retries of a read, without such marks.
+pub const SENSE_MASK: u16 = SENSE_SLC - 1;
 
 /// Number of program types: page types and the SLC cache, rounded up to a power of two.
 pub const PROGRAM_TYPES: usize = 8;

@@ -3,8 +3,8 @@
 //! A read is retried with other read voltages if its codewords have more bit errors than the code
 //! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
 //! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
-//! by its number. If all retries fail, the drive still returns the data, as with parity across
-//! dies; such reads are counted.
+//! by its number. If all retries fail, the read is counted; the drive returns the data all the same,
+//! after reads of the stripe with parity across dies (`die_parity.rs`).
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
@@ -130,6 +130,10 @@ pub struct Ecc {
     /// Host slots written before fast-forward began.
     untimed_from: u64,
     care: Option<CellCare>,
+    /// Dies of a stripe with parity; 1 without.
+    stripe: u32,
+    /// Whether the last read was not corrected.
+    has_failed: bool,
     pub counters: EccCounters,
 }
 
@@ -153,6 +157,8 @@ impl Ecc {
             care: config.cell_care.map(|section| {
                 CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
             }),
+            stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),
+            has_failed: false,
             counters: EccCounters::default(),
             config: section,
         }))
@@ -215,9 +221,24 @@ impl Ecc {
         let needed = (0..=most).find(|&retries| !fails(retries));
         let retries = needed.unwrap_or(most);
         self.counters.uncorrectable_reads += u64::from(needed.is_none());
+        self.has_failed = needed.is_none();
         self.counters.retried_reads += u64::from(retries > 0);
         self.counters.retries += u64::from(retries);
         retries
+    }
+
+    /// Whether the last read was not corrected; asked once.
+    pub fn take_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
+    /// Probability that a codeword is lost which fails with probability `one`: with parity, when
+    /// another one of its stripe fails, too.
+    fn unrecovered(&self, one: f64) -> f64 {
+        match self.stripe {
+            1 => one,
+            dies => -one * (f64::from(dies - 1) * (-one).ln_1p()).exp_m1(),
+        }
     }
 
     pub fn erased(&mut self, unit: ReclaimUnitId) {
@@ -291,7 +312,8 @@ impl Ecc {
             slots += valid;
             found.rber_mean += valid * mean;
             found.rber_max = found.rber_max.max(most);
-            found.uber += valid * self.failure(mean, 1.0, self.config.retries_max);
+            let one = self.failure(mean, 1.0, self.config.retries_max);
+            found.uber += valid * self.unrecovered(one);
         }
         found.rber_mean /= f64::max(slots, 1.0);
         found.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);

@@ -28,6 +28,7 @@
 //! | `ssd/pending.rs` | saving and restoring work in progress |
 //! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
 //! | `endurance.rs` | endurance throttling |
+//! | `die_parity.rs`, `backend/die_parity.rs`, `ssd/die_failure.rs` | parity across dies, lost dies |
 //! | `bad_blocks.rs` | the section; the mechanism is in the FTL |
 //! | `cell_care.rs`, `ssd/refresh.rs` | temperature of data, read disturb, refresh |
 //! | `integrity.rs` | faults on the way of the data, end-to-end protection |
@@ -45,6 +46,7 @@ pub mod config;
 pub mod data_placement;
 pub mod device_file;
 pub mod die;
+pub mod die_parity;
 pub mod ecc;
 pub mod endurance;
 pub mod event;

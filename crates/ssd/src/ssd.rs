@@ -2,6 +2,7 @@
 
 mod admin;
 pub mod counters;
+mod die_failure;
 mod energy;
 mod idle;
 mod io;
@@ -157,11 +158,13 @@ impl<R: Recorder> Ssd<R> {
                 || config.ftl.volatile_buffer,
             reads_are_plain: mapping_core.is_none()
                 && config.slc_cache.is_none()
-                && config.integrity.is_none(),
+                && config.integrity.is_none()
+                && config.die_parity.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some())
                 + u8::from(has_barrier)
+                + u8::from(config.die_parity.is_some())
                 + u8::from(config.cell_care.is_some_and(|care| care.refresh.is_some())),
             active: ActiveTime::NONE,
             config,
@@ -187,7 +190,7 @@ impl<R: Recorder> Ssd<R> {
     pub fn nand_write_bytes(&self) -> u64 {
         let in_slc = self.slc.as_ref().map_or(0, |slc| slc.allocated_slots());
         let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        self.main_write_bytes() + (in_slc + moved) * u64::from(SLOT_BYTES)
+        self.main_write_bytes() + (in_slc + moved + self.parity_slots()) * u64::from(SLOT_BYTES)
     }
 
     /// The same, excluding the SLC cache.

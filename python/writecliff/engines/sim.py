@@ -167,6 +167,12 @@ class SimEngine:
         """The counters, which are what a real drive would have in its SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
+    def lose_die(self, die: int) -> None:
+        """A die of the flash does not answer from now on. Raises ConfigError for a drive without
+        [die_parity], without this die, or without the space to do without it."""
+        with as_user_errors():
+            self._drive.lose_die(die)
+
     def check(self) -> None:
         """Check every invariant of the drive's state; raises ValueError. For tests."""
         self._drive.check()

@@ -49,6 +49,11 @@ CAMPAIGNS = {
         "temperature and throughput in a hot enclosure, with and without throttling",
         "would be damaged without throttling",
     ),
+    "die-failure": Campaign(
+        "die_failure",
+        "a die that is lost: reads rebuilt from its stripe, with and without parity across dies",
+        "does not let a die be taken from it",
+    ),
     "wear-out": Campaign(
         "wear_out",
         "writes until no spare is left, with and without replacement of bad blocks",

@@ -133,8 +133,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         notes=(
             "UBER is the expectation for the data on flash, after the last retry; rates this small "
             "cannot be counted.",
-            "Drives with parity across dies rebuild what the code cannot correct; that is not "
-            "modelled here.",
+            "Drives with parity across dies rebuild what the code cannot correct: see die-failure.",
         ),
     )  # fmt: skip
 

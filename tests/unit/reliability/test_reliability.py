@@ -129,6 +129,21 @@ def test_throttling_trades_speed_for_temperature(drive: str) -> None:
     shown(result)
 
 
+def test_parity_serves_what_a_lost_die_held_and_the_closed_forms_hold(drive: str) -> None:
+    result = run("die-failure", drive)
+    failed, gone = found(result, "reads that fail at the end (%)")
+    assert failed == 0
+    assert 20 < gone < 30  # one die of four
+    relocated, none = found(result, "relocated from the die (GB)")
+    assert relocated > 0.02 and none == 0
+    with_, without = found(result, "UBER to expect after 3 months at the rated wear")
+    assert with_ < without / 1e3
+    rebuilt = next(plot for plot in result.plots if plot.name == "rebuilt-pct")
+    assert max(rebuilt.curves[0].y) > 10 and rebuilt.curves[0].y[-1] == 0
+    assert all(abs(check.error_pct) < 0.5 for check in result.checks)
+    shown(result)
+
+
 def test_the_same_campaign_gives_the_same_page(drive: str) -> None:
     one, other = (run("power-loss-protection", drive) for _ in range(2))
     assert mapping(one) == mapping(other)

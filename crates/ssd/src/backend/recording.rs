@@ -5,7 +5,8 @@ use writecliff_host_interface::Cause;
 
 use super::Backend;
 use crate::attribution::{FlashRead, Recorder};
-use crate::die::{DieState, FlashOperation, PAGE_TYPES, ReadFor, SENSE_SLC};
+use crate::die::{DieState, FlashOperation, PAGE_TYPES, ReadFor, SENSE_MASK};
+use crate::fill::NO_FILL;
 
 impl<R: Recorder> Backend<R> {
     /// Records what a die does from now on.
@@ -15,7 +16,9 @@ impl<R: Recorder> Backend<R> {
             let activity = match operation {
                 FlashOperation::Read { purpose: ReadFor::Host { .. }, .. } => Cause::OtherReads,
                 FlashOperation::Read { .. } => Cause::Collection,
-                FlashOperation::Program { fill, .. } if self.fills.is_moved(fill) => {
+                FlashOperation::Program { fill, .. }
+                    if fill != NO_FILL && self.fills.is_moved(fill) =>
+                {
                     Cause::Collection
                 }
                 FlashOperation::Program { .. } => Cause::Program,
@@ -30,7 +33,7 @@ impl<R: Recorder> Backend<R> {
     #[inline]
     pub(super) fn record_read(&mut self, index: usize, sense: u16, begun: Nanos, corrected: Nanos) {
         if R::RECORDS {
-            let retries = if sense == SENSE_SLC { 0 } else { sense / PAGE_TYPES as u16 };
+            let retries = (sense & SENSE_MASK) / PAGE_TYPES as u16;
             let retrying = Nanos(self.retry_time.0 * u64::from(retries));
             let read = FlashRead {
                 started: self.now,

@@ -95,9 +95,12 @@ impl<R: Recorder> Backend<R> {
 
 impl<R: Recorder> FlashSink for Backend<R> {
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
+        if self.die_parity.is_some() {
+            return self.fill_read_protected(frontier, from, slots);
+        }
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
-        let location = self.geometry.locate(from);
+        let location = self.geometry.locate_plain(from);
         let (sense, purpose) = (self.sense(&location, slots), ReadFor::Fill { fill });
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         self.work(location.die as usize, operation);

@@ -7,7 +7,8 @@
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
 //! * the time of an erase shrinks with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
-//!   heat capacity, the planned life and the SLC cache shrink with the drive.
+//!   heat capacity, the planned life, the interval of relocations from a lost die and the SLC cache
+//!   shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
 //! command and hold the open units of all streams. The resulting error is about proportional to the
@@ -90,6 +91,9 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     if let Some(thermal) = &config.thermal {
         let joules = format!("{:?} J/C", thermal.capacity / scale);
         changes.push(Change::new("thermal.capacity", joules, SOURCE));
+    }
+    if let Some(parity) = &config.die_parity {
+        changes.push(shorter("die_parity.relocate_interval", parity.relocate_interval));
     }
     changes.extend(config.endurance.map(|plan| shorter("endurance.life", plan.life)));
     let dies = config.geometry.dies;

@@ -11,6 +11,7 @@ use writecliff_host_interface::TimeByCause;
 use super::Ssd;
 use crate::attribution::Recorder;
 use crate::cell_care::CellCareCounters;
+use crate::die_parity::DieParityCounters;
 use crate::ecc::EccCounters;
 use crate::endurance::HeldUp;
 use crate::housekeeping::HousekeepingCounters;
@@ -46,6 +47,7 @@ pub struct DriveCounters {
     pub bad_blocks: Option<BadBlockCounters>,
     pub cell_care: Option<CellCareCounters>,
     pub integrity: Option<IntegrityCounts>,
+    pub die_parity: Option<DieParityCounters>,
 }
 
 counters! { |c: DriveCounters|
@@ -74,6 +76,7 @@ impl DriveCounters {
             .chain(readings(counters.and_then(|c| c.bad_blocks.as_ref())))
             .chain(readings(counters.and_then(|c| c.cell_care.as_ref())))
             .chain(readings(counters.and_then(|c| c.integrity.as_ref())))
+            .chain(readings(counters.and_then(|c| c.die_parity.as_ref())))
             .collect()
     }
 }
@@ -115,6 +118,7 @@ impl<R: Recorder> Ssd<R> {
             bad_blocks: self.ftl.bad_blocks().map(BadBlocks::counters),
             cell_care: self.cell_care(),
             integrity: self.integrity.as_ref().map(|integrity| integrity.counters()),
+            die_parity: self.die_parity_counters(),
         }
     }
 }

@@ -67,10 +67,14 @@ impl<R: Recorder> Ssd<R> {
     pub fn idle_until(&mut self, time: Nanos) {
         let due = self.last_activity + self.config.controller.idle_delay;
         self.schedule_idle_check(due.max(self.backend.now));
-        while let Some(at) = self.refresh_due(time) {
+        while let Some(at) = self.refresh_due(time).into_iter().chain(self.repair_due(time)).min() {
             self.work_until(at);
             self.backend.now = self.backend.now.max(at);
-            self.refresh_one();
+            if self.refresh_due(at).is_some() {
+                self.refresh_one();
+            } else {
+                self.repair_one();
+            }
         }
         self.work_until(time);
         self.backend.now = self.backend.now.max(time);

@@ -290,11 +290,12 @@ impl<R: Recorder> Ssd<R> {
         if let Some(core) = &mut self.mapping_core {
             core.look_up(slots);
         }
-        match slots {
+        let reads = match slots {
             _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 => self.read_slot(number, first),
+            1 if self.backend.die_parity.is_none() => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),
-        }
+        };
+        self.reads_of_stripes(reads)
     }
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
@@ -307,7 +308,7 @@ impl<R: Recorder> Ssd<R> {
             self.unmapped_read_slots += 1;
             return 0;
         }
-        let location = self.config.geometry.locate(ppa);
+        let location = self.config.geometry.locate_plain(ppa);
         if self.is_buffered(ppa, &location) {
             return 0;
         }
@@ -340,7 +341,7 @@ impl<R: Recorder> Ssd<R> {
                 other => {
                     if let Some((start, alloc_units)) = other {
                         reads += 1;
-                        self.backend.host_read(number, start, ftl.slots_of(alloc_units));
+                        self.backend.host_read_or_rebuild(number, start, ftl.slots_of(alloc_units));
                     }
                     run = Some((location, alloc_units));
                 }
@@ -348,7 +349,7 @@ impl<R: Recorder> Ssd<R> {
         }
         if let Some((start, alloc_units)) = run {
             reads += 1;
-            self.backend.host_read(number, start, ftl.slots_of(alloc_units));
+            self.backend.host_read_or_rebuild(number, start, ftl.slots_of(alloc_units));
         }
         reads
     }

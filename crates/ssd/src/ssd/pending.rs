@@ -14,6 +14,9 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn save_pending(&self, out: &mut WordWriter) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.save(out);
+        if self.backend.die_parity.is_some() {
+            out.put(self.ftl.parity_programs());
+        }
         self.frontend.save(out);
         self.active.save(out);
         out.put(self.buffer_free as u64);
@@ -48,6 +51,9 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.restore(input)?;
+        if let Some(parity) = &self.backend.die_parity {
+            self.ftl.restore_parity(parity.lost, input.get()?);
+        }
         self.frontend.restore(input)?;
         self.active = ActiveTime::restore(input)?;
         self.buffer_free = input.get()? as i64;

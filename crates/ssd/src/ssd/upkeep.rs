@@ -17,6 +17,7 @@ impl<R: Recorder> Ssd<R> {
     pub(super) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
         self.patrol();
         self.refresh();
+        self.repair();
         let arrival = self.decoded(&command, submitted);
         if self.barrier.as_mut().is_none_or(|barrier| barrier.admit(&command, arrival)) {
             self.begin_admitted(command, arrival);

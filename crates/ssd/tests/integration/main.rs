@@ -7,6 +7,7 @@ mod bad_blocks;
 mod cell_care;
 mod common;
 mod device_files;
+mod die_parity;
 mod ecc;
 mod endurance;
 mod fdp_interface;

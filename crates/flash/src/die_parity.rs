@@ -1,0 +1,119 @@
+//! Parity across dies: which dies of a row of program units hold data, and which one the parity.
+//!
+//! `n` dies in a row are a stripe. In each row of program units, one of them holds the parity of the
+//! others; which one changes from row to row and from stripe to stripe, so that all dies are read
+//! alike (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD 1988). Program units with
+//! data are numbered without those of the parity.
+
+/// The stripes of a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stripes {
+    /// Dies of a stripe, that of the parity included.
+    pub dies: u32,
+    data_dies: u32,
+    /// The die of each place of a row, for one row of each position of the parity.
+    places: Vec<u16>,
+}
+
+impl Stripes {
+    /// Stripes of `dies` of the drive's `all` dies, which they must divide; two or more.
+    pub fn new(all: u32, dies: u32) -> Self {
+        assert!(dies >= 2 && all.is_multiple_of(dies));
+        let mut new = Self { dies, data_dies: all - all / dies, places: Vec::new() };
+        for row in 0..dies {
+            for place in 0..new.data_dies {
+                let (stripe, member) = new.split(place);
+                let is_behind = member >= new.position(row, stripe);
+                new.places.push((stripe * dies + member + u32::from(is_behind)) as u16);
+            }
+        }
+        new
+    }
+
+    /// Places of a row, which are the dies with data.
+    pub fn data_dies(&self) -> u32 {
+        self.data_dies
+    }
+
+    /// Stripe of a place and its number there.
+    fn split(&self, place: u32) -> (u32, u32) {
+        (place / (self.dies - 1), place % (self.dies - 1))
+    }
+
+    /// The die of a stripe that holds the parity of a row.
+    fn position(&self, row: u32, stripe: u32) -> u32 {
+        (row + stripe) % self.dies
+    }
+
+    /// The die of a place of a row.
+    // Out of line, so that what most drives do instead stays small.
+    #[cold]
+    #[inline(never)]
+    pub fn die(&self, row: u32, place: u32) -> u32 {
+        u32::from(self.places[((row % self.dies) * self.data_dies + place) as usize])
+    }
+
+    /// The die that holds the parity of a place of a row.
+    fn parity_die(&self, row: u32, place: u32) -> u32 {
+        let (stripe, _) = self.split(place);
+        stripe * self.dies + self.position(row, stripe)
+    }
+
+    /// The die on which parity is programmed when a place has been: if no data of its stripe come
+    /// behind it, and neither they nor the parity are on the lost die.
+    pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
+        let (stripe, _) = self.split(place);
+        let answers = |die: u32| lost != Some(die);
+        let mut behind = place + 1..(stripe + 1) * (self.dies - 1);
+        let die = self.parity_die(row, place);
+        (answers(die) && !behind.any(|place| answers(self.die(row, place)))).then_some(die)
+    }
+
+    /// The other dies of a die's stripe.
+    pub fn others(&self, die: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = die / self.dies * self.dies;
+        (first..first + self.dies).filter(move |&other| other != die)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_die_holds_a_share_of_the_parity_and_no_data_beside_it() {
+        for (all, dies) in [(4, 2), (8, 4), (8, 8), (12, 3)] {
+            let stripes = Stripes::new(all, dies);
+            assert_eq!(stripes.data_dies() * dies, all * (dies - 1));
+            let mut parities = vec![0; all as usize];
+            for row in 0..2 * dies {
+                let mut used: Vec<u32> =
+                    (0..stripes.data_dies()).map(|place| stripes.die(row, place)).collect();
+                for place in 0..stripes.data_dies() {
+                    let Some(die) = stripes.parity_behind(row, place, None) else { continue };
+                    assert_eq!(die / dies, stripes.die(row, place) / dies, "in its stripe");
+                    parities[die as usize] += 1;
+                    used.push(die);
+                }
+                used.sort_unstable();
+                assert_eq!(used, (0..all).collect::<Vec<_>>(), "row {row}");
+            }
+            assert!(parities.iter().all(|&count| count == 2), "{parities:?}");
+            let others: Vec<_> = stripes.others(all - 1).collect();
+            assert_eq!(others, (all - dies..all - 1).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn parity_comes_behind_the_last_die_that_answers() {
+        let stripes = Stripes::new(4, 4);
+        // Row 0: parity on die 0, data on 1, 2, 3.
+        let behind = |lost| -> Vec<Option<u32>> {
+            (0..3).map(|place| stripes.parity_behind(0, place, lost)).collect()
+        };
+        assert_eq!(behind(None), [None, None, Some(0)]);
+        assert_eq!(behind(Some(3))[1], Some(0));
+        assert_eq!(behind(Some(1)), [None, None, Some(0)]);
+        assert_eq!(behind(Some(0)), [None, None, None]);
+    }
+}
