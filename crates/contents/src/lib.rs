@@ -40,6 +40,8 @@ pub enum ContentsError {
     OutOfRange { offset: u64, length: u64, capacity: u64 },
     #[error("the data would need more than the limit of {0}: allow more, or keep them in a file")]
     Full(Bytes),
+    #[error("the drive is read-only")]
+    WriteProtected,
     #[error("the file of the contents: {0}")]
     Io(#[from] io::Error),
 }

@@ -117,6 +117,8 @@ pub enum Failure {
     Different,
     UnrecoveredRead,
     WriteFault,
+    /// The drive is read-only.
+    WriteProtected,
     /// The host's data could not be transferred.
     Transfer,
     /// Power was lost.
@@ -130,6 +132,7 @@ impl Failure {
             Self::Different => Status::COMPARE_FAILURE,
             Self::UnrecoveredRead => Status::UNRECOVERED_READ,
             Self::WriteFault => Status::WRITE_FAULT,
+            Self::WriteProtected => Status::WRITE_PROTECTED,
             Self::Transfer => Status::DATA_TRANSFER_ERROR,
             Self::PowerLoss => Status::POWER_LOSS,
             Self::Internal => Status::INTERNAL_ERROR,

@@ -36,6 +36,7 @@ statuses! {
     SGL_TYPE = 0x011, "SGL Descriptor Type Invalid";
     SGL_OFFSET = 0x016, "SGL Offset Invalid";
     SANITIZE_IN_PROGRESS = 0x01d, "Sanitize In Progress";
+    WRITE_PROTECTED = 0x020, "Namespace is Write Protected";
     TRANSIENT_TRANSPORT = 0x022, "Transient Transport Error";
     LBA_OUT_OF_RANGE = 0x080, "LBA Out of Range";
     FORMAT_IN_PROGRESS = 0x084, "Format In Progress";

@@ -80,6 +80,8 @@ pub(crate) struct Core {
     capacity: u64,
     streams: u16,
     refuses_trim: Option<&'static str>,
+    /// Writes that the drive had refused when this was looked at last.
+    refused_writes: u64,
     has_fast_forwarded: bool,
 }
 
@@ -127,6 +129,7 @@ impl Core {
             capacity,
             streams,
             refuses_trim,
+            refused_writes: drive.refused_writes(),
             has_fast_forwarded: false,
             drive,
         }
@@ -134,6 +137,17 @@ impl Core {
 
     pub(crate) fn refuses_trim(&self) -> Option<&'static str> {
         self.refuses_trim
+    }
+
+    /// Whether the drive refuses to change its data.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.drive.is_read_only()
+    }
+
+    /// Whether the drive has refused a write since this was asked last: the one that has completed.
+    fn has_refused(&mut self) -> bool {
+        let refused = self.drive.refused_writes();
+        std::mem::replace(&mut self.refused_writes, refused) < refused
     }
 
     pub(crate) fn outstanding(&self) -> usize {
@@ -226,10 +240,16 @@ impl Core {
         failure: Option<Failure>,
     ) {
         self.keep(client.number, &request, arrived);
+        // A write that is refused is counted by the drive; a trim does not get there.
+        let is_refused_trim =
+            failure == Some(Failure::WriteProtected) && request.operation == Operation::Trim;
         if self.timing == Timing::Fast {
             let change = self.next_change();
-            self.fast_forward(&request, change);
-            self.note_durable(&request, change);
+            if !is_refused_trim {
+                self.fast_forward(&request, change);
+                self.note_durable(&request, change);
+            }
+            let failure = failure.or(self.has_refused().then_some(Failure::WriteProtected));
             let done = Done { request, due: arrived, failure };
             self.count_stream(&request);
             self.operations.count(&request);
@@ -248,7 +268,7 @@ impl Core {
             is_flushing: false,
         };
         let number = self.insert(outstanding);
-        if request.length == 0 && request.operation != Operation::Flush {
+        if is_refused_trim || (request.length == 0 && request.operation != Operation::Flush) {
             self.finish(number, self.at);
             return;
         }
@@ -333,8 +353,12 @@ impl Core {
     fn command_done(&mut self, completion: Completion) {
         self.in_drive -= 1;
         let number = completion.tag;
+        let has_refused = self.has_refused();
         let outstanding =
             self.requests[number as usize].as_mut().expect("its command was outstanding");
+        if has_refused {
+            outstanding.failure.get_or_insert(Failure::WriteProtected);
+        }
         outstanding.commands -= 1;
         let is_given = outstanding.given == outstanding.request.length || outstanding.is_flushing;
         if outstanding.commands == 0 && is_given {

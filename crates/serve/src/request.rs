@@ -48,12 +48,16 @@ pub enum Failure {
     NoSpace,
     /// The file of the contents cannot be read or written.
     Io,
+    /// The drive has no spare space left and is read-only. What a range holds that was being
+    /// written when that happened is not defined.
+    WriteProtected,
 }
 
 impl From<ContentsError> for Failure {
     fn from(error: ContentsError) -> Self {
         match error {
             ContentsError::Full(_) => Self::NoSpace,
+            ContentsError::WriteProtected => Self::WriteProtected,
             ContentsError::Io(_) | ContentsError::OutOfRange { .. } => Self::Io,
         }
     }

@@ -1,6 +1,6 @@
 //! A drive that is being served, and the interface to transports.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
@@ -49,6 +49,8 @@ struct Shared {
     logical_block: AtomicU64,
     power: PowerHistory,
     refuses_trim: Option<&'static str>,
+    /// Whether the drive was found to be read-only.
+    is_read_only: AtomicBool,
     /// Changed with the lock of the contents.
     purges: AtomicU64,
     next_session: AtomicU32,
@@ -119,6 +121,7 @@ impl Served {
         let shared = Arc::new(Shared {
             clock: core.clock,
             refuses_trim: core.refuses_trim(),
+            is_read_only: AtomicBool::new(core.is_read_only()),
             core: Mutex::new(core),
             contents: RwLock::new(contents),
             alarm: Alarm::new(),
@@ -371,6 +374,9 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let Some(mut core) = self.core.take() else { return };
         let done = std::mem::take(&mut core.done);
+        if core.is_read_only() {
+            self.served.shared.is_read_only.store(true, Ordering::Relaxed);
+        }
         {
             let mut durable = core.take_durable().peekable();
             if durable.peek().is_some() {

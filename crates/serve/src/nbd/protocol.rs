@@ -80,6 +80,7 @@ pub(super) mod chunk {
 
 /// Error numbers.
 pub(super) mod error {
+    pub(crate) const NOT_PERMITTED: u32 = 1;
     pub(crate) const IO: u32 = 5;
     pub(crate) const INVALID: u32 = 22;
     pub(crate) const NO_SPACE: u32 = 28;

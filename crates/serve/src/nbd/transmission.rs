@@ -65,6 +65,9 @@ impl Replies for Replier {
         match failure {
             Some(Failure::NoSpace) => self.error(request.tag, is_read, error::NO_SPACE),
             Some(Failure::Io) => self.error(request.tag, is_read, error::IO),
+            Some(Failure::WriteProtected) => {
+                self.error(request.tag, is_read, error::NOT_PERMITTED);
+            }
             None if is_read => self.read(request),
             None => self.outbox.push(|reply| reply.bytes(&simple_reply(0, request.tag))),
         }

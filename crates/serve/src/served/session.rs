@@ -54,6 +54,9 @@ impl Session {
     fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
         let contents = self.served.contents();
         if self.has_power() {
+            if self.served.shared.is_read_only.load(Ordering::Relaxed) {
+                return Err(ContentsError::WriteProtected);
+            }
             let purges = self.served.shared.purges.load(Ordering::Relaxed);
             self.stored.fetch_min(purges, Ordering::Relaxed);
             return Ok(contents);
@@ -115,8 +118,11 @@ impl SessionBatch<'_> {
                 return Err(Refusal::Stopped);
             }
         }
+        let changes = matches!(request.operation, Operation::Write | Operation::Trim);
         let mut failure = failure;
-        if request.operation == Operation::Trim {
+        if changes && self.batch.core().is_read_only() {
+            failure = Some(Failure::WriteProtected);
+        } else if request.operation == Operation::Trim {
             let freed = self.batch.served.store_zeros(request.offset, request.length);
             failure = failure.or(freed.err().map(Failure::from));
         }
