@@ -55,12 +55,13 @@ fn ssds() -> [String; 6] {
     assert!(plain.contains(own));
     let per_handle =
         plain.replace(own, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
+    let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\""); // parity takes half
     [
         SSD.to_owned(),
         plain.replace("\"per-victim\"", "\"quanta\"\ngc_quantum = \"64 KiB\""),
         per_handle
             + "[data_placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\n"
-            + "time_limit = \"9 s\"\n",
+            + "time_limit = \"9 s\"\n[die_parity]\nstripe = 2\nrelocate_interval = \"5 s\"\n",
         format!("{plain}[data_placement]\ninterface = \"nvme-streams\"\n")
             + "[bad_blocks]\nfactory = \"1 %\"\nfailed_at_rated = \"2 %\"\nshape = 2.0\n"
             + "found_by_erase = \"40 %\"\nreplacement = \"block\"\n",
