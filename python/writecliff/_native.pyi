@@ -465,8 +465,7 @@ def validate_data_placement(
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
     hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
     `gc_destination`: "per-stream", "host-unit" or "shared"; `gc_pacing`: "incremental" or
-    "per-victim". `warm_up` and `measured`
-    are in overwrites of the capacity. Raises NativeConfigError."""
+    "per-victim". `warm_up` and `measured` are in overwrites. Raises NativeConfigError."""
 
 def validate_handles(
     units: int, user_units: int, pages_per_block: int, *, persistent: bool,
@@ -480,10 +479,8 @@ def validate_handles(
 
 def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
     """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
-    Returns its kind ("gc", "data_placement", "front", "write_cache", "power_loss_protection"),
-    counts ("cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
-    "interrupted_erases", "saved_slots"), "rebuild_ns_max" and "violation" (None if nothing was
-    lost that must not be). Raises NativeConfigError for no cuts."""
+    Returns its kind, counts, "rebuild_ns_max" and "violation" (None if nothing was lost that must
+    not be); see `validate.power_cuts`. Raises NativeConfigError for no cuts."""
 
 def validate_reduction(
     policy: str, overprovision: float, sizes: list[int], duplicates: float, *, pages_per_block: int,

@@ -1,9 +1,9 @@
 //! Parity across dies: which dies of a row of program units hold data, and which one the parity.
 //!
-//! `n` dies in a row are a stripe. In each row of program units, one of them holds the parity of the
-//! others; which one changes from row to row and from stripe to stripe, so that all dies are read
-//! alike (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD 1988). Program units with
-//! data are numbered without those of the parity.
+//! `n` dies in a row are a stripe. In each row of program units, one of them holds the parity of
+//! the others; which one changes from row to row and from stripe to stripe, so that all dies are
+//! read alike (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD 1988). Program units
+//! with data are numbered without those of the parity.
 
 /// The stripes of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,8 +33,8 @@ impl Ftl {
         Ok(())
     }
 
-    /// Called when a program unit is programmed: parity may be, too, and the next unit be on the lost
-    /// die.
+    /// Called when a program unit is programmed: parity may be, too, and the next unit be on the
+    /// lost die.
     #[cold]
     pub(crate) fn programmed_in_stripe(&mut self, frontier: FrontierId, unit: u32) {
         if let Some(stripes) = self.geometry.stripes() {

@@ -26,7 +26,7 @@ pub(crate) fn validate_power_cuts(
     let result = PyDict::new(py);
     result.set_item("gc", kind.gc)?;
     result.set_item("data_placement", kind.placement.name())?;
-    result.set_item("front", kind.front.name())?;
+    result.set_item("extra", kind.extra.name())?;
     result.set_item("write_cache", kind.write_cache)?;
     result.set_item("power_loss_protection", kind.power_loss_protection)?;
     result.set_item("cuts", tally.cuts)?;

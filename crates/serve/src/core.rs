@@ -19,10 +19,6 @@ use crate::volatile::{Durability, told_by};
 
 /// Commands inside the drive; more wait outside. A drive has at most 65,536.
 const COMMANDS_MAX: usize = 16_384;
-/// Requests are split into commands of this size, as a host splits what exceeds the maximum data
-/// transfer size (NVMe MDTS) of common drives.
-const TRANSFER_BYTES_MAX: u64 = 1 << 20;
-const TRIM_BYTES_MAX: u64 = 1 << 30;
 /// How often background work of an idle drive is simulated.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
 
@@ -251,9 +247,7 @@ impl Core {
             }
             let failure = failure.or(self.has_refused().then_some(Failure::WriteProtected));
             let done = Done { request, due: arrived, failure };
-            self.count_stream(&request);
-            self.operations.count(&request);
-            self.recent.count(&request);
+            self.count(&request);
             self.done.push((client.clone(), done));
             return;
         }
@@ -274,6 +268,13 @@ impl Core {
         }
         self.waiting.push_back(number);
         self.give(self.at);
+    }
+
+    /// Counts a request without a latency.
+    fn count(&mut self, request: &Request) {
+        self.count_stream(request);
+        self.operations.count(request);
+        self.recent.count(request);
     }
 
     /// Counts a write that has completed with the stream that its identifier has now.
@@ -313,7 +314,7 @@ impl Core {
         self.has_fast_forwarded = true;
         let mut given = 0;
         while given < request.length {
-            let command = command(request, given, 0, 0);
+            let command = request.command(given, 0, 0);
             given += u64::from(command.length);
             let Durability::Untimed(untimed) = &mut self.durability else {
                 self.drive.model().fast_forward(&command);
@@ -333,7 +334,7 @@ impl Core {
         {
             let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
             let Outstanding { request, given, .. } = outstanding;
-            let command = command(request, *given, outstanding.client.number, number);
+            let command = request.command(*given, outstanding.client.number, number);
             *given += u64::from(command.length);
             outstanding.commands += 1;
             let is_all = *given == request.length || outstanding.is_flushing;
@@ -424,7 +425,7 @@ impl Core {
         let flush = Request { tag: 0, operation, offset: 0, length: 0, stream, durable: true };
         if self.timing != Timing::Fast && self.drive.is_volatile() {
             let at = self.at.max(self.drive.now());
-            self.drive.model().submit(at, command(&flush, 0, 0, 0));
+            self.drive.model().submit(at, flush.command(0, 0, 0));
             let done = self.drive.model().step(Nanos::MAX).expect("a flush completes");
             self.at = self.at.max(done.at);
         }
@@ -481,22 +482,5 @@ impl Core {
         self.recent.completed(&request, latency);
         let due = self.clock.wall_time(at);
         self.done.push((client, Done { request, due, failure }));
-    }
-}
-
-/// The command for a request's bytes from `given` on.
-fn command(request: &Request, given: u64, queue: u32, tag: u32) -> Command {
-    let largest = match request.operation {
-        Operation::Trim => TRIM_BYTES_MAX,
-        _ => TRANSFER_BYTES_MAX,
-    };
-    Command {
-        operation: request.operation,
-        offset: request.offset + given,
-        length: (request.length - given).min(largest) as u32,
-        content: Content::default(),
-        stream: request.stream,
-        queue,
-        tag,
     }
 }

@@ -3,10 +3,14 @@
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
-use writecliff_host_interface::Operation;
+use writecliff_host_interface::{Command, Content, Operation};
 
 /// Offsets and lengths are multiples of this.
 pub const SECTOR_BYTES: u64 = 512;
+/// Requests are split into commands of this size, as a host splits what exceeds the maximum data
+/// transfer size (NVMe MDTS) of common drives.
+const TRANSFER_BYTES_MAX: u64 = 1 << 20;
+const TRIM_BYTES_MAX: u64 = 1 << 30;
 
 /// A request to the drive. The data of a write are stored before it is submitted; see
 /// [`crate::Session::store`].
@@ -22,6 +26,25 @@ pub struct Request {
     /// Forced unit access: the request completes when its data are durable. The simulated drives
     /// have no such command, so on a drive with a volatile cache a flush follows the write.
     pub durable: bool,
+}
+
+impl Request {
+    /// The command for its bytes from `given` on, as a host splits large requests.
+    pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
+        let largest = match self.operation {
+            Operation::Trim => TRIM_BYTES_MAX,
+            _ => TRANSFER_BYTES_MAX,
+        };
+        Command {
+            operation: self.operation,
+            offset: self.offset + given,
+            length: (self.length - given).min(largest) as u32,
+            content: Content::default(),
+            stream: self.stream,
+            queue,
+            tag,
+        }
+    }
 }
 
 /// Why a request is not given to the drive.

@@ -68,18 +68,16 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
     let power = root.optional_table("power")?.map(power::read).transpose()?;
     let data_placement_table = root.optional_table("data_placement")?;
-    let data_placement = match &data_placement_table {
-        Some(table) => data_placement::config::read(table, ftl.streams)?,
-        None => None,
-    };
+    let placement = data_placement_table.as_ref();
+    let placement = placement.map(|t| data_placement::config::read(t, ftl.streams));
+    let data_placement = placement.transpose()?.flatten();
     let thermal =
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
-    let recovery = match root.optional_table("recovery")? {
-        Some(table) => recovery::read(table, &geometry, user_capacity)?,
-        None => RecoveryConfig::standard(user_capacity),
-    };
+    let recovery = root.optional_table("recovery")?;
+    let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
+    let recovery = recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity));
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;

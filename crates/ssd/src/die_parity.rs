@@ -1,10 +1,10 @@
 //! Parity across dies: section `[die_parity]` of a device file.
 //!
 //! Of each stripe of dies one holds the parity of the others, in turn (`flash/die_parity.rs`): it
-//! takes its share of the space, and is programmed when the last of the others in the row is. A read
-//! that no retry corrects is followed by reads of all other dies of the stripe. The same serves what
-//! a lost die held; the firmware relocates that, one reclaim unit at each interval at which the dies
-//! are not busy with the one before.
+//! takes its share of the space, and is programmed when the last of the others in the row is. A
+//! read that no retry corrects is followed by reads of all other dies of the stripe. The same
+//! serves what a lost die held; the firmware relocates that, one reclaim unit at each interval at
+//! which the dies are not busy with the one before.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};

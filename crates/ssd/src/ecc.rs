@@ -3,8 +3,8 @@
 //! A read is retried with other read voltages if its codewords have more bit errors than the code
 //! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
 //! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
-//! by its number. If all retries fail, the read is counted; the drive returns the data all the same,
-//! after reads of the stripe with parity across dies (`die_parity.rs`).
+//! by its number. If all retries fail, the read is counted; the drive returns the data all the
+//! same, after reads of the stripe with parity across dies (`die_parity.rs`).
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};

@@ -28,7 +28,7 @@
 //! | `ssd/pending.rs` | saving and restoring work in progress |
 //! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
 //! | `endurance.rs` | endurance throttling |
-//! | `die_parity.rs`, `backend/die_parity.rs`, `ssd/die_failure.rs` | parity across dies, lost dies |
+//! | `die_parity.rs`, `backend/die_parity.rs`, `ssd/die_failure.rs` | parity, lost dies |
 //! | `bad_blocks.rs` | the section; the mechanism is in the FTL |
 //! | `cell_care.rs`, `ssd/refresh.rs` | temperature of data, read disturb, refresh |
 //! | `integrity.rs` | faults on the way of the data, end-to-end protection |

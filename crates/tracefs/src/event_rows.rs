@@ -16,7 +16,8 @@ pub struct EventRows {
 }
 
 impl EventRows {
-    /// Keep `fields` of an event; those that this kernel's event has not are 0. Its rows have the number of the call as their kind.
+    /// Keep `fields` of an event; those that this kernel's event has not are 0. Its rows have the
+    /// number of the call as their kind.
     pub fn add_format(
         &mut self,
         format: &EventFormat,

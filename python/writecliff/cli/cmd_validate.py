@@ -305,7 +305,7 @@ def power_cuts(
     quiet
         Show no progress on stderr.
     json
-        Print {"schema", "ok", "seed", "rows": [{"front", "write_cache", "power_loss_protection",
+        Print {"schema", "ok", "seed", "rows": [{"extra", "write_cache", "power_loss_protection",
         "data_placement", "cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
         "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "not_covered", "failure"}.
     """
@@ -332,12 +332,12 @@ def power_cuts(
 
 def _power_cuts_table(report: PowerCutsReport) -> str:
     header = (
-        "in front", "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
+        "besides", "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
         "kept, not confirmed", "torn units", "saved by capacitors", "longest rebuild",
     )  # fmt: skip
     rows = [
         (
-            row.front,
+            row.extra,
             "on" if row.write_cache else "off",
             "yes" if row.power_loss_protection else "no",
             row.data_placement,

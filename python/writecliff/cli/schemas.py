@@ -323,8 +323,8 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "ok": "nothing was violated",
             "seed": "",
-            "rows": "`front` (SLC cache or none), `write_cache`, `power_loss_protection`, "
-            "`data_placement`, `cuts`, `commands`, "
+            "rows": "`extra` (SLC cache, parity across dies or none), `write_cache`, "
+            "`power_loss_protection`, `data_placement`, `cuts`, `commands`, "
             "`lost_slots` (confirmed and not flushed), `unconfirmed_slots` (there all the same), "
             "`torn_units`, `interrupted_erases`, `saved_slots` (by capacitors) and "
             "`rebuild_ns_max` of each kind of drive",

@@ -8,7 +8,7 @@ plots show that of the whole one.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from writecliff.devices import describe_device, open_device
@@ -155,6 +155,15 @@ def _bus(text: str) -> float:
     return size_bytes(str(value_of(text, "flash.bus")).removesuffix("/s"))
 
 
+_NOTES = (
+    "A read without its die counts as failed; the drive answers at once with an error.",
+    "UBER is the expectation for the data on flash, after the last retry. With parity a "
+    "codeword is lost only together with another one of its stripe.",
+    "Closed form of a rebuilt read: the other dies of the stripe sense at once, and those "
+    "of a channel transfer one after the other.",
+)
+
+
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Lose a die of both drives. Raises ConfigError."""
     shape = tomllib.loads(text)["flash"]
@@ -199,22 +208,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         f"{with_.relocated_bytes / 1e9:.2f} GB have been relocated. Without parity "
         f"{gone.failed_pct[-1]:.1f} % of the reads fail from then on.",
         variants=VARIANTS,
-        findings=(
-            Finding("reads that fail at the end (%)", [
-                round(course.failed_pct[-1], 2) for course in found]),
-            Finding("reads that were rebuilt, at most (%)", [
-                round(max(course.rebuilt_pct), 2) for course in found]),
-            Finding("mean read latency before (us)", [
-                round(sum(course.latency_us[:BEFORE]) / BEFORE, 1) for course in found]),
-            Finding("mean read latency after, at most (us)", [
-                round(max(course.latency_us[BEFORE:]), 1) for course in found]),
-            Finding("relocated from the die (GB)", [
-                round(course.relocated_bytes / 1e9, 2) for course in found]),
-            Finding("parity, of what is programmed (%)", [
-                round(100 * course.parity_share, 2) for course in found]),
-            Finding(f"UBER to expect after {MONTHS} months at the rated wear", [
-                course.uber for course in found]),
-        ),
+        findings=_findings(found),
         plots=tuple(
             Plot(name.replace("_", "-"), title, "Time since the die was lost (s)", label,
                  [Curve(which, course.seconds, getattr(course, name))
@@ -234,13 +228,26 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             Check("read of the lost die, alone (us)", rebuilt,
                   with_.alone_us[0] + _longer_us(text, stripe)),
         ),
-        notes=(
-            "A read without its die counts as failed; the drive answers at once with an error.",
-            "UBER is the expectation for the data on flash, after the last retry. With parity a "
-            "codeword is lost only together with another one of its stripe.",
-            "Closed form of a rebuilt read: the other dies of the stripe sense at once, and those "
-            "of a channel transfer one after the other.",
-        ),
+        notes=_NOTES,
+    )  # fmt: skip
+
+
+def _findings(found: Sequence[Course]) -> tuple[Finding, ...]:
+    return (
+        Finding("reads that fail at the end (%)", [
+            round(course.failed_pct[-1], 2) for course in found]),
+        Finding("reads that were rebuilt, at most (%)", [
+            round(max(course.rebuilt_pct), 2) for course in found]),
+        Finding("mean read latency before (us)", [
+            round(sum(course.latency_us[:BEFORE]) / BEFORE, 1) for course in found]),
+        Finding("mean read latency after, at most (us)", [
+            round(max(course.latency_us[BEFORE:]), 1) for course in found]),
+        Finding("relocated from the die (GB)", [
+            round(course.relocated_bytes / 1e9, 2) for course in found]),
+        Finding("parity, of what is programmed (%)", [
+            round(100 * course.parity_share, 2) for course in found]),
+        Finding(f"UBER to expect after {MONTHS} months at the rated wear", [
+            course.uber for course in found]),
     )  # fmt: skip
 
 

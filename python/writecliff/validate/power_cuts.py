@@ -19,14 +19,14 @@ CUTS_PER_DRIVE = 20
 _PROGRESS_EVERY_S = 10.0
 # Kinds of drives whose cuts are refused without power-loss protection.
 NOT_COVERED = ("data reduction", "bad blocks")
-_KIND = ("front", "write_cache", "power_loss_protection", "data_placement")
+_KIND = ("extra", "write_cache", "power_loss_protection", "data_placement")
 
 
 @dataclass
 class PowerCutsRow:
     """What happened to the drives of one kind; slots are of 4 KiB."""
 
-    front: str
+    extra: str
     write_cache: bool
     power_loss_protection: bool
     data_placement: str

@@ -70,7 +70,7 @@ def test_a_replay_is_kept_with_its_report(cli: CommandLine, trace_folder: Path) 
     answer = json.loads(cli(_words(trace_folder, "replay", "--output", "r", "--json")).out)
     assert (answer["run"], answer["report"]) == ("r", "r/report.html")
     summary = json.loads(cli("report r --json").out)["summary"]
-    ends = ("run", "report", "comparison")
+    ends = ("run", "report", "comparison", "expectations")
     assert summary["schema"] == "writecliff/trace_replay/1"
     assert summary["replay"] == {k: v for k, v in answer.items() if k not in ends}
     model = build_report(RunDirectory.open(Path("r")))

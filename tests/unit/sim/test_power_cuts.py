@@ -16,7 +16,7 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
     assert report.failure is None
     assert sum(row.cuts for row in report.rows) == 10_000
     # Cache, protection, four ways of data placement; no SLC cache and two kinds of them.
-    assert len(report.rows) == 48
+    assert len(report.rows) == 64
     for row in report.rows:
         # Only a volatile cache loses what it has confirmed; deallocations are not writes.
         assert (row.torn_units == 0) == row.power_loss_protection

@@ -80,7 +80,8 @@ def test_a_share_that_is_given_stays(tmp_path: Path) -> None:
 def test_a_sweep_sets_files_beside_random_data(tmp_path: Path) -> None:
     path = tmp_path / "db.bin"
     path.write_bytes(noise(4))
-    plan = plan_sweep("wsat", "sim:x", "data_file", ["random", str(path)], {}, folder=tmp_path)
+    cells = [{"data_file": one} for one in ("random", str(path))]
+    plan = plan_sweep("wsat", "sim:x", cells, {}, folder=tmp_path)
     assert list(plan.members) == ["data-file-random", "data-file-db.bin"]
 
 

@@ -15,7 +15,7 @@ use writecliff_base::{Lpn, Nanos, Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_ssd::{PowerCut, Ssd};
 
-pub use drives::{Front, KINDS, Kind};
+pub use drives::{Extra, KINDS, Kind};
 use image::FlashImage;
 use promises::Promises;
 

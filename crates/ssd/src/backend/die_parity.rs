@@ -45,8 +45,8 @@ impl<R: Recorder> Backend<R> {
         self.queue_read(location.die as usize, operation);
     }
 
-    /// A read for a fill of such a drive. The stripe is read beside a read that fails, not after it:
-    /// the program waits for the last of them.
+    /// A read for a fill of such a drive. The stripe is read beside a read that fails, not after
+    /// it: the program waits for the last of them.
     #[cold]
     #[inline(never)]
     pub(super) fn fill_read_protected(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
@@ -123,8 +123,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// A read of a stripe has arrived, which brings data with the last of them; or the last retry of
-    /// a host read has failed, and its stripe is read.
+    /// A read of a stripe has arrived, which brings data with the last of them; or the last retry
+    /// of a host read has failed, and its stripe is read.
     #[cold]
     #[inline(never)]
     pub(super) fn sensed_for_stripe(&mut self, die: usize, operation: FlashOperation) {

@@ -1,6 +1,6 @@
 //! The log after a loss of power: entries that were lost are gone, entries whose data were folded
-//! to flash that does not hold them are back. Their blocks are not erased before the folded data are
-//! programmed.
+//! to flash that does not hold them are back. Their blocks are not erased before the folded data
+//! are programmed.
 
 use std::ops::Range;
 

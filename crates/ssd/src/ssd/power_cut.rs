@@ -118,8 +118,8 @@ impl<R: Recorder> Ssd<R> {
         cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
     }
 
-    /// Undoes what the flash does not hold, newest first. What something newer on flash has replaced
-    /// is not undone.
+    /// Undoes what the flash does not hold, newest first. What something newer on flash has
+    /// replaced is not undone.
     fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
         self.ftl.power_off();
         if let Some(slc) = &mut self.slc {

@@ -147,8 +147,8 @@ fn reads_that_no_retry_corrects_are_rebuilt() {
     let found = |rber: &str| {
         let mut changes = striped(4, "");
         let ecc = format!(
-            "[ecc]\nrber = {rber}\nrber_at_rated = {rber}\ncodeword = \"4 KiB\"\ncorrectable = 100\n\
-             retry_time = \"60 us\"\nretries_max = 0\n[link]"
+            "[ecc]\nrber = {rber}\nrber_at_rated = {rber}\ncodeword = \"4 KiB\"\n\
+             correctable = 100\nretry_time = \"60 us\"\nretries_max = 0\n[link]"
         );
         changes[1].1 = changes[1].1.replace("[link]", &ecc);
         let mut ssd = drive_of(&changes);

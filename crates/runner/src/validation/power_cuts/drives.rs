@@ -34,22 +34,25 @@ impl Placement {
     }
 }
 
-/// What a drive has in front of its mapping.
+/// What a drive has besides its plain mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Front {
+pub enum Extra {
     Nothing,
     /// An SLC cache, past which the host writes while it is full.
     SlcCache,
     /// An SLC cache that takes all writes of the host.
     SlcCacheOnly,
+    /// Parity across all dies; drives of one die have none.
+    DieParity,
 }
 
-impl Front {
+impl Extra {
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "none",
             Self::SlcCache => "SLC cache",
             Self::SlcCacheOnly => "SLC cache, no way past it",
+            Self::DieParity => "parity across dies",
         }
     }
 }
@@ -59,33 +62,33 @@ impl Front {
 pub struct Kind {
     pub gc: &'static str,
     pub placement: Placement,
-    pub front: Front,
+    pub extra: Extra,
     pub write_cache: bool,
     pub power_loss_protection: bool,
 }
 
-const FRONTS: [Front; 3] = [Front::Nothing, Front::SlcCache, Front::SlcCacheOnly];
-/// Kinds without a front.
+const EXTRAS: [Extra; 4] = [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity];
+/// Kinds without any.
 const PLAIN: usize = 96;
 
 /// All kinds; drives take them in turn.
-pub const KINDS: [Kind; 3 * PLAIN] = kinds();
+pub const KINDS: [Kind; EXTRAS.len() * PLAIN] = kinds();
 
-const fn kinds() -> [Kind; 3 * PLAIN] {
+const fn kinds() -> [Kind; EXTRAS.len() * PLAIN] {
     let first = Kind {
         gc: POLICIES[0],
         placement: PLACEMENTS[0],
-        front: Front::Nothing,
+        extra: Extra::Nothing,
         write_cache: true,
         power_loss_protection: false,
     };
-    let mut all = [first; 3 * PLAIN];
+    let mut all = [first; EXTRAS.len() * PLAIN];
     let mut n = 0;
     while n < all.len() {
         all[n] = Kind {
             gc: POLICIES[n % PLAIN / 16],
             placement: PLACEMENTS[n / 4 % 4],
-            front: FRONTS[n / PLAIN],
+            extra: EXTRAS[n / PLAIN],
             write_cache: n % 2 == 0,
             power_loss_protection: n / 2 % 2 == 1,
         };
@@ -135,8 +138,8 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
         ("SLC", 16, r#"["50 us"]"#),
         ("MLC", 16, r#"["50 us", "70 us"]"#),
         ("TLC", 12, r#"["50 us", "60 us", "70 us"]"#),
-    ][match (kind.front, random.below(3) as usize) {
-        (Front::SlcCache | Front::SlcCacheOnly, 0) => 1,
+    ][match (kind.extra, random.below(3) as usize) {
+        (Extra::SlcCache | Extra::SlcCacheOnly, 0) => 1,
         (_, cell) => cell,
     }];
     let one_shot = random.below(2) == 1;
@@ -184,16 +187,23 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
 
 /// A drive of a kind, with 1 to 8 dies and some hundred program units.
 pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
-    let drawn = draw(kind, random);
-    let text = text(kind, &drawn) + &front(kind.front, &drawn, random);
+    let mut drawn = draw(kind, random);
+    let dies = drawn.channels * drawn.dies;
+    let extra = match kind.extra {
+        Extra::Nothing => String::new(),
+        Extra::SlcCache | Extra::SlcCacheOnly => slc_cache(kind.extra, &drawn, random),
+        Extra::DieParity if dies == 1 => String::new(),
+        Extra::DieParity => {
+            drawn.user = drawn.user * (dies - 1) / dies;
+            format!("[die_parity]\nstripe = {dies}\n")
+        }
+    };
+    let text = text(kind, &drawn) + &extra;
     device_file::read(&text, "power-cuts.toml", random.next_u64()).map_err(|e| e.to_string())
 }
 
 /// The section of the SLC cache: of one page of every die to some blocks.
-fn front(front: Front, drawn: &Drawn, random: &mut Prng) -> String {
-    if front == Front::Nothing {
-        return String::new();
-    }
+fn slc_cache(extra: Extra, drawn: &Drawn, random: &mut Prng) -> String {
     let page = if drawn.page == "8 KiB" { 8 } else { 4 };
     let size = drawn.channels * drawn.dies * page * (1 + random.below(3 * drawn.pages));
     let fold_at = match random.below(3) {
@@ -201,9 +211,10 @@ fn front(front: Front, drawn: &Drawn, random: &mut Prng) -> String {
         _ => format!("fold_at = \"{} %\"\n", random.below(100)),
     };
     format!(
-        "[slc_cache]\nsize = \"{} KiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = {}\n{fold_at}",
+        "[slc_cache]\nsize = \"{} KiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n\
+         bypass = {}\n{fold_at}",
         size.min(4 * drawn.user),
-        front == Front::SlcCache,
+        extra == Extra::SlcCache,
     )
 }
 

@@ -17,12 +17,12 @@ fn drives_of_every_kind_keep_what_they_promise() {
 }
 
 fn finds(fault: Fault) {
-    for front in [Front::Nothing, Front::SlcCache, Front::SlcCacheOnly] {
-        let is_of_kind = |&number: &u64| KINDS[number as usize].front == front;
+    for extra in [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity] {
+        let is_of_kind = |&number: &u64| KINDS[number as usize].extra == extra;
         let mut numbers = (0..KINDS.len() as u64).filter(is_of_kind);
         assert!(
             numbers.any(|number| run(2, number, 6, fault).is_err()),
-            "{fault:?} is not found: {front:?}"
+            "{fault:?} is not found: {extra:?}"
         );
     }
 }
