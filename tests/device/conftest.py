@@ -55,6 +55,8 @@ def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
         except subprocess.CalledProcessError as error:
             pytest.skip(f"device tests: losetup: {error.stderr.strip()}")
         attached.append(device)
+        # Where BFQ is the default, it may hold back one of two jobs for a second.
+        Path("/sys/block", Path(device).name, "queue/scheduler").write_text("none")
         return device
 
     yield make
@@ -88,3 +90,14 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     """Builds the targets of the tables of dangers; everything is gone after the test."""
     with Bench(tmp_path) as bench:
         yield bench
+
+
+@pytest.fixture
+def needs_tracefs() -> None:
+    from writecliff.capture.block import tracefs
+    from writecliff.errors import TargetError
+
+    try:
+        tracefs.find_tracefs()
+    except TargetError as error:
+        pytest.skip(f"no tracefs: {error}")

@@ -31,6 +31,12 @@ FOREIGN_BYTES_MIN = 1 << 20
 # The kernel's and fio's counts of a step agree to the byte, so this is far above any error, and
 # small I/Os of others beside large ones of the test are still found.
 FOREIGN_SHARE = 0.001
+# BFQ shares a disk by time: on a loop device it held back one of two jobs for a second, where the
+# others did for 20 ms. Such figures are the scheduler's, not the drive's.
+_BFQ = (
+    "I/O scheduler: bfq holds back the I/O of some jobs for others; for the drive's own figures:"
+    " echo none > /sys/block/{disk}/queue/scheduler"
+)
 
 
 @dataclass(frozen=True)
@@ -54,13 +60,16 @@ def between(
     kernel does not count it. `slack_bytes` is what it may have done between the moment that they
     count up to and the reading; then the exact `foreign_bytes` are unknown. The figures are plain
     values: `cpu_busy_pct`, `cpu_waiting_pct`,
-    `cpu_steal_pct` (of the wanted time), `cpu_mhz`, `cpu_throttles`, `foreign_bytes` (by
-    operation), `temperature_c` (before and after); None where unknown.
+    `cpu_steal_pct` (of the wanted time), `cpu_mhz`, `cpu_throttles`, `io_scheduler`,
+    `foreign_bytes` (by operation), `temperature_c` (before and after); None where unknown.
     """
     texts: list[str] = []
     figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
     figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
     figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
+    figures["io_scheduler"] = after.machine.io_scheduler
+    if after.machine.io_scheduler == "bfq" and own_bytes is not None:  # else I/O may go past it
+        texts.append(_BFQ.format(disk=disk))
     figures |= _foreign(
         before.machine.disk, after.machine.disk, own_bytes, disk, slack_bytes, texts
     )

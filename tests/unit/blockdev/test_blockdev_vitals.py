@@ -172,11 +172,13 @@ def test_a_sample_of_the_machine(machine: Machine) -> None:
         )
     stat = "  10 1 800 5  20 2 1600 5  0 1 1  3 0 80 1  4 1"
     machine.attributes("sda", stat=stat)
+    machine.write(machine.sys / "devices/sda", {"queue/scheduler": "none mq-deadline kyber [bfq]"})
     found = take_sample(machine.system, machine.sys / "devices/sda")
     assert found.cpu == CpuTimes(busy=165, waiting=30, stolen=7, total=1202)
     assert (found.cpu_throttles, found.cpu_mhz) == (8, 2500.0)
     assert found.disk is not None
     assert found.disk.bytes == {"read": 800 * 512, "write": 1600 * 512, "trim": 80 * 512}
+    assert found.io_scheduler == "bfq"
 
 
 def test_a_machine_without_counters(machine: Machine) -> None:

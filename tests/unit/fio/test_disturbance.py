@@ -29,10 +29,11 @@ def reading(
     throttles: int | None = None,
     read: int = 0,
     written: int = 0,
+    scheduler: str | None = None,
     vitals: Vitals | None = None,
 ) -> Reading:
     disk = DiskIo({"read": read, "write": written, "trim": 0})
-    return Reading(Sample(cpu, throttles, None, disk), vitals or Vitals())
+    return Reading(Sample(cpu, throttles, None, disk, scheduler), vitals or Vitals())
 
 
 def texts(before: Reading, after: Reading, own: dict[Operation, int] | None = OWN) -> list[str]:
@@ -49,6 +50,17 @@ def test_a_quiet_step_has_figures_and_no_texts() -> None:
     assert figures["cpu_waiting_pct"] == 10.0
     assert figures["cpu_steal_pct"] == 0.2
     assert figures["foreign_bytes"] == {"read": 0, "write": 0, "trim": 0}
+
+
+def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> None:
+    after = reading(IDLE, written=400 * MB, scheduler="bfq")
+    (text,) = texts(reading(IDLE), after)
+    assert text.startswith("I/O scheduler: bfq holds back")
+    assert "/sys/block/sda/queue/scheduler" in text
+    assert texts(reading(IDLE), after, None) == []  # passthrough
+    usual = reading(IDLE, written=400 * MB, scheduler="mq-deadline")
+    found, figures = between(reading(IDLE), usual, OWN, "sda")
+    assert (found, figures["io_scheduler"]) == ([], "mq-deadline")
 
 
 def test_steal_counts_against_the_time_that_was_wanted() -> None:

@@ -1,6 +1,7 @@
 """The state of the machine around a drive: CPU time, throttled CPUs, I/O that the kernel counted.
 
-Reads /proc/stat, the counters of throttled CPUs, the CPUs' clock and a disk's `stat` file.
+Reads /proc/stat, the counters of throttled CPUs, the CPUs' clock, a disk's `stat` file and the I/O
+scheduler of its queue.
 `Sample` is one reading; what two of them mean is in `engines.disturbance`.
 """
 
@@ -42,6 +43,7 @@ class Sample:
     cpu_throttles: int | None = None
     cpu_mhz: float | None = None
     disk: DiskIo | None = None
+    io_scheduler: str | None = None  # `none`, `mq-deadline`, `kyber`, `bfq`
 
 
 def take_sample(system: System, disk_directory: Path | None) -> Sample:
@@ -52,6 +54,7 @@ def take_sample(system: System, disk_directory: Path | None) -> Sample:
         cpu_throttles=_throttles(cpus),
         cpu_mhz=_mhz(cpus),
         disk=_disk_io(disk_directory / "stat") if disk_directory is not None else None,
+        io_scheduler=_io_scheduler(disk_directory) if disk_directory is not None else None,
     )
 
 
@@ -91,3 +94,9 @@ def _disk_io(path: Path) -> DiskIo | None:
     if len(words) >= 15:
         sectors["trim"] = words[13]
     return DiskIo({name: count * SECTOR for name, count in sectors.items()})
+
+
+def _io_scheduler(disk_directory: Path) -> str | None:
+    """The one in brackets: the file lists all that the kernel has."""
+    text = read_text(disk_directory / "queue/scheduler") or ""
+    return next((word[1:-1] for word in text.split() if word.startswith("[")), None)
