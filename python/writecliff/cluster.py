@@ -43,7 +43,8 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
     """The cluster at `address`: "local", or that of a scheduler, "tcp://HOST:PORT"; None: none.
 
     `workers` are the processes of a local one (default: one per core). Raises ConfigError: Dask is
-    not installed, no such scheduler, workers with another version of writecliff.
+    not installed, no such scheduler, `workers` for one that has its own, workers with another
+    version of writecliff.
     """
     if address is None:
         yield None
@@ -61,6 +62,9 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         with _local(workers or os.cpu_count() or 1) as client:
             yield Cluster(client)
         return
+    if workers is not None:
+        hint = "start as many workers as are wanted, with `dask worker`"
+        raise ConfigError("--jobs cannot be given with the address of a scheduler", hint=hint)
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -22,15 +22,8 @@ from writecliff.capture.trace import Trace, read_trace
 from writecliff.capture.trace_file import TraceFile
 from writecliff.errors import StoreError, TargetError, WritecliffError
 
+pytestmark = pytest.mark.usefixtures("needs_tracefs")
 KIB, MIB = 1 << 10, 1 << 20
-
-
-@pytest.fixture(autouse=True)
-def _needs_tracefs() -> None:
-    try:
-        tracefs.find_tracefs()
-    except TargetError as error:
-        pytest.skip(f"no tracefs: {error}")
 
 
 @pytest.fixture

@@ -12,23 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.capture.block import tracefs
 from writecliff.capture.stack.origins import NAMES
 from writecliff.capture.stack.result import OriginRow, Stack
 from writecliff.capture.stack.run import capture_stack
-from writecliff.errors import TargetError
 from writecliff.report.io_stack import write_stack
 
+pytestmark = pytest.mark.usefixtures("needs_tracefs")
 KIB, MIB = 1 << 10, 1 << 20
 JOURNAL, METADATA = NAMES[3], NAMES[2]
-
-
-@pytest.fixture(autouse=True)
-def _needs_tracefs() -> None:
-    try:
-        tracefs.find_tracefs()
-    except TargetError as error:
-        pytest.skip(f"no tracefs: {error}")
 
 
 @pytest.fixture

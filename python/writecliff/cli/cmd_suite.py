@@ -15,6 +15,7 @@ from writecliff.cli.options import (
     TargetOptions,
     Whole,
     check_jobs,
+    check_scheduler,
     new_path,
     opened,
     test_names,
@@ -72,6 +73,7 @@ def suite(
         "report"}]}.
     """
     check_jobs(options.jobs)
+    check_scheduler(options.scheduler, [target.on])
     check_limits(options.expect, options.junit)
     if options.resume is not None:
         others = (edition, options.output, set_, tests)

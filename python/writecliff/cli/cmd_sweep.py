@@ -18,6 +18,7 @@ from writecliff.cli.options import (
     TargetOptions,
     Whole,
     check_jobs,
+    check_scheduler,
     new_path,
     opened,
 )
@@ -84,6 +85,7 @@ def sweep(
         presets = [{"name": name, **vars(preset)} for name, preset in PRESETS.items()]
         return show_list("sweeps", presets, as_json=json)
     check_jobs(options.jobs)
+    check_scheduler(options.scheduler, [target.on])
     check_limits(options.expect, options.junit)
     if options.resume is not None:
         others = (name, vary, test, workload, sample, options.output, set_)

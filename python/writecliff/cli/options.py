@@ -60,6 +60,18 @@ def check_jobs(jobs: int | None) -> None:
         raise ConfigError(f"--jobs must be at least 1, not {jobs}")
 
 
+def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
+    """Raises ConfigError, before anything is made on disk, for drives of this machine."""
+    from writecliff.engines.target import is_simulated
+
+    for target in targets:
+        if address is not None and target is not None and not is_simulated(target):
+            raise ConfigError(
+                f"{target} is of this machine: its tests cannot run on a scheduler",
+                hint="drop --scheduler",
+            )
+
+
 def test_names(text: str | None) -> list[str] | None:
     """The names in a list of tests; None: all. Raises ConfigError for an empty list."""
     if text is None:

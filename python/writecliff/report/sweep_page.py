@@ -12,6 +12,7 @@ from writecliff import units
 from writecliff.report import plots, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.comparison.contenders import option_text
+from writecliff.report.comparison.grid_page import NOT_STEADY
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, value_text
 from writecliff.report.model import DataFile, Figure, Section, section, table
@@ -57,7 +58,7 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
         (
             name,
             *(settings[key][number] for key in keys),
-            *(value_text(headlines[name][one.key].value) for one in common),
+            *(_cell(headlines[name][one.key]) for one in common),
         )
         for number, name in enumerate(names)
     ]
@@ -81,6 +82,10 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
         for figure in _by_settings(one, column, columns, data)
     ]
     yield section("Settings and figures", intro, picture, *by)
+
+
+def _cell(one: Headline) -> str:
+    return value_text(one.value) + ("" if one.steady else NOT_STEADY)
 
 
 def _title(key: str) -> str:
@@ -109,9 +114,14 @@ def _data(
 ) -> DataFile:
     rows: list[tuple[Value, ...]] = []
     for number, name in enumerate(names):
-        found = (headlines[name][one.key].value for one in common)
-        rows.append((name, *(values[number] for values in settings.values()), *found))
-    return data_file("cells.csv", ("run", *settings, *(one.key for one in common)), rows)
+        row: list[Value] = [name, *(values[number] for values in settings.values())]
+        for one in (headlines[name][common_one.key] for common_one in common):
+            ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
+            row += [one.value, *ends, int(one.steady)]
+        rows.append(tuple(row))
+    parts = ("", "_low", "_high", "_steady")
+    figures = (f"{one.key}{part}" for one in common for part in parts)
+    return data_file("cells.csv", ("run", *settings, *figures), rows)
 
 
 @house_style()
@@ -179,5 +189,7 @@ def _by_settings(
         ]  # fmt: skip
         name = f"cells-{one.key.replace('_', '-')}-{number}"
         title = f"{one.label} v {setting.title}"
+        if series[0].label == "mean":
+            title += ", mean of the runs"
         yield plots.lines(name, title, data, series, Axis(setting.title), y,
                           joined=series[0].label == "mean")  # fmt: skip

@@ -19,8 +19,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from threading import Event
 from typing import TYPE_CHECKING
 
-from writecliff.engines.target import is_simulated
-from writecliff.errors import ConfigError, EngineError
+from writecliff.errors import EngineError
 from writecliff.parallel import Stopped, Task
 from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
 
@@ -80,10 +79,6 @@ def _arrived(
 
 
 def _packed(spec: ChildSpec, topic: str, stopping: str) -> Parcel:
-    if not is_simulated(spec.member.target):
-        raise ConfigError(
-            f"{spec.member.target} is a drive of this machine: its tests cannot run on a scheduler"
-        )
     from writecliff.devices import read_device_file
 
     device = read_device_file(spec.member.target.removeprefix("sim:"))

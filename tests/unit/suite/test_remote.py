@@ -178,6 +178,9 @@ def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch)
     for address, message in (("here", "is no address"), ("tcp://127.0.0.1:9", "no Dask scheduler")):
         with pytest.raises(ConfigError, match=message), connected(address):
             pass
+    refused = pytest.raises(ConfigError, match="--jobs cannot be given")
+    with refused, connected("tcp://127.0.0.1:9", workers=2):
+        pass
     with connected(None) as none_there:
         assert none_there is None
 
