@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from writecliff import units
+from writecliff.engines.shared_states import SharedStates
 from writecliff.errors import ConfigError, WritecliffError
 from writecliff.workload.model import Workload
 
@@ -71,15 +72,18 @@ class CachedState:
 
 @dataclass(frozen=True)
 class StateCache:
-    """A folder of saved states, the least recently used ones removed beyond `bytes_max`."""
+    """A folder of saved states, the least recently used ones removed beyond `bytes_max`. What it
+    lacks is looked for in the states that machines share, if there are such."""
 
     folder: Path
     bytes_max: int = BYTES_MAX
+    shared: SharedStates | None = None
 
     @classmethod
     def of_user(cls) -> Self:
-        """The cache that all commands share. Raises ConfigError: a limit that is no size."""
-        return cls(default_folder(), limit_bytes())
+        """The cache that all commands share. Raises ConfigError: a limit that is no size, shared
+        states that cannot be used."""
+        return cls(default_folder(), limit_bytes(), SharedStates.of_user())
 
     @staticmethod
     def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
@@ -119,6 +123,8 @@ class StateCache:
         """Bring the engine to the cached state; False if there is none that can be used."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
+        if self.shared is not None and not (state.exists() and label.exists()):
+            self.shared.fetch(state, label)
         try:
             if label.read_text(encoding="utf-8") != key:
                 return False
@@ -140,6 +146,8 @@ class StateCache:
             part = label.with_suffix(".json.part")
             part.write_text(key, encoding="utf-8")
             part.replace(label)
+            if self.shared is not None:
+                self.shared.put(state, label)
             self._make_room()
         except (OSError, WritecliffError):
             _discard(state, label)

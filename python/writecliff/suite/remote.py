@@ -3,7 +3,8 @@
 A worker runs the member as any other machine does, in a folder of its own, and returns the run
 directory as an archive. What a run needs besides its options goes with it: the text of the drive's
 device file, and what an interrupted run has stored. States are kept in the cache of the worker's
-user: workers that share it (one machine, or a shared folder) prepare each state once.
+user: workers that share it (one machine, or a shared folder) prepare each state once, and so do
+those that share a second one (`engines.shared_states`).
 """
 
 from __future__ import annotations
