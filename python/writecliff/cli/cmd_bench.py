@@ -313,5 +313,42 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False)
     return 0
 
 
+@app.command
+def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
+    """Measure a sweep on two local workers of Dask against `--jobs 2`: the same cells both ways.
+
+    Parameters
+    ----------
+    cells
+        Runs of each sweep.
+    pairs
+        How often each way is taken, in turn.
+    json
+        Print {"schema", "cells", "rows": [{"jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
+        "dask_cpu_s", "ratio", "identical"}]}.
+    """
+    import tempfile
+
+    from writecliff.bench.sweep import run
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
+        for pair in run(Path(folder), cells=cells, pairs=pairs):
+            rows.append(asdict(pair) | {"ratio": pair.ratio})
+            log(f"pair {len(rows)} of {pairs}: {pair.ratio:.2f} times the time of --jobs 2")
+    if json:
+        emit_json({"cells": cells, "rows": rows}, "bench-sweep")
+        return 0
+    cells_ = [
+        (*(f"{row[name]:.1f} s" for name in ("jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
+                                             "dask_cpu_s")),
+         f"{row['ratio']:.2f}", "yes" if row["identical"] else "no")
+        for row in rows
+    ]  # fmt: skip
+    header = ("--jobs 2", "Dask", "CPU", "CPU with Dask", "ratio", "identical tables")
+    print(table(header, cells_))
+    return 0
+
+
 def _millions(value: object) -> str:
     return f"{value / 1e6:.2f}" if isinstance(value, int | float) and value else "-"

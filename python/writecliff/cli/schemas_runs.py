@@ -65,6 +65,15 @@ RUNS: Mapping[str, Schema] = {
             "`goal_s`, or `null`",
         },
     ),
+    "bench-sweep": Schema(
+        "bench sweep",
+        {
+            "cells": "runs of each sweep",
+            "rows": "of each pair `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s` (of all "
+            "processes), `ratio` (wall time with Dask by that with `--jobs 2`), and `identical` "
+            "(every table of every cell)",
+        },
+    ),
     "runs-index": Schema(
         "runs index",
         {

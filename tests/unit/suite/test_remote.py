@@ -69,6 +69,15 @@ def tables(folder: SuiteFolder) -> dict[tuple[str, str], object]:
     }
 
 
+def replace_nannies(local: LocalCluster) -> None:
+    """Start workers in place of those whose nanny gave up: it does if its worker dies early."""
+    for name, nanny in [*local.workers.items()]:
+        if nanny.status.name in ("closed", "failed"):
+            local.workers.pop(name)
+            local.worker_spec.pop(name)
+    local.scale(2)
+
+
 def none(event: ChildEvent) -> None:
     """Shows nothing."""
 
@@ -87,7 +96,7 @@ def test_workers_that_die_cost_their_runs_only(
     def kill() -> None:
         moments = random.Random(1)
         while len(killed) < KILLS and not over.wait(moments.uniform(0.5, 4.0)):
-            # A nanny gives up if its worker dies before it has registered.
+            replace_nannies(local)
             pids = [n.pid for n in local.workers.values() if n.worker_address in scheduler.workers]
             if pids:
                 os.kill(moments.choice(pids), signal.SIGKILL)
