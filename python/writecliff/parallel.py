@@ -157,7 +157,13 @@ def map_side_by_side(
 ) -> list[T]:
     """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs."""
     tasks = []
-    for case in cases:
+    for number, case in enumerate(cases, 1):
         run = partial(function, *case)
-        tasks.append(Task(" ".join(map(str, case)), memory_bytes, run, run))
+        tasks.append(Task(_name(case) or f"run {number}", memory_bytes, run, run))
     return run_side_by_side(tasks)
+
+
+def _name(case: tuple[Any, ...]) -> str:
+    """The arguments, but for those that are whole files."""
+    words = [str(argument) for argument in case]
+    return " ".join(word for word in words if len(word) <= 80 and "\n" not in word)

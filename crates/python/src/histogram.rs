@@ -106,6 +106,16 @@ impl PyHistogram {
         Histogram::from_bytes(data).map(Self::of).map_err(value_error)
     }
 
+    // For pickle and copy, with which results travel between processes and machines.
+    fn __getstate__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        self.to_bytes(py)
+    }
+
+    fn __setstate__(&self, state: &[u8]) -> PyResult<()> {
+        *self.get() = Histogram::from_bytes(state).map_err(value_error)?;
+        Ok(())
+    }
+
     fn __eq__(&self, other: &Self) -> bool {
         let other = other.get().clone();
         *self.get() == other

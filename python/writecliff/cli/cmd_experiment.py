@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from writecliff.cli.options import ListFlag
+from writecliff.cli.options import ListFlag, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
@@ -21,6 +21,7 @@ def experiment(
     trim: Literal["both", "on", "off"] = "both",
     scale: float = 32.0,
     output: Path | None = None,
+    scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
@@ -41,6 +42,8 @@ def experiment(
     output
         The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
         The run directories of a live experiment are in a folder beside it.
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT); not with --live.
     list_
         List the experiments.
     json
@@ -57,6 +60,8 @@ def experiment(
         raise ConfigError("no experiment given", hint="see `writecliff experiment --list`")
     if not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
+    if live and scheduler is not None:
+        raise ConfigError("a live experiment runs on this machine", hint="drop --scheduler")
     if live:
         path = output or Path(f"{name}-live.html")
         result, renderer = _live(name, repeats, trim, path)
@@ -64,7 +69,8 @@ def experiment(
         runner, renderer = experiment(name)
         path = output or Path(f"{name}.html")
         log(f"{name}: takes some minutes on two cores")
-        result = runner.run(scale=scale, log=log)
+        with on_scheduler(scheduler):
+            result = runner.run(scale=scale, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)
     if json:

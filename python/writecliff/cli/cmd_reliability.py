@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.cli.options import ListFlag
+from writecliff.cli.options import ListFlag, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
@@ -17,6 +17,7 @@ def reliability(
     on: str = "sim:sata-tlc-120",
     output: Path | None = None,
     csv: Path | None = None,
+    scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
@@ -32,6 +33,8 @@ def reliability(
         The HTML file to write (default: NAME.html); an existing file is replaced.
     csv
         A folder for the numbers of each plot as CSV.
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
     json
@@ -46,7 +49,8 @@ def reliability(
         return show_list("features", known, as_json=json)
     if name is None:
         raise ConfigError("no campaign given", hint="see `writecliff reliability --list`")
-    result = run(name, on, log)
+    with on_scheduler(scheduler):
+        result = run(name, on, log)
     path = write_page(page.page(result), output or Path(f"{name}.html"))
     if csv is not None:
         csv.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff import units
-from writecliff.cli.options import Scheduler, on_scheduler
+from writecliff.cli.options import Scheduler, Whole, on_scheduler
 from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
@@ -279,7 +279,8 @@ def power_cuts(
     cuts: int = 10_000,
     seed: int = 1,
     drive: int | None = None,
-    jobs: int | None = None,
+    jobs: Whole = None,
+    scheduler: Scheduler = None,
     quiet: bool = False,
     json: bool = False,
 ) -> int:
@@ -302,6 +303,8 @@ def power_cuts(
         Only the drive with this number, to repeat a failure.
     jobs
         Drives at a time (default: one per core).
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
         Show no progress on stderr.
     json
@@ -313,7 +316,8 @@ def power_cuts(
     from writecliff.validate import power_cuts as check
 
     screen = Screen(quiet=quiet)
-    report = check.run(cuts, seed, drive=drive, jobs=jobs, log=screen.log)
+    with on_scheduler(scheduler, workers=jobs):
+        report = check.run(cuts, seed, drive=drive, jobs=jobs, log=screen.log)
     if json:
         rows = [asdict(row) for row in report.rows]
         document = {"ok": report.failure is None, "seed": seed, "rows": rows}

@@ -5,17 +5,20 @@ The loop is `crates/runner/src/validation/power_cuts.rs`; here drives are shared
 
 from __future__ import annotations
 
-import os
+import itertools
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from writecliff import _native, units
 from writecliff.errors import ConfigError
+from writecliff.parallel import Task, run_side_by_side
 
 CUTS_PER_DRIVE = 20
+_DRIVES_PER_TASK, _DRIVES_AT_ONCE = 50, 2000
+_MEMORY_BYTES = 100_000_000  # of the largest of the small drives, rounded up
 _PROGRESS_EVERY_S = 10.0
 # Kinds of drives whose cuts are refused without power-loss protection.
 NOT_COVERED = ("data reduction", "bad blocks")
@@ -73,33 +76,45 @@ def run(
                                ("jobs", jobs, 1)):  # fmt: skip
         if value is not None and not least <= value < 1 << 63:
             raise ConfigError(f"{name} is {value}; it must be {least} or more")
-    drives = -(-cuts // CUTS_PER_DRIVE)
-    numbers: Iterable[int] = range(drives) if drive is None else [drive]
-    drives = drives if drive is None else 1
+    if drive is not None:
+        todo = [(drive, CUTS_PER_DRIVE)]
+    else:
+        starts = range(0, cuts, CUTS_PER_DRIVE)
+        todo = [(number, min(CUTS_PER_DRIVE, cuts - start)) for number, start in enumerate(starts)]
     rows: dict[tuple[Any, ...], PowerCutsRow] = {}
     begun = shown = time.monotonic()
-
-    def one(number: int) -> dict[str, Any]:
-        left = cuts - number * CUTS_PER_DRIVE
-        each = CUTS_PER_DRIVE if drive is not None else min(CUTS_PER_DRIVE, left)
-        return _native.validate_power_cuts(seed, number, each)
-
-    pool = ThreadPoolExecutor(jobs or os.cpu_count())
-    try:
-        for done, (number, found) in enumerate(zip(numbers, pool.map(one, numbers), strict=True)):
+    for first in range(0, len(todo), _DRIVES_AT_ONCE):  # until one breaks a promise
+        part = todo[first : first + _DRIVES_AT_ONCE]
+        groups = (part[start : start + _DRIVES_PER_TASK]
+                  for start in range(0, len(part), _DRIVES_PER_TASK))  # fmt: skip
+        tasks = [_task(seed, group) for group in groups]
+        results = run_side_by_side(tasks, workers=jobs)
+        for found in itertools.chain.from_iterable(results):
             if found["violation"] is not None:
-                kind = {name: found[name] for name in ("gc", *_KIND)}
-                failure = {"drive": number, **kind, "violation": found["violation"]}
-                return PowerCutsReport(_sorted(rows), failure)
+                kind = {name: found[name] for name in ("drive", "gc", *_KIND)}
+                return PowerCutsReport(_sorted(rows), kind | {"violation": found["violation"]})
             key = tuple(found[name] for name in _KIND)
             rows.setdefault(key, PowerCutsRow(*key)).add(found)
-            if (now := time.monotonic()) - shown >= _PROGRESS_EVERY_S:
-                shown = now
-                left = (now - begun) * (drives / (done + 1) - 1)
-                log(f"{done + 1:,} of {drives:,} drives, {units.duration(left * 1e9)} left")
-    finally:
-        pool.shutdown(cancel_futures=True)
+        if (now := time.monotonic()) - shown >= _PROGRESS_EVERY_S:
+            shown, done = now, first + len(part)
+            left = (now - begun) * (len(todo) / done - 1)
+            log(f"{done:,} of {len(todo):,} drives, {units.duration(left * 1e9)} left")
     return PowerCutsReport(_sorted(rows), None)
+
+
+def _task(seed: int, group: list[tuple[int, int]]) -> Task[list[dict[str, Any]]]:
+    run = partial(_cut, seed, group)
+    return Task(f"drives from {group[0][0]}", _MEMORY_BYTES, run, run)
+
+
+def _cut(seed: int, group: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """What happened to some drives, given as number and cuts, up to the first broken promise."""
+    results = []
+    for drive, cuts in group:
+        results.append({"drive": drive, **_native.validate_power_cuts(seed, drive, cuts)})
+        if results[-1]["violation"] is not None:
+            break
+    return results
 
 
 def _sorted(rows: dict[tuple[Any, ...], PowerCutsRow]) -> list[PowerCutsRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 import subprocess
 import sys
@@ -91,6 +92,18 @@ def test_instances_take_no_attributes() -> None:
         with pytest.raises(AttributeError):
             setattr(histogram, name, 1)
     assert repr(histogram) == "Histogram(count=0)"
+
+
+def test_histograms_travel_between_processes() -> None:
+    histogram = _native.Histogram()
+    assert pickle.loads(pickle.dumps(histogram)) == histogram
+    for value_ns, count in ((90_000, 5), (20_000_000_000, 1)):
+        histogram.record(value_ns, count)
+    found = pickle.loads(pickle.dumps(histogram))
+    assert found == histogram
+    assert found.to_bytes() == histogram.to_bytes()
+    with pytest.raises(ValueError, match="histogram"):
+        found.__setstate__(b"something else")
 
 
 def test_an_error_carries_a_message_and_a_hint() -> None:

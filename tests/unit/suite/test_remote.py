@@ -25,6 +25,7 @@ from writecliff.suite.children import ChildEvent
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.runner import SuiteStopped, run_suite
 from writecliff.suite.sweep import plan_sweep
+from writecliff.validate import power_cuts
 
 distributed = pytest.importorskip("distributed", reason="the extra dask")
 if TYPE_CHECKING:
@@ -166,6 +167,14 @@ def test_what_no_worker_can_hold_is_refused_before_it_runs(client: Client) -> No
     task = Task("a drive", 5_000_000_000, int, int)
     with pytest.raises(ConfigError, match=r"a drive requires 5.0 GB of memory, .* has 4.0 GB"):
         Cluster(client).run([task])
+
+
+def test_power_cuts_are_the_same_there(client: Client) -> None:
+    here = power_cuts.run(60, 7)
+    with placed(Cluster(client)):
+        assert power_cuts.run(60, 7) == here
+    assert here.failure is None
+    assert sum(row.cuts for row in here.rows) == 60
 
 
 def test_other_independent_runs_go_there_too(client: Client) -> None:
