@@ -66,6 +66,7 @@ def parse_document(data: bytes, path: Path, schema: str) -> dict[str, Any]:
     or of another schema."""
     try:
         document = json.loads(data)
+        json.dumps(document, allow_nan=False)  # a number beyond floating point is read as infinity
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"not JSON: {error}") from None
     found = document.get("schema") if isinstance(document, dict) else None

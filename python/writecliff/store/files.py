@@ -71,6 +71,11 @@ def claim_directory(path: Path) -> None:
         raise store_error(error, path) from error
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether a name from a file is that of something directly in a folder, and not hidden."""
+    return name == Path(name).name and not name.startswith(".") and "\0" not in name and name != ""
+
+
 def sync_folder(folder: Path) -> None:
     """Sync the directory `folder`, so that the names in it survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)

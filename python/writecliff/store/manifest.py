@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,6 +17,7 @@ from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, parse_document, read_document, write_document
 from writecliff.store.files import is_locked
 from writecliff.store.host import host_platform, versions
+from writecliff.store.typed import typed
 
 SCHEMA = "writecliff/run/1"
 MANIFEST_NAME = "manifest.json"
@@ -24,6 +25,7 @@ SUITE_NAME = "suite.json"  # beside the run directories of a suite or sweep
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+_MADE_ANEW = ("command",)  # what a manifest without it must not be given
 
 
 def now() -> str:
@@ -112,10 +114,14 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
 
 
 def _from_document(document: Mapping[str, Any], path: Path) -> Manifest:
+    absent = {name: () for name in _MADE_ANEW if name not in document}
+    manifest = typed({**document, **absent}, Manifest, path)
     try:
-        return _from_mapping(document)
-    except (KeyError, TypeError, ValueError) as error:
+        for text in (manifest.created, manifest.updated):
+            datetime.fromisoformat(text)
+    except ValueError as error:
         raise damaged(path, str(error)) from None
+    return manifest
 
 
 def read_state(folder: Path) -> tuple[Manifest, Status]:
@@ -126,23 +132,3 @@ def read_state(folder: Path) -> tuple[Manifest, Status]:
         return manifest, manifest.status
     manifest = read_manifest(folder)  # it may have ended between the two looks
     return manifest, "interrupted" if manifest.status == "running" else manifest.status
-
-
-def _from_mapping(data: Mapping[str, Any]) -> Manifest:
-    known = _known(Manifest, data)
-    if known["status"] not in STATUSES:
-        raise ValueError(f"unknown status '{known['status']}'")
-    known["device"] = DeviceIdentity(**_known(DeviceIdentity, known["device"]))
-    for name, kind in (("purge", PurgeReport), ("write_cache", CacheReport)):
-        if known.get(name) is not None:
-            known[name] = kind(**_known(kind, known[name]))
-    for name in ("command", "deviations", "phases", "interruptions", "warnings", "expectations"):
-        known[name] = tuple(known.get(name, ()))
-    for name in ("created", "updated"):
-        datetime.fromisoformat(known[name])
-    return Manifest(**known)
-
-
-def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    names = {item.name for item in fields(kind)}
-    return {key: value for key, value in data.items() if key in names}

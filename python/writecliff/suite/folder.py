@@ -14,10 +14,11 @@ from typing import Any, Literal, Self
 from writecliff.engines.target import is_simulated, target_now
 from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
-from writecliff.store.files import claim_directory
+from writecliff.store.files import claim_directory, is_plain_name
 from writecliff.store.manifest import MANIFEST_NAME, Status, now
 from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - its format is here
 from writecliff.store.rundir import RunDirectory
+from writecliff.store.typed import typed
 
 SCHEMA = "writecliff/suite/1"
 Kind = Literal["suite", "sweep"]
@@ -31,6 +32,16 @@ class Member:
     options: Mapping[str, Any]
     target: str
     settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What `suite.json` holds."""
+
+    kind: Kind
+    about: str
+    members: Mapping[str, Member]
+    created: str
 
 
 @dataclass(frozen=True)
@@ -65,15 +76,16 @@ class SuiteFolder:
         """Raises ConfigError (no suite there) or StoreError (damaged)."""
         try:
             data = read_document(path / SUITE_NAME, SCHEMA)
-            members = {name: Member(**member) for name, member in data.pop("members").items()}
-            return cls(path, members=members, **data)
         except FileNotFoundError:
             raise ConfigError(
                 f"{path} is not a suite: it has no {SUITE_NAME}",
                 hint="give the directory that `writecliff suite` named",
             ) from None
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(path / SUITE_NAME, str(error)) from None
+        stored = typed(data, _Stored, path / SUITE_NAME)
+        for name in stored.members:
+            if not is_plain_name(name):
+                raise damaged(path / SUITE_NAME, f"members: {name!r} is not the name of a folder")
+        return cls(path, stored.kind, stored.about, stored.members, stored.created)
 
     @property
     def simulated(self) -> bool:

@@ -1,0 +1,28 @@
+"""Stored documents as the dataclasses that they were: every value has the type of its field.
+
+A document whose checksum is right can still be somebody's own: "device.serial is a list" is said
+when it is read, not by whatever stumbles over it later. msgspec compares values with annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from writecliff.store.checksums import damaged
+
+T = TypeVar("T")
+
+
+def typed(document: Mapping[str, Any], kind: type[T], path: Path) -> T:
+    """The dataclass `kind` with the values of `document`, read from `path`; keys that it does not
+    know are left out. Raises StoreError: a key is missing, or a value is of another type."""
+    import msgspec
+
+    try:
+        return msgspec.convert(document, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        why, _, place = str(error).partition(" - at `$.")
+        where = place.rstrip("`")
+        raise damaged(path, f"{where}: {why}" if where else why) from None
