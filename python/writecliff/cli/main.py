@@ -91,7 +91,11 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             body = {"error": {"message": message, "hint": hint, "exit_code": code}}
             print(json.dumps(body), file=sys.stderr)
         else:
-            print(f"error: {message}", file=sys.stderr)
+            # Messages quote files of others, whose escape sequences are not for the terminal.
+            from writecliff.runs.printable import printable
+
+            lines = message.split("\n")
+            print("error: " + "\n".join(map(printable, lines)), file=sys.stderr)
             if hint:
                 print(f"hint: {hint}", file=sys.stderr)
     except BrokenPipeError:
