@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.cli.output import pairs, table
 from writecliff.cli.runs_options import SelectionOptions
-from writecliff.errors import ConfigError, StoreError
+from writecliff.errors import ConfigError
 from writecliff.runs.names import known_runs, run_named
 from writecliff.runs.printable import printable as printable  # noqa: PLC0414 - for commands
 
@@ -95,27 +95,13 @@ def select_runs(
 
 def details(catalogue: Catalogue, run: str) -> dict[str, Any]:
     """What the catalogue and the manifest say of a run. Raises StoreError: it has gone."""
-    from writecliff.runs.columns import RUNS
-    from writecliff.store.manifest import MANIFEST_NAME, parse_manifest
+    from writecliff.runs.details import details as details_of
 
-    catalogue.refresh()
-    catalogue.complete([run])
-    columns = ", ".join(column.name for column in RUNS)
-    with catalogue.opened() as database:
-        names, rows = database.rows(f"select {columns} from runs where run = ?", [run])
-        head, figures = database.rows("select * exclude (run) from figures where run = ?", [run])
-    if not rows:
-        raise StoreError(f"{run} has gone")
-    one = dict(zip(names, rows[0], strict=True))
-    expectations: list[Any] = []
-    if one["status"] != "damaged":
-        path = catalogue.place.path_of(run) / MANIFEST_NAME
-        manifest = parse_manifest(catalogue.place.read(run, MANIFEST_NAME), path)
-        expectations = list(manifest.expectations)
+    found = details_of(catalogue, run)
     return {
-        "run": plain(one),
-        "figures": [dict(zip(head, row, strict=True)) for row in figures],
-        "expectations": expectations,
+        "run": plain(found.run),
+        "figures": found.figures,
+        "expectations": [] if found.manifest is None else list(found.manifest.expectations),
     }
 
 

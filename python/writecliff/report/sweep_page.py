@@ -34,7 +34,7 @@ def has_cells(folder: SuiteFolder) -> bool:
 
 
 @dataclass(frozen=True)
-class _Column:
+class Column:
     """A setting or figure of all runs: a number of each run, and where the words of it stand."""
 
     title: str
@@ -67,9 +67,9 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
     align = "w" + "r" * (len(head) - 1)
     yield section("Cells", "", table("Settings and figures", head, rows, align, data=data))
     shown = common[:MOST_FIGURES]
-    columns = [_setting(key, settings[key]) for key in keys]
+    columns = [setting_column(key, settings[key]) for key in keys]
     figures = [
-        _Column(one.label, [headlines[name][one.key].value for name in names], {}) for one in shown
+        Column(one.label, [headlines[name][one.key].value for name in names], {}) for one in shown
     ]
     intro = (
         "A line for each run, through its settings and its figures, coloured by the first figure: "
@@ -94,16 +94,16 @@ def _title(key: str) -> str:
     return shown + (" (%)" if key.endswith("_pct") else "")
 
 
-def _setting(key: str, values: Sequence[str]) -> _Column:
-    """Numbers as they are; other words in the order in which they come."""
+def setting_column(key: str, values: Sequence[str]) -> Column:
+    """A setting of all runs: numbers as they are; other words in the order in which they come."""
     try:
         numbers = [float(value) for value in values]
     except ValueError:
         order = {word: float(place) for place, word in enumerate(dict.fromkeys(values))}
-        return _Column(_title(key), [order[value] for value in values],
+        return Column(_title(key), [order[value] for value in values],
                        {place: word for word, place in order.items()})  # fmt: skip
     words = dict(sorted(zip(numbers, values, strict=True)))
-    return _Column(_title(key), numbers, words)
+    return Column(_title(key), numbers, words)
 
 
 def _data(
@@ -125,21 +125,21 @@ def _data(
 
 
 @house_style()
-def parallel_coordinates(columns: Sequence[_Column], settings: int, data: DataFile) -> Figure:
+def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFile) -> Figure:
     """An axis for each column, each scaled to its own range; the first `settings` are settings, and
     the one after them decides the colour."""
     from matplotlib import colormaps
 
     figure = style.new_figure(width_in=2 * style.WIDTH_IN, height_in=1.25 * style.HEIGHT_IN)
     plot = figure.add_axes((0.07, 0.12, 0.86, 0.76))
-    scaled = np.array([_scaled(column.numbers) for column in columns])
-    shades = scaled[settings] if settings < len(columns) else np.zeros(scaled.shape[1])
+    heights = np.array([scaled(column.numbers) for column in columns])
+    shades = heights[settings] if settings < len(columns) else np.zeros(heights.shape[1])
     for run in np.argsort(shades, kind="stable"):
         colour = colormaps["viridis"](0.92 * float(shades[run]))
-        plot.plot(range(len(columns)), scaled[:, run], color=colour, linewidth=1.0, alpha=0.75)
+        plot.plot(range(len(columns)), heights[:, run], color=colour, linewidth=1.0, alpha=0.75)
     for place, column in enumerate(columns):
         plot.axvline(place, color=style.MUTED, linewidth=0.8)
-        for height, text in _ticks(column):
+        for height, text in axis_ticks(column):
             ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
             plot.text(place - 0.02, height, text, ha="right", va="center", fontsize=7,
                       color=style.INK, bbox=ground)  # fmt: skip
@@ -154,17 +154,18 @@ def parallel_coordinates(columns: Sequence[_Column], settings: int, data: DataFi
     return style.finished(figure, "parallel-coordinates", title, data, wide=True)
 
 
-def _scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The numbers from 0, the least, to 1, the greatest; all 0.5 if they are equal."""
     values = np.array(numbers, dtype=np.float64)
     low, width = values.min(), np.ptp(values)
     return (values - low) / width if width else np.full(len(values), 0.5)
 
 
-def _ticks(column: _Column) -> Iterator[tuple[float, str]]:
+def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
     """Heights and texts at an axis: each word of a setting if they are few, else the ends."""
     if 0 < len(column.words) <= _WORDS_SHOWN:
         places = list(column.words)
-        yield from zip(_scaled(places).tolist(), column.words.values(), strict=True)
+        yield from zip(scaled(places).tolist(), column.words.values(), strict=True)
         return
     low, high = min(column.numbers), max(column.numbers)
     ends = [(0.5, low)] if low == high else [(0.0, low), (1.0, high)]
@@ -173,7 +174,7 @@ def _ticks(column: _Column) -> Iterator[tuple[float, str]]:
 
 
 def _by_settings(
-    one: Headline, figure: _Column, settings: Sequence[_Column], data: DataFile
+    one: Headline, figure: Column, settings: Sequence[Column], data: DataFile
 ) -> Iterator[Figure | None]:
     """The figure over each setting that is a number: the points of all runs and their mean."""
     y = Axis(f"{one.label} ({one.unit})" if one.unit else one.label)

@@ -9,6 +9,7 @@
     catalogue.py   the catalogue: brought up to date, saved, never the truth
     segments.py    rounds, intervals and histograms of all runs, copied for queries
     queries.py     lists, filters and SQL
+    details.py     what is known of one run
     names.py       from what a user types to a run
     tags.py        the tags of a run, in its directory
     delete.py      deletion, into nothing half-deleted

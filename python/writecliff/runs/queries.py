@@ -17,8 +17,8 @@ from writecliff.store.db import Views
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LISTED = ("run", "status", "test", "target", "drive", "created_utc", "verdict", "tags",
-           "member_of", "kind", "limits_met", "damage")  # fmt: skip
+LISTED = ("run", "status", "test", "target", "drive", "created_utc", "verdict", "tags",
+          "member_of", "kind", "limits_met", "damage")  # fmt: skip
 _SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write_bytes)\b", re.I)
 
@@ -27,28 +27,44 @@ _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write
 class Selection:
     """Which runs, in which order. All that is given must hold.
 
-    `device` is part of the target's or the drive's name. `tags` must all be there. `since` is a
-    date, a time, or a span such as "7d". `where` is a condition of SQL on the columns of `runs`.
-    `sort` is a column; with "-" before it, descending.
+    `device` is part of the target's or the drive's name, `text` of any name, tag or outcome. `tags`
+    must all be there. `since` is a date, a time, or a span such as "7d". `where` is a condition of
+    SQL on the columns of `runs`. `sort` is a column; with "-" before it, descending. `offset` runs
+    at the beginning are left out.
     """
 
+    kind: str | None = None
     test: str | None = None
     device: str | None = None
     status: str | None = None
     tags: Sequence[str] = ()
+    member_of: str | None = None
     since: str | None = None
+    text: str | None = None
     where: str | None = None
     sort: str = "-created_utc"
     limit: int | None = None
+    offset: int = 0
 
     def sql(self, columns: Sequence[str], *, now: datetime | None = None) -> tuple[str, list[Any]]:
         """The query and its parameters. Raises ConfigError for a column that is not there, a time
         that cannot be read, a limit below 0."""
+        condition, values = self._condition(now)
+        return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
+
+    def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[Any]]:
+        """The query for how many there are, whatever `limit` and `offset`, and its parameters.
+        Raises as `sql`."""
+        condition, values = self._condition(now)
+        return f"select count(*) from runs{condition}", values
+
+    def _condition(self, now: datetime | None) -> tuple[str, list[Any]]:
         conditions: dict[str, Any] = {}
         if self.test is not None:
             conditions["test = ?"] = self.test.replace("-", "_")
-        if self.status is not None:
-            conditions["status = ?"] = self.status
+        for name in ("kind", "status", "member_of"):
+            if getattr(self, name) is not None:
+                conditions[f"{name} = ?"] = getattr(self, name)
         if self.since is not None:
             conditions["created_utc >= ?"] = since_utc(self.since, now)
         parts, values = list(conditions), list(conditions.values())
@@ -58,11 +74,14 @@ class Selection:
         for tag in self.tags:
             parts.append("list_contains(tags, ?)")
             values.append(tag)
+        if self.text is not None:
+            places = "concat_ws(' ', run, title, test, target, drive, serial, firmware, verdict)"
+            tagged = "list_contains(list_transform(tags, x -> contains(lower(x), ?)), true)"
+            parts.append(f"(contains(lower({places}), ?) or {tagged})")
+            values += [self.text.lower()] * 2
         if self.where is not None:
             parts.append(f"({self.where}\n)")  # the line ends a comment
-        text = f"select {', '.join(columns)} from runs"
-        text += f" where {' and '.join(parts)}" if parts else ""
-        return text + self._order(), values
+        return (f" where {' and '.join(parts)}" if parts else ""), values
 
     def _order(self) -> str:
         name, down = self.sort.removeprefix("-"), self.sort.startswith("-")
@@ -72,7 +91,8 @@ class Selection:
         if self.limit is not None and self.limit < 0:
             raise ConfigError(f"--limit must be 0 or more, not {self.limit}")
         limit = "" if self.limit is None else f" limit {self.limit}"
-        return f" order by {name} {'desc' if down else 'asc'} nulls last, run{limit}"
+        offset = f" offset {self.offset}" if self.offset else ""
+        return f" order by {name} {'desc' if down else 'asc'} nulls last, run{limit}{offset}"
 
 
 def since_utc(text: str, now: datetime | None = None) -> datetime:
@@ -101,7 +121,7 @@ def listed(
 
     Raises ConfigError, QueryError for a condition that cannot be answered, StoreError.
     """
-    sql, values = selection.sql(_LISTED)
+    sql, values = selection.sql(LISTED)
     needs = f"{selection.where or ''} {selection.sort}"
     figures = _FIGURES.search(needs) is not None
     with catalogue.current(figures=figures, progress=progress) as database:

@@ -74,8 +74,18 @@ class PartedTable:
             merged = 0
         return max([merged, *numbers])
 
-    def read(self, last: int) -> pa.Table:
-        """The rows of steps 1 to `last`; a column that some of the files lack is null there.
+    def rows(self) -> int:
+        """Rows of the merged file, as its end says; reads none of them. Raises StoreError."""
+        try:
+            return int(pq.read_metadata(self.merged).num_rows)
+        except FileNotFoundError:
+            return 0
+        except (OSError, pa.ArrowException) as error:
+            raise damaged(self.merged, str(error)) from None
+
+    def read(self, last: int, *, after: int = 0) -> pa.Table:
+        """The rows of the steps after `after` up to `last`; a column that some of the files lack is
+        null there.
 
         Raises StoreError for a file that is missing, unreadable or damaged.
         """
@@ -84,13 +94,16 @@ class PartedTable:
             before = covered
             covered, merged = self._merged()
             try:
-                parts = [_read(self._part(number)) for number in range(covered + 1, last + 1)]
+                first = max(covered, after) + 1
+                parts = [_read(self._part(number)) for number in range(first, last + 1)]
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
                 continue  # a writer has merged it meanwhile
             if covered > last:  # the run went on after the reader had opened it
                 merged = merged.filter(pc.field("seq") <= last)
+            if after and merged.num_rows:
+                merged = merged.filter(pc.field("seq") > after)
             tables = [self._schema.empty_table(), merged, *parts]
             whole = pa.concat_tables(tables, promote_options="permissive")
             return whole.combine_chunks().replace_schema_metadata(None)

@@ -230,6 +230,14 @@ class RunDirectory:
             self._tables[name] = self._files[name].read(self.steps)
         return self._tables[name]
 
+    def rows_after(self, name: TableName, step: int) -> pa.Table:
+        """The rows of a table that belong to steps after `step`. Raises StoreError: damaged."""
+        return self._files[name].read(self.steps, after=step)
+
+    def merged_rows(self, name: TableName) -> int:
+        """How many rows the merged file of a table says that it has. Raises StoreError."""
+        return self._files[name].rows()
+
     def rounds(self) -> pa.Table:
         """A row a step, in the order they were made."""
         return self.query("select * from rounds order by seq")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from writecliff.engines.target import is_simulated, target_now
-from writecliff.errors import ConfigError
-from writecliff.store.checksums import damaged, read_document, write_document
+from writecliff.errors import ConfigError, StoreError
+from writecliff.store.checksums import damaged, parse_document, write_document
 from writecliff.store.files import claim_directory, is_plain_name
 from writecliff.store.manifest import MANIFEST_NAME, Status, now
 from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - its format is here
@@ -75,13 +75,21 @@ class SuiteFolder:
     def open(cls, path: Path) -> Self:
         """Raises ConfigError (no suite there) or StoreError (damaged)."""
         try:
-            data = read_document(path / SUITE_NAME, SCHEMA)
-        except FileNotFoundError:
+            data = (path / SUITE_NAME).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
             raise ConfigError(
                 f"{path} is not a suite: it has no {SUITE_NAME}",
                 hint="give the directory that `writecliff suite` named",
             ) from None
-        stored = typed(data, _Stored, path / SUITE_NAME)
+        except OSError as error:
+            raise StoreError(f"cannot read {path / SUITE_NAME}: {error.strerror}") from None
+        return cls.parse(data, path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path) -> Self:
+        """The suite whose `suite.json`, in `path`, holds `data`. Raises StoreError: damaged."""
+        fields = parse_document(data, path / SUITE_NAME, SCHEMA)
+        stored = typed(fields, _Stored, path / SUITE_NAME)
         for name in stored.members:
             if not is_plain_name(name):
                 raise damaged(path / SUITE_NAME, f"members: {name!r} is not the name of a folder")

@@ -1,0 +1,43 @@
+"""What the catalogue and the manifest say of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from writecliff.errors import StoreError
+from writecliff.runs.catalogue import Catalogue
+from writecliff.runs.columns import RUNS
+from writecliff.store.manifest import MANIFEST_NAME, Manifest, parse_manifest
+
+_COLUMNS = ", ".join(column.name for column in RUNS)
+
+
+@dataclass(frozen=True)
+class Details:
+    """A run: its row of the view `runs`, those of `figures`, and its manifest; None if damaged."""
+
+    run: dict[str, Any]
+    figures: list[dict[str, Any]]
+    manifest: Manifest | None
+
+
+def details(catalogue: Catalogue, run: str) -> Details:
+    """All of a run, with its headline figures, which are made if nobody has yet. Raises StoreError:
+    it has gone."""
+    catalogue.refresh()
+    catalogue.complete([run])
+    with catalogue.opened() as database:
+        names, rows = database.rows(f"select {_COLUMNS} from runs where run = ?", [run])
+        head, figures = database.rows("select * exclude (run) from figures where run = ?", [run])
+    if not rows:
+        raise StoreError(f"{run} has gone")
+    one = dict(zip(names, rows[0], strict=True))
+    manifest = None
+    if one["status"] != "damaged":
+        path = catalogue.place.path_of(run) / MANIFEST_NAME
+        try:
+            manifest = parse_manifest(catalogue.place.read(run, MANIFEST_NAME), path)
+        except FileNotFoundError:
+            raise StoreError(f"{run} has gone") from None
+    return Details(one, [dict(zip(head, row, strict=True)) for row in figures], manifest)
