@@ -39,6 +39,7 @@ _EXTRAS = (
     ("weasyprint", "pdf", "reports as PDF"),
     ("distributed", "dask", "`--scheduler`"),
     ("rocksdict", "rocksdb", "`torture` of RocksDB"),
+    ("bokeh", "ui", "the dashboard"),
 )
 # What the kernel offers, what needs it, where it shows, and how to get it.
 _NODES = (

@@ -74,6 +74,14 @@ RUNS: Mapping[str, Schema] = {
             "(every table of every cell)",
         },
     ),
+    "ui": Schema(
+        "ui",
+        {
+            "address": "what to open in a browser, with the token; printed when it is ready",
+            "store": _STORE,
+            "allow_changes": "whether tags can be changed and runs be deleted",
+        },
+    ),
     "runs-index": Schema(
         "runs index",
         {

@@ -1,0 +1,82 @@
+"""Look at the runs of a store in a browser."""
+
+from __future__ import annotations
+
+import sys
+
+from writecliff.cli.output import emit_json, log
+
+GROUP = "tests and suites", 9
+
+
+def ui(
+    store: str | None = None,
+    *,
+    port: int = 8642,
+    listen: str = "127.0.0.1",
+    allow_changes: bool = False,
+    token: str | None = None,
+    json: bool = False,
+) -> int:
+    """Serve a dashboard of a run store on this machine, until Ctrl-C or SIGTERM.
+
+    The address is printed when it is ready. It holds a token, without which nothing is answered.
+    Needs the extra `ui`.
+
+    Parameters
+    ----------
+    store
+        The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
+        current folder).
+    port
+        Listen at this port; 0: any that is free.
+    listen
+        Listen at this address of the machine. At others than 127.0.0.1, whoever has the token can
+        look from other machines; it is sent unencrypted.
+    allow_changes
+        Let tags be changed and runs be deleted.
+    token
+        The token, of at least 16 letters and digits (default: a new one each time).
+    json
+        Print {"schema", "address", "store", "allow_changes"}.
+    """
+    import asyncio
+
+    from writecliff.runs.location import store_location
+    from writecliff.ui.access import Access
+    from writecliff.ui.server import UiOptions, check_extra, is_open_to_others, serve
+
+    check_extra()
+    options = UiOptions(
+        location=store_location(store),
+        listen=listen,
+        port=port,
+        allow_changes=allow_changes,
+        access=Access(names=frozenset((listen,)))
+        if token is None
+        else Access(token, frozenset((listen,))),
+    )
+    if is_open_to_others(options):
+        log("warning: other machines can reach this; the token is sent unencrypted")
+
+    def ready(address: str) -> None:
+        if json:
+            shown = {"address": address, "store": options.location, "allow_changes": allow_changes}
+            emit_json(shown, "ui")
+        else:
+            print(address)
+        sys.stdout.flush()
+
+    async def until_ended() -> None:
+        import signal
+
+        from writecliff.signals import TERMINATIONS
+
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, *TERMINATIONS):
+            loop.add_signal_handler(number, stop.set)
+        await serve(options, ready, stop, lambda text: log(f"error: {text}"))
+
+    asyncio.run(until_ended())
+    return 0

@@ -1,0 +1,173 @@
+"""What every answer has: who may ask, headers, work in threads, errors as pages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from tornado.web import HTTPError, RequestHandler
+
+from writecliff.errors import ConfigError, WritecliffError
+from writecliff.ui.access import HEADERS, TOKEN, Access, new_nonce, page_policy
+from writecliff.ui.library import Library, NoSuchRun, OutsideError
+from writecliff.ui.series import Shelf
+
+T = TypeVar("T")
+_LONGEST = 8_000  # characters of an address
+_MOST = 40  # arguments of one
+
+
+@dataclass
+class Dashboard:
+    """What all answers share."""
+
+    library: Library
+    access: Access
+    executor: Executor
+    allow_changes: bool
+    complain: Callable[[str], None]  # about what went wrong here, for whoever started us
+    cookie: str = "writecliff-ui"
+    shelf: Shelf = field(default_factory=Shelf)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("writecliff.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["query"] = lambda pairs: urlencode(pairs, doseq=True)
+    return environment
+
+
+class Guard(RequestHandler):
+    """Refuses whoever has no token or uses a name that is not this machine's."""
+
+    def initialize(self, dashboard: Dashboard) -> None:
+        self.dashboard = dashboard
+
+    def set_default_headers(self) -> None:
+        self.nonce = new_nonce()
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+        self.set_header("Content-Security-Policy", page_policy(self.nonce))
+        self.clear_header("Server")
+
+    def prepare(self) -> None:
+        access = self.dashboard.access
+        if not access.knows_host(self.request.headers.get("Host", "")):
+            raise HTTPError(403, reason="Not a name of this machine")
+        given = self.get_query_argument(TOKEN, None)
+        if access.opens(given):
+            return self._keep_token()
+        if not access.opens(self.get_cookie(self.dashboard.cookie)):
+            raise HTTPError(403, reason="No token")
+        return None
+
+    def _keep_token(self) -> None:
+        """Put the token into a cookie and take it out of the address, which others may see."""
+        self.set_cookie(
+            self.dashboard.cookie, self.dashboard.access.token, httponly=True, samesite="Lax"
+        )
+        if self.request.method in ("GET", "HEAD"):
+            parts = urlsplit(self.request.uri or "/")
+            left = [pair for pair in parse_qsl(parts.query) if pair[0] != TOKEN]
+            path = "/" + parts.path.lstrip("/")  # not the address of another machine
+            self.redirect(urlunsplit(("", "", path, urlencode(left), "")), status=303)
+
+    def compute_etag(self) -> str | None:
+        return None
+
+
+class Handler(Guard):
+    """A page or an answer in JSON."""
+
+    def argument(self, name: str, default: str = "") -> str:
+        return str(self.get_query_argument(name, default))
+
+    def number(self, name: str) -> float | None:
+        """A number of the address; None without it. Raises ConfigError."""
+        text = self.argument(name)
+        try:
+            value = float(text) if text else None
+        except ValueError:
+            value = float("nan")
+        if value is not None and value - value != 0:
+            raise ConfigError(f"{name} is no number")
+        return value
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that takes time beside other answers."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.dashboard.executor, work, *arguments)
+
+    def page(self, template: str, **values: Any) -> None:
+        """Answer with a page."""
+        dashboard = self.dashboard
+        self.finish(
+            _environment()
+            .get_template(template)
+            .render(
+                nonce=self.nonce,
+                store=dashboard.library.location,
+                allow_changes=dashboard.allow_changes,
+                xsrf=self.xsrf_token.decode() if dashboard.allow_changes else "",
+                **values,
+            )
+        )
+
+    def json(self, value: Any) -> None:
+        """Answer with JSON."""
+        self.set_header("Content-Type", "application/json; charset=utf-8")
+        self.finish(json.dumps(value, allow_nan=False, separators=(",", ":"), default=float))
+
+    # -- errors -------------------------------------------------------------------------------
+
+    def write_error(self, status_code: int, **about: Any) -> None:
+        error = about["exc_info"][1] if "exc_info" in about else None
+        status, message, hint = _explained(error, status_code)
+        self.set_status(status)
+        if self.request.path.startswith("/api/"):
+            self.json({"error": message, "hint": hint})
+        elif isinstance(error, HTTPError) and status == 403:
+            # No template: whoever has no token learns nothing of the store.
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(f"403: {message}\n{hint or ''}\n")
+        else:
+            self.page("error.html.j2", status=status, message=message, hint=hint)
+
+    def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
+        """Mistakes of ours are said where we were started; those of users are answered."""
+        if not isinstance(error, HTTPError | WritecliffError):
+            said = " ".join(str(error).split())
+            self.dashboard.complain(f"{self.request.path}: {type(error).__name__}: {said}")
+
+
+def _explained(error: BaseException | None, status: int) -> tuple[int, str, str | None]:
+    """Status, message and hint of an answer that is an error."""
+    if isinstance(error, NoSuchRun):
+        return 404, str(error), error.hint
+    if isinstance(error, OutsideError):
+        return 403, str(error), error.hint
+    if isinstance(error, ConfigError):
+        return 400, str(error), error.hint
+    if isinstance(error, WritecliffError):
+        return 409, str(error), error.hint
+    if status == 403:
+        hint = "open the address that `writecliff ui` has printed; it holds the token"
+        return 403, (error.reason if isinstance(error, HTTPError) else None) or "Forbidden", hint
+    if status == 404:
+        return 404, "there is no such page", None
+    if isinstance(error, HTTPError):
+        return status, error.reason or error.log_message or "the request cannot be answered", None
+    return 500, "this cannot be shown", "the reason is printed where `writecliff ui` runs"

@@ -1,0 +1,135 @@
+"""The store behind the dashboard: its catalogue, for several threads, and no path out of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.errors import StoreError
+from writecliff.runs.catalogue import Catalogue
+from writecliff.runs.details import Details, details
+from writecliff.runs.location import is_remote
+from writecliff.runs.place import Place, open_place
+
+if TYPE_CHECKING:
+    from writecliff.store.db import Views
+
+_FRESH_S = 1.0  # so long a look at all directories counts: a page asks several times
+_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a run that goes on
+
+
+class NoSuchRun(StoreError):
+    """A run that the store does not have, or no longer."""
+
+
+class OutsideError(StoreError):
+    """A run with a link that leads out of the store."""
+
+
+class Library:
+    """A store, which need not exist yet. Any thread may call any method."""
+
+    def __init__(self, location: str) -> None:
+        """Raises ConfigError: a file, or a kind of URL that cannot be used here."""
+        self.place: Place = open_place(location)
+        self.location = location
+        self._remote = is_remote(location)
+        self._catalogue = Catalogue(self.place)
+        self._lock = threading.Lock()
+        self._looked_s = float("-inf")
+
+    @contextmanager
+    def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
+        """SQL over the views of the catalogue, at most a second old. Raises StoreError."""
+        with self._lock:
+            if figures or time.monotonic() - self._looked_s > _FRESH_S:
+                self._catalogue.refresh(figures=figures)
+                self._looked_s = time.monotonic()
+            with self._catalogue.opened() as database:
+                yield database
+
+    def changed(self) -> None:
+        """Look at all directories again with the next question."""
+        self._looked_s = float("-inf")
+
+    def details(self, run: str) -> Details:
+        """All of a run. Raises NoSuchRun, OutsideError, StoreError."""
+        self.check(run)
+        with self._lock:
+            try:
+                return details(self._catalogue, run)
+            except StoreError:
+                raise self._gone(run) from None
+
+    def complete(self, runs: Sequence[str]) -> None:
+        """Make the headline figures of some runs, where nobody has yet. Raises StoreError."""
+        with self._lock:
+            self._catalogue.complete(runs)
+
+    def check(self, run: str) -> None:
+        """Raises NoSuchRun if the store has no run of exactly this name, OutsideError if something
+        in it is a link out of the store."""
+        with self.catalogue() as database:
+            found = database.rows("select 1 from runs where run = ?", [run])[1]
+        if not found:
+            raise self._gone(run)
+        if self.leads_outside(run):
+            raise OutsideError(
+                f"{run} has a link that leads out of the store",
+                hint="copy what it leads to into the store: writecliff runs import",
+            )
+
+    @contextmanager
+    def folder(self, run: str) -> Iterator[Path]:
+        """The directory of a run, or a copy of it. Raises as `check`."""
+        self.check(run)
+        with self.place.as_folder(run) as folder:
+            yield folder
+
+    def leads_outside(self, run: str) -> bool:
+        """Whether the directory of a run, or anything in it that is read, is out of the store."""
+        if self._remote:
+            return False
+        root = os.path.realpath(self.place.path_of(""))
+        return not _is_below(self.place.path_of(run), root) or _links_out(
+            self.place.path_of(run), root
+        )
+
+    def _gone(self, run: str) -> NoSuchRun:
+        return NoSuchRun(f"there is no run '{run}' in {self.location}")
+
+
+def _is_below(path: str | Path, root: str) -> bool:
+    found = os.path.realpath(path)
+    return found == root or found.startswith(root.rstrip("/") + "/")
+
+
+def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
+    """Whether an entry of a run directory is a link out of `root`, or no file at all."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return False  # gone: whoever reads it says so
+    for entry in entries:
+        if entry.is_symlink():
+            if not _is_below(entry.path, root):
+                return True
+        elif entry.is_dir(follow_symlinks=False):
+            if entry.name in _PARTS and not inner and _links_out(entry.path, root, inner=True):
+                return True
+        elif not inner and not _is_file(entry):
+            return True  # a pipe would be waited for
+    return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return True

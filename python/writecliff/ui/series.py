@@ -1,0 +1,242 @@
+"""The intervals of a run as lines over time, one for each operation and quantity.
+
+Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
+the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
+of their steps, drawn over the time of the step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from writecliff.errors import StoreError
+from writecliff.store.rundir import RunDirectory
+from writecliff.store.tables import OPERATION_NAMES
+from writecliff.ui.marks import Array
+
+MOST_ROWS = 30_000_000  # of a run: some 2 GB while it is read
+_MOST_STEPS = 5_000  # whose quantiles are read
+_KEPT_BYTES = 1 << 29
+_NS = 1e9
+_COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
+            "latency_max_ns", "latency_p99_ns", "waf", "watts", "temperature_c",
+            "free_units")  # fmt: skip
+# Of the drive, not of an operation: column, and what it is called here.
+_OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"),
+             ("free_units", "free_units"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity over time: `x` in seconds since the first step, ascending; `y` in the unit of
+    the quantity, NaN where it is unknown."""
+
+    quantity: str  # see plots.py
+    operation: str  # "" of the drive
+    x: Array
+    y: Array
+
+    @property
+    def key(self) -> str:
+        """A name for addresses: "iops.write", "waf"."""
+        return ".".join(filter(None, (self.quantity, self.operation)))
+
+
+@dataclass(frozen=True)
+class Series:
+    """All lines of a run."""
+
+    lines: Sequence[Line]
+    intervals: int  # how many the run has, of one operation
+    span_s: tuple[float, float]  # from the begin of the first one to the end of the last one
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(line.x.nbytes + line.y.nbytes for line in self.lines)
+
+
+def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
+    """The lines of the columns of `intervals`, in any order of rows."""
+    order = np.lexsort((rows["operation"], rows["end_ns"], rows["seq"]))
+    if not (np.diff(order) == 1).all():
+        rows = {name: column[order] for name, column in rows.items()}
+    for code, operation in enumerate(OPERATION_NAMES):
+        chosen = rows["operation"] == code
+        if rows["ios"][chosen].any():
+            yield from _of_operation(operation, {n: column[chosen] for n, column in rows.items()})
+    if not len(rows["seq"]):
+        return
+    starts = _starts(rows)
+    x = rows["time_ns"][starts] / _NS
+    for column, quantity in _OF_DRIVE:
+        y = rows[column][starts]
+        if np.isfinite(y).any():
+            yield _line(quantity, "", x, y)
+
+
+def _of_operation(operation: str, rows: Mapping[str, Array]) -> Iterator[Line]:
+    starts = _starts(rows)
+    ends, seq = rows["end_ns"][starts], rows["seq"][starts]
+    first = np.append(True, seq[1:] != seq[:-1])
+    width_ns = np.where(first, ends, ends - np.append(0.0, ends[:-1]))
+    x = rows["time_ns"][starts] / _NS
+    several = len(starts) != len(rows["seq"])
+
+    def total(values: Array) -> Array:
+        return np.add.reduceat(values, starts) if several else values
+
+    def most(values: Array) -> Array:
+        return np.fmax.reduceat(values, starts) if several else values
+
+    ios = total(rows["ios"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yield _line("iops", operation, x, ios / width_ns * _NS)
+        yield _line("mbps", operation, x, total(rows["bytes"]) / width_ns * (_NS / 1e6))
+        spent = np.where(rows["ios"] > 0, rows["latency_mean_ns"] * rows["ios"], 0.0)
+        yield _line("latency_mean", operation, x, total(spent) / ios / 1e6)
+        for column, quantity in (("latency_p99_ns", "latency_p99"),
+                                 ("latency_max_ns", "latency_max")):  # fmt: skip
+            y = most(np.where(rows["ios"] > 0, rows[column], np.nan)) / 1e6
+            if np.isfinite(y).any():
+                yield _line(quantity, operation, x, y)
+
+
+def _starts(rows: Mapping[str, Array]) -> Any:
+    """Where the intervals begin among sorted rows."""
+    if not len(rows["seq"]):
+        return np.array([], dtype=np.int64)
+    new = (np.diff(rows["end_ns"]) != 0) | (np.diff(rows["seq"]) != 0)
+    return np.flatnonzero(np.append(True, new))
+
+
+def _line(quantity: str, operation: str, x: Array, y: Array) -> Line:
+    y = np.where(np.isfinite(y), y, np.nan)
+    if len(x) > 1 and (np.diff(x) < 0).any():
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
+    return Line(quantity, operation, x, y)
+
+
+def _columns(table: pa.Table) -> dict[str, Array]:
+    """The columns that lines need, as numbers; NaN is unknown."""
+    have = set(table.column_names)
+    return {
+        name: table.column(name).to_numpy().astype(np.float64, copy=False)
+        if name in have
+        else np.full(table.num_rows, np.nan)
+        for name in _COLUMNS
+    }
+
+
+def _step_quantiles(run: RunDirectory) -> Iterator[Line]:
+    """The 99 % quantile of each step and operation, over its time."""
+    steps = run.query("select seq, started_ns, elapsed_ns from rounds where elapsed_ns > 0")
+    if steps.num_rows > _MOST_STEPS or run.merged_rows("histograms") > MOST_ROWS:
+        return
+    when = {
+        int(row["seq"]): (row["started_ns"] / _NS, (row["started_ns"] + row["elapsed_ns"]) / _NS)
+        for row in steps.to_pylist()
+    }
+    for operation in OPERATION_NAMES:
+        found = run.histograms_by_step(operation=operation)
+        x: list[float] = []
+        y: list[float] = []
+        for seq, histogram in sorted(found.items()):
+            value_ns = histogram.quantile(0.99).value_ns
+            if value_ns is not None and seq in when:
+                x += when[seq]
+                y += [value_ns / 1e6] * 2
+        if x:
+            yield _line("latency_p99_step", operation, np.array(x), np.array(y))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The columns of a run up to a step. A run that is resumed after a crash has other steps, so
+    the columns are of the manifest that was `created` then."""
+
+    state: tuple[str, ...]
+    steps: int
+    rows: Mapping[str, Array]
+    series: Series
+
+
+class Shelf:
+    """The series of the runs that were looked at last. Any thread may call `series`."""
+
+    def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept_bytes = kept_bytes
+        self._lock = threading.Lock()
+        self._reading: dict[str, threading.Lock] = {}
+
+    def series(self, name: str, folder: Path) -> Series:
+        """The series of the run `name`, which is in `folder`: from memory if it is there; of a run
+        that goes on, only new steps are read. Raises StoreError: damaged, or too large."""
+        with self._lock:
+            reading = self._reading.setdefault(name, threading.Lock())
+        with reading:  # two plots of one page read a run once
+            run = RunDirectory.open(folder)
+            state = (run.manifest.created, str(len(run.manifest.interruptions)))
+            with self._lock:
+                kept = self._kept.get(name)
+            ended = run.status != "running"
+            if ended:
+                state = (*state, run.manifest.updated)
+            if kept is None or kept.state != state or kept.steps != run.steps:
+                kept = self._read(run, state, None if ended else kept)
+        with self._lock:
+            self._kept[name] = kept
+            self._kept.move_to_end(name)
+            while len(self._kept) > 1 and self._size() > self._kept_bytes:
+                self._kept.popitem(last=False)
+            if not reading.locked():
+                self._reading.pop(name, None)
+        return kept.series
+
+    def _size(self) -> int:
+        return sum(kept.series.size_bytes for kept in self._kept.values())
+
+    @staticmethod
+    def _read(run: RunDirectory, state: tuple[str, ...], before: _Kept | None) -> _Kept:
+        rows = run.merged_rows("intervals")
+        if rows > MOST_ROWS:
+            raise StoreError(
+                f"{run.name} has {rows:,} rows of intervals; plots are made of {MOST_ROWS:,}",
+                hint="ask for a part of them: writecliff runs sql",
+            )
+        if before is not None and (before.state != state or before.steps > run.steps):
+            before = None
+        table = run.rows_after("intervals", 0 if before is None else before.steps)
+        columns = _columns(table)
+        if before is not None:
+            columns = {n: np.concatenate([before.rows[n], columns[n]]) for n in columns}
+        lines = list(lines_of(columns))
+        if not any(line.quantity == "latency_p99" for line in lines):
+            lines += _step_quantiles(run)
+        ends = [(line.x[0], line.x[-1]) for line in lines if len(line.x)]
+        longest = max((len(line.x) for line in lines), default=0)
+        first = float(np.nanmin(columns["time_ns"] - columns["end_ns"])) / _NS if longest else 0.0
+        low = min([first, *(float(begin) for begin, _ in ends)])
+        high = max([low, *(float(end) for _, end in ends)])
+        series = Series(lines, longest, (low, high))
+        kept = {} if run.status != "running" else columns  # only a run that goes on gets more
+        return _Kept(state, run.steps, kept, series)
+
+
+def named(series: Series, key: str) -> Line | None:
+    """The line with this key."""
+    return next((line for line in series.lines if line.key == key), None)
+
+
+def scaled(line: Line, factor: float) -> Line:
+    """The line with other values."""
+    return replace(line, y=line.y * factor)
