@@ -75,10 +75,10 @@ class Selection:
             parts.append("list_contains(tags, ?)")
             values.append(tag)
         if self.text is not None:
-            places = "concat_ws(' ', run, title, test, target, drive, serial, firmware, verdict)"
-            tagged = "list_contains(list_transform(tags, x -> contains(lower(x), ?)), true)"
-            parts.append(f"(contains(lower({places}), ?) or {tagged})")
-            values += [self.text.lower()] * 2
+            tags = "array_to_string(tags, ' ')"
+            places = f"run, title, test, target, drive, serial, firmware, verdict, {tags}"
+            parts.append(f"contains(lower(concat_ws(' ', {places})), ?)")
+            values.append(self.text.lower())
         if self.where is not None:
             parts.append(f"({self.where}\n)")  # the line ends a comment
         return (f" where {' and '.join(parts)}" if parts else ""), values

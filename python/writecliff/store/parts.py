@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ class PartedTable:
     def _part(self, number: int) -> Path:
         return self.folder / f"{number:06d}.parquet"
 
-    def _merged(self) -> tuple[int, pa.Table]:
+    def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
         """The last step that the merged file covers, and its rows; 0 and none without one."""
         try:
-            table = _read(self.merged)
+            table = _read(self.merged, columns)
         except FileNotFoundError:
             return 0, self._schema.empty_table()
         return int(table.schema.metadata[COVERED_KEY]), table
@@ -83,19 +83,19 @@ class PartedTable:
         except (OSError, pa.ArrowException) as error:
             raise damaged(self.merged, str(error)) from None
 
-    def read(self, last: int, *, after: int = 0) -> pa.Table:
+    def read(self, last: int, *, after: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of the steps after `after` up to `last`; a column that some of the files lack is
-        null there.
+        null there. `columns`, with `seq`: those of them that there are, else all.
 
         Raises StoreError for a file that is missing, unreadable or damaged.
         """
         covered = -1
         while True:
             before = covered
-            covered, merged = self._merged()
+            covered, merged = self._merged(columns)
             try:
                 first = max(covered, after) + 1
-                parts = [_read(self._part(number)) for number in range(first, last + 1)]
+                parts = [_read(self._part(number), columns) for number in range(first, last + 1)]
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
@@ -104,7 +104,11 @@ class PartedTable:
                 merged = merged.filter(pc.field("seq") <= last)
             if after and merged.num_rows:
                 merged = merged.filter(pc.field("seq") > after)
-            tables = [self._schema.empty_table(), merged, *parts]
+            nothing = self._schema.empty_table()
+            if columns is not None:
+                nothing = nothing.select([n for n in self._schema.names if n in columns])
+                merged = merged.select([n for n in merged.column_names if n in columns])
+            tables = [nothing, merged, *parts]
             whole = pa.concat_tables(tables, promote_options="permissive")
             return whole.combine_chunks().replace_schema_metadata(None)
 
@@ -132,10 +136,10 @@ class PartedTable:
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """The rows of a file. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
     with _opened(path) as file:
-        return file.read(use_threads=False)
+        return file.read(columns, use_threads=False)
 
 
 def _last_of(path: Path) -> int:

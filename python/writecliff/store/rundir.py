@@ -230,9 +230,12 @@ class RunDirectory:
             self._tables[name] = self._files[name].read(self.steps)
         return self._tables[name]
 
-    def rows_after(self, name: TableName, step: int) -> pa.Table:
-        """The rows of a table that belong to steps after `step`. Raises StoreError: damaged."""
-        return self._files[name].read(self.steps, after=step)
+    def rows_after(
+        self, name: TableName, step: int, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows of a table that belong to steps after `step`, with all columns or those of
+        `columns` that there are; `seq` must be among them. Raises StoreError: damaged."""
+        return self._files[name].read(self.steps, after=step, columns=columns)
 
     def merged_rows(self, name: TableName) -> int:
         """How many rows the merged file of a table says that it has. Raises StoreError."""

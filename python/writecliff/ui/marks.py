@@ -6,6 +6,7 @@ that was measured, at its time.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[A
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], columns + 1)[:-1])
     chosen: list[int] = []
     starts = [*np.unique(edges).tolist(), len(x)]
-    for begin, end in zip(starts[:-1], starts[1:], strict=True):
+    for begin, end in pairwise(starts):
         part = y[begin:end]
         lowest, highest = int(np.argmin(part)), int(np.argmax(part))
-        if part[lowest] != part[lowest]:  # NaN counts as least and as greatest
-            known = np.flatnonzero(part == part)
+        if np.isnan(part[lowest]):  # NaN counts as least and as greatest
+            known = np.flatnonzero(~np.isnan(part))
             if not len(known):
                 continue
             lowest = int(known[np.argmin(part[known])])

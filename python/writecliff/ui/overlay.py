@@ -67,9 +67,8 @@ def overlay(
         plot = PLOTS[QUANTITIES[key.partition(".")[0]].plot]
         plots = [{"key": key, "title": key_title(key), "log": plot.log and not norm,
                   "unit": NORMS[norm] if norm else plot.unit, "lines": parts}]  # fmt: skip
-    page = page_of_plots(
-        plots, span, shown, max((one.intervals for one in found.values()), default=0)
-    )
+    most = max((one.intervals for one in found.values()), default=0)
+    page = page_of_plots(plots, span, shown, most)
     without = [run for run in runs if run not in {part["name"] for part in parts}]
     return {**page, "keys": keys, "chosen": key, "without": without}
 

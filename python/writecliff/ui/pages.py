@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from writecliff.errors import ConfigError, StoreError
 from writecliff.report import REPORT_NAME
 from writecliff.ui.access import REPORT_POLICY
-from writecliff.ui.handler import Handler
+from writecliff.ui.handler import Dashboard, Handler
 from writecliff.ui.library import Library
 from writecliff.ui.listing import Asked, Listing, listing
 from writecliff.ui.overlay import MOST, NORMS, check_runs, figures_beside
@@ -39,8 +40,17 @@ class RunPageHandler(Handler):
     """One run."""
 
     async def get(self) -> None:
-        found = await self.in_thread(run_page, self.dashboard.library, self.argument("name"))
+        dashboard, name = self.dashboard, self.argument("name")
+        found = await self.in_thread(run_page, dashboard.library, name)
+        if found.status != "damaged":  # the page will ask for its plots at once
+            dashboard.executor.submit(_take_down, dashboard, name)
         self.page("run.html.j2", run=found)
+
+
+def _take_down(dashboard: Dashboard, run: str) -> None:
+    """Have the series of a run in memory. Whoever asks for them is told what is wrong."""
+    with suppress(Exception), dashboard.library.folder(run) as folder:
+        dashboard.shelf.series(run, folder)
 
 
 class ReportPage(Handler):

@@ -77,7 +77,7 @@ def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dic
 
 
 def run_plots(series: Series, view: tuple[float, float], wanted: int) -> dict[str, Any]:
-    """All plots of a run between two times, in seconds, for a screen that is `wanted` pixels wide."""
+    """All plots of a run between two times, in seconds, for `wanted` pixels across."""
     columns = columns_for(len(series.lines), wanted)
     plots = []
     for key, plot in PLOTS.items():

@@ -176,7 +176,7 @@ def _phase(manifest: Manifest) -> str:
 def _latest(opened: RunDirectory, steps: int) -> str:
     """The last step that was made."""
     with suppress(WritecliffError):
-        rows = opened.rows_after("rounds", steps - 1).select(["label", "round", "iops"]).to_pylist()
+        rows = opened.rows_after("rounds", steps - 1, ("seq", "label", "round", "iops")).to_pylist()
         if rows:
             row = rows[-1]
             part = f"round {row['round']}, " if row["round"] else ""

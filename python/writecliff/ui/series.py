@@ -65,13 +65,16 @@ class Series:
 
 def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
     """The lines of the columns of `intervals`, in any order of rows."""
-    order = np.lexsort((rows["operation"], rows["end_ns"], rows["seq"]))
-    if not (np.diff(order) == 1).all():
+    steps, ends = np.diff(rows["seq"]), np.diff(rows["end_ns"])
+    if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # they are stored by time
+        order = np.lexsort((rows["end_ns"], rows["seq"]))
         rows = {name: column[order] for name, column in rows.items()}
     for code, operation in enumerate(OPERATION_NAMES):
         chosen = rows["operation"] == code
         if rows["ios"][chosen].any():
-            yield from _of_operation(operation, {n: column[chosen] for n, column in rows.items()})
+            alone = chosen.all()
+            part = rows if alone else {name: column[chosen] for name, column in rows.items()}
+            yield from _of_operation(operation, part)
     if not len(rows["seq"]):
         return
     starts = _starts(rows)
@@ -185,7 +188,7 @@ class Shelf:
             reading = self._reading.setdefault(name, threading.Lock())
         with reading:  # two plots of one page read a run once
             run = RunDirectory.open(folder)
-            state = (run.manifest.created, str(len(run.manifest.interruptions)))
+            state: tuple[str, ...] = (run.manifest.created, str(len(run.manifest.interruptions)))
             with self._lock:
                 kept = self._kept.get(name)
             ended = run.status != "running"
@@ -215,7 +218,7 @@ class Shelf:
             )
         if before is not None and (before.state != state or before.steps > run.steps):
             before = None
-        table = run.rows_after("intervals", 0 if before is None else before.steps)
+        table = run.rows_after("intervals", 0 if before is None else before.steps, _COLUMNS)
         columns = _columns(table)
         if before is not None:
             columns = {n: np.concatenate([before.rows[n], columns[n]]) for n in columns}
