@@ -16,7 +16,6 @@ if ROOT not in sys.path:
 
 from tests.support.dashboard import Served, dashboard  # noqa: E402
 from tests.support.run_store import aged, make_run  # noqa: E402
-from writecliff.report import write_report  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +26,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs, begun on different days, of which one was killed; the first has a report."""
+    """Three runs, begun on different days, of which one was killed; the others have a report."""
     root = tmp_path_factory.mktemp("made") / "store"
     make_run(root / "runs" / "first", seed=1, created="2026-03-01T10:00:00+00:00")
     make_run(root / "runs" / "second", seed=2, created="2026-03-02T10:00:00+00:00", iops=9_000.0)
     make_run(root / "runs" / "third", seed=3, created="2026-03-03T10:00:00+00:00", finish=None)
-    write_report(root / "runs" / "first")
+    for name in ("first", "second"):
+        (root / "runs" / name / "report.html").write_text(f"<!DOCTYPE html>the report of {name}")
     return root
 
 
