@@ -48,7 +48,7 @@ class OverlayAnswer(Handler):
         dashboard = self.dashboard
         self.json(
             await self.in_thread(
-                overlay, dashboard.library, dashboard.shelf, self.get_query_arguments("name"),
+                overlay, dashboard.library, dashboard.shelf, self.arguments("name"),
                 self.argument("key"), self.argument("norm"),
                 (self.number("from"), self.number("to")), _columns(self),
             )

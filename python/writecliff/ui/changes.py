@@ -23,9 +23,6 @@ class _Change(Handler):
         if origin is not None and urlsplit(origin).netloc != self.request.headers.get("Host"):
             raise HTTPError(403, reason="A form of another page")
 
-    def form(self, name: str) -> str:
-        return str(self.get_body_argument(name, ""))
-
 
 class TagsForm(_Change):
     """Add and remove tags of a run: `name`, `add`, `remove`."""

@@ -92,8 +92,17 @@ class Guard(RequestHandler):
 class Handler(Guard):
     """A page or an answer in JSON."""
 
-    def argument(self, name: str, default: str = "") -> str:
-        return str(self.get_query_argument(name, default))
+    def arguments(self, name: str) -> list[str]:
+        """The texts of the address under a name, exactly: names of runs may hold anything."""
+        return [_text(value) for value in self.request.query_arguments.get(name, ())]
+
+    def argument(self, name: str) -> str:
+        """The last of them; empty without any."""
+        return next(reversed(self.arguments(name)), "")
+
+    def form(self, name: str) -> str:
+        """A text of the form that was sent, exactly."""
+        return next(map(_text, reversed(self.request.body_arguments.get(name, ()))), "")
 
     def number(self, name: str) -> float | None:
         """A number of the address; None without it. Raises ConfigError."""
@@ -151,6 +160,13 @@ class Handler(Guard):
         if not isinstance(error, HTTPError | WritecliffError):
             said = " ".join(str(error).split())
             self.dashboard.complain(f"{self.request.path}: {type(error).__name__}: {said}")
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise HTTPError(400, reason="An address that is no UTF-8") from None
 
 
 def _explained(error: BaseException | None, status: int) -> tuple[int, str, str | None]:

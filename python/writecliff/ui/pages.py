@@ -85,7 +85,7 @@ class OverlayPage(Handler):
     """Several runs on one plot."""
 
     async def get(self) -> None:
-        runs = check_runs(self.get_query_arguments("name"))
+        runs = check_runs(self.arguments("name"))
         library = self.dashboard.library
         for run in runs:
             await self.in_thread(library.check, run)

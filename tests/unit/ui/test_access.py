@@ -68,7 +68,9 @@ def test_nonces_are_new_each_time(served: Served) -> None:
     assert len(policies) == 3
 
 
-@pytest.mark.parametrize("token", ["short", "x" * 15, "with space and more of it", "ümlaut" * 5, ""])
+@pytest.mark.parametrize(
+    "token", ["short", "x" * 15, "with space and more of it", "ümlaut" * 5, ""]
+)
 def test_tokens_that_could_be_guessed_are_refused(token: str) -> None:
     with pytest.raises(ConfigError, match="at least 16"):
         Access(token)

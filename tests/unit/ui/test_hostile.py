@@ -108,7 +108,7 @@ def test_links_within_the_store_are_followed(store: Path) -> None:
 
 # -- scripts ----------------------------------------------------------------------------------
 
-EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'{{7*7}}</title>'
+EVIL = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{7*7}}</title>"
 
 
 def test_text_of_a_run_stays_text(store: Path) -> None:
@@ -147,9 +147,7 @@ def test_text_of_a_run_stays_text(store: Path) -> None:
 # -- huge, damaged ----------------------------------------------------------------------------
 
 
-def test_a_huge_run_is_shortened_or_refused(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_run_is_shortened_or_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(store / "runs" / "huge")
     big = "long " * 200_000
     manifest = replace(

@@ -123,9 +123,7 @@ def test_runs_are_laid_over_one_another(served: Served) -> None:
     [({"key": "nothing"}, 400), ({"norm": "nothing"}, 400), ({"from": "nan"}, 400),
      ({"from": "x"}, 400), ({"columns": "inf"}, 400), ({"columns": "-3"}, 200)],
 )  # fmt: skip
-def test_plots_refuse_what_means_nothing(
-    served: Served, more: dict[str, str], status: int
-) -> None:
+def test_plots_refuse_what_means_nothing(served: Served, more: dict[str, str], status: int) -> None:
     assert served.of("/api/overlay", "runs/first", **more).status == status
     assert served.of("/overlay", [f"runs/{n}" for n in range(9)]).status == 400
     assert served.ask("/overlay").status == 400
