@@ -160,9 +160,10 @@ def doing(library: Library, run: str) -> dict[str, Any]:
     with library.folder(run) as folder:
         opened = RunDirectory.open(folder)
         status, steps, manifest = opened.status, opened.steps, opened.manifest
-        says = f"{status}, {steps:,} steps"
+        count = f"{steps:,} step{'s' * (steps != 1)}"
+        says = f"{status}, {count}"
         if status == "running":
-            says = ", ".join(filter(None, ("running", _phase(manifest), f"{steps:,} steps complete",
+            says = ", ".join(filter(None, ("running", _phase(manifest), f"{count} complete",
                                            _latest(opened, steps))))  # fmt: skip
     return {"status": status, "steps": steps, "says": says}
 

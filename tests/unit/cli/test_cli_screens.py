@@ -99,6 +99,7 @@ Tests and suites:
   act             Run ACT from its own configuration files.
   demo            See a write cliff in a minute.
   runs            List, query, tag, compare and move runs.
+  ui              Look at the runs of a store in a browser.
 
 Workloads and traces:
   run             Run one workload (.fio or .toml) on a drive.

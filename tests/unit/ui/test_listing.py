@@ -44,7 +44,7 @@ def shown(page: str) -> list[str]:
     return re.findall(r'<td class="name"><a href="[^"]*">([^<]*)</a>', page)
 
 
-@pytest.mark.parametrize(("asked", "selection"), QUESTIONS, ids=lambda one: str(one))
+@pytest.mark.parametrize(("asked", "selection"), QUESTIONS, ids=str)
 def test_lists_are_those_of_the_command(
     store: Path, asked: dict[str, str], selection: dict[str, Any]
 ) -> None:
