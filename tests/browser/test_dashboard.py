@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,8 +66,16 @@ class Look:
 
     def drawn(self, path: str) -> Any:
         """The page with its plots."""
-        self.at(path).wait_for_function(DRAWN)
+        until(self.at(path), DRAWN)
         return self.page
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until an expression is true. Playwright's own way needs `eval`, which pages refuse."""
+    end_s = time.monotonic() + 120
+    while not page.evaluate(expression):
+        assert time.monotonic() < end_s, expression
+        page.wait_for_timeout(50)
 
 
 @contextmanager
@@ -89,7 +98,7 @@ def test_nothing_is_foreign_complained_about_or_cut(
         for path in PAGES:
             page = look.at(path)
             if page.query_selector(".plot-area"):
-                page.wait_for_function(DRAWN)
+                until(page, DRAWN)
             if page.query_selector(".coordinates"):
                 page.wait_for_selector(".coordinates[data-runs='3']")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
@@ -163,19 +172,16 @@ def test_plots_are_zoomed_and_moved_by_keyboard(browser: Any, served: Served) ->
         whole = page.evaluate(VIEW)
         page.locator(".plots-here").focus()
         views = [whole]
-        for key in ("+", "ArrowRight", "ArrowLeft", "-", "Home"):
-            before = views[-1]
+        for key in ("+", "ArrowRight", "ArrowLeft", "-", "+", "Home"):
             page.keyboard.press(key)
-            page.wait_for_function(f"JSON.stringify({VIEW}) !== '{json.dumps(before)}'"
-                                   .replace(" ", "") if key != "Home" else "true")  # fmt: skip
-            page.wait_for_timeout(400 if key == "Home" else 0)
+            until(page, f"JSON.stringify({VIEW}) !== JSON.stringify({json.dumps(views[-1])})")
             views.append(page.evaluate(VIEW))
         width = whole[1] - whole[0]
         assert views[1][1] - views[1][0] == pytest.approx(width / 2)
         assert views[2][0] > views[1][0] and views[3] == pytest.approx(views[1])
         assert views[-1] == whole
         page.get_by_role("button", name="Zoom in").press("Enter")
-        page.wait_for_function(f"{VIEW}[0] > {whole[0]}")
+        until(page, f"{VIEW}[0] > {whole[0]}")
         page.get_by_text("Values in view").press("Enter")
         assert page.locator(".values tbody tr").count() >= 5
 
@@ -196,7 +202,7 @@ def test_a_run_of_a_million_intervals_has_few_marks(browser: Any, tmp_path: Path
             page.mouse.move(middle, y, steps=3)
             page.mouse.move(middle + 20, y, steps=3)
             page.mouse.up()
-            page.wait_for_function(f"{VIEW}[1] - {VIEW}[0] < {(before[1] - before[0]) * 0.6}")
+            until(page, f"{VIEW}[1] - {VIEW}[0] < {(before[1] - before[0]) * 0.6}")
             assert int(area.get_attribute("data-marks")) <= 5_000
             if area.get_attribute("data-whole") == "true":
                 break
@@ -231,11 +237,11 @@ def test_quantities_and_normalisation_are_chosen(browser: Any, served: Served) -
         for name in ("runs/first", "runs/second"):
             page.get_by_label(f"Choose {name}").check()
         page.get_by_role("button", name="Overlay chosen").click()
-        page.wait_for_function(DRAWN)
+        until(page, DRAWN)
         page.get_by_label("Values").select_option("maximum")
-        page.wait_for_function("document.querySelector('.plot h3').textContent.includes('maximum')")
+        until(page, "document.querySelector('.plot h3').textContent.includes('maximum')")
         page.get_by_label("Quantity").select_option("latency_mean.write")
-        page.wait_for_function("document.querySelector('.plot h3').textContent.includes('latency')")
+        until(page, "document.querySelector('.plot h3').textContent.includes('latency')")
         assert page.locator(".values tbody tr").count() == 2
         assert look.complaints == []
 
@@ -254,8 +260,8 @@ def test_a_run_that_goes_on_is_followed(browser: Any, tmp_path: Path) -> None:
             first = page.evaluate(VIEW)
             for record in steps:
                 run.append_round(record)
-            page.wait_for_function(f"{VIEW}[1] > {first[1]}")
+            until(page, f"{VIEW}[1] > {first[1]}")
             assert "6 steps complete" in doing.inner_text()
             run.finish("complete")
-            page.wait_for_function("document.getElementById('status').textContent === 'complete'")
+            until(page, "document.getElementById('status').textContent === 'complete'")
             assert look.complaints == []
