@@ -72,7 +72,7 @@ class Look:
 
 def until(page: Any, expression: str) -> None:
     """Wait until an expression is true. Playwright's own way needs `eval`, which pages refuse."""
-    end_s = time.monotonic() + 120
+    end_s = time.monotonic() + 60
     while not page.evaluate(expression):
         assert time.monotonic() < end_s, expression
         page.wait_for_timeout(50)
@@ -81,7 +81,7 @@ def until(page: Any, expression: str) -> None:
 @contextmanager
 def looking(browser: Any, served: Served, width: int = 1200) -> Iterator[Look]:
     context = browser.new_context(viewport={"width": width, "height": 900})
-    context.set_default_timeout(120_000)  # of a machine that others use, too
+    context.set_default_timeout(60_000)  # of a machine that others use, too
     try:
         look = Look(context.new_page(), served)
         look.page.goto(served.address)
