@@ -27,6 +27,7 @@ def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) 
             "writecliff.report",
             {"templates/report.html.j2", "templates/report.css", "templates/figures.js"},
         ),
+        ("writecliff.ui", {"templates/list.html.j2", "static/ui.css", "static/plots.js"}),
     ],
 )
 def test_data_files_are_resources_of_the_package(package: str, names: set[str]) -> None:

@@ -12,18 +12,22 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from writecliff.errors import StoreError
 from writecliff.store.rundir import RunDirectory
-from writecliff.store.tables import OPERATION_NAMES
+from writecliff.store.tables import OPERATION_NAMES, rebuild_histograms
 from writecliff.ui.marks import Array
 
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
 MOST_ROWS = 30_000_000  # of a run: some 2 GB while it is read
-_MOST_STEPS = 5_000  # whose quantiles are read
+_MOST_STEPS = 5_000  # whose quantiles are drawn, the last ones
 _KEPT_BYTES = 1 << 29
 _NS = 1e9
 _COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
@@ -139,26 +143,42 @@ def _columns(table: pa.Table) -> dict[str, Array]:
     }
 
 
-def _step_quantiles(run: RunDirectory) -> Iterator[Line]:
-    """The 99 % quantile of each step and operation, over its time."""
-    steps = run.query("select seq, started_ns, elapsed_ns from rounds where elapsed_ns > 0")
-    if steps.num_rows > _MOST_STEPS or run.merged_rows("histograms") > MOST_ROWS:
-        return
-    when = {
-        int(row["seq"]): (row["started_ns"] / _NS, (row["started_ns"] + row["elapsed_ns"]) / _NS)
-        for row in steps.to_pylist()
-    }
+Steps = list[tuple[str, float, float, float]]  # operation, begin and end in s, latency in ms
+
+
+def _step_quantiles(run: RunDirectory, after: int) -> Steps:
+    """The 99 % quantile of each operation of the steps after `after`."""
+    if run.merged_rows("histograms") > MOST_ROWS:
+        return []
+    rows = run.rows_after("rounds", after, ("seq", "started_ns", "elapsed_ns")).to_pylist()
+    when = {row["seq"]: (row["started_ns"] / _NS, row["elapsed_ns"] / _NS) for row in rows}
+    table = run.rows_after("histograms", after)
+    order = ("seq", "job", "operation", "kind", "lower_ns")
+    table = table.filter(pc.field("kind") == "service").sort_by([(n, "ascending") for n in order])
+    merged: dict[tuple[int, str], Histogram] = {}
+    for label, histogram in rebuild_histograms(table):
+        key = label["seq"], label["operation"]
+        if key in merged:
+            merged[key].merge(histogram)
+        else:
+            merged[key] = histogram
+    found: Steps = []
+    for (seq, operation), histogram in sorted(merged.items(), key=lambda item: item[0]):
+        value_ns = histogram.quantile(0.99).value_ns
+        begin, length = when.get(seq, (0.0, 0.0))
+        if value_ns is not None and length > 0:
+            found.append((operation, begin, begin + length, value_ns / 1e6))
+    return found
+
+
+def _step_lines(steps: Steps) -> Iterator[Line]:
+    """A quantile as a level over the time of each step."""
     for operation in OPERATION_NAMES:
-        found = run.histograms_by_step(operation=operation)
-        x: list[float] = []
-        y: list[float] = []
-        for seq, histogram in sorted(found.items()):
-            value_ns = histogram.quantile(0.99).value_ns
-            if value_ns is not None and seq in when:
-                x += when[seq]
-                y += [value_ns / 1e6] * 2
-        if x:
-            yield _line("latency_p99_step", operation, np.array(x), np.array(y))
+        own = [one for one in steps if one[0] == operation][-_MOST_STEPS:]
+        if own:
+            x = np.array([time for _, begin, end, _ in own for time in (begin, end)])
+            y = np.array([value for _, _, _, value in own for _ in range(2)])
+            yield _line("latency_p99_step", operation, x, y)
 
 
 @dataclass(frozen=True)
@@ -168,8 +188,13 @@ class _Kept:
 
     state: tuple[str, ...]
     steps: int
-    rows: Mapping[str, Array]
+    rows: Mapping[str, Array]  # empty of a run that had ended
+    quantiles: Steps
     series: Series
+
+    def grows_into(self, state: tuple[str, ...], steps: int) -> bool:
+        """Whether what is kept is the beginning of a run in that state, with so many steps."""
+        return bool(self.rows) and self.state[:2] == state[:2] and self.steps <= steps
 
 
 class Shelf:
@@ -195,7 +220,7 @@ class Shelf:
             if ended:
                 state = (*state, run.manifest.updated)
             if kept is None or kept.state != state or kept.steps != run.steps:
-                kept = self._read(run, state, None if ended else kept)
+                kept = self._read(run, state, kept)
         with self._lock:
             self._kept[name] = kept
             self._kept.move_to_end(name)
@@ -216,15 +241,17 @@ class Shelf:
                 f"{run.name} has {rows:,} rows of intervals; plots are made of {MOST_ROWS:,}",
                 hint="ask for a part of them: writecliff runs sql",
             )
-        if before is not None and (before.state != state or before.steps > run.steps):
+        if before is not None and not before.grows_into(state, run.steps):
             before = None
-        table = run.rows_after("intervals", 0 if before is None else before.steps, _COLUMNS)
-        columns = _columns(table)
+        after = 0 if before is None else before.steps
+        columns = _columns(run.rows_after("intervals", after, _COLUMNS))
         if before is not None:
             columns = {n: np.concatenate([before.rows[n], columns[n]]) for n in columns}
         lines = list(lines_of(columns))
+        quantiles = [] if before is None else before.quantiles
         if not any(line.quantity == "latency_p99" for line in lines):
-            lines += _step_quantiles(run)
+            quantiles = quantiles + _step_quantiles(run, after)
+            lines += _step_lines(quantiles)
         ends = [(line.x[0], line.x[-1]) for line in lines if len(line.x)]
         longest = max((len(line.x) for line in lines), default=0)
         first = float(np.nanmin(columns["time_ns"] - columns["end_ns"])) / _NS if longest else 0.0
@@ -232,7 +259,7 @@ class Shelf:
         high = max([low, *(float(end) for _, end in ends)])
         series = Series(lines, longest, (low, high))
         kept = {} if run.status != "running" else columns  # only a run that goes on gets more
-        return _Kept(state, run.steps, kept, series)
+        return _Kept(state, run.steps, kept, quantiles, series)
 
 
 def named(series: Series, key: str) -> Line | None:

@@ -75,11 +75,11 @@ def test_quantiles_of_steps_are_those_of_their_histograms(tmp_path: Path) -> Non
 def test_a_run_that_goes_on_is_read_step_by_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[int] = []
+    read: list[tuple[str, int]] = []
     plain = RunDirectory.rows_after
 
     def watched(self: RunDirectory, name: Any, step: int, *more: Any) -> Any:
-        read.append(step)
+        read.append((name, step))
         return plain(self, name, step, *more)
 
     monkeypatch.setattr(RunDirectory, "rows_after", watched)
@@ -92,7 +92,9 @@ def test_a_run_that_goes_on_is_read_step_by_step(
         going_on = shelf.series("run", tmp_path / "run")
         run.finish("complete")
     assert seen == [2, 4, 6, 8]
-    assert read == [0, 1, 2, 3]
+    assert [step for name, step in read if name == "intervals"] == [0, 1, 2, 3]
+    assert [step for name, step in read if name == "histograms"] == [0, 1, 2, 3]
+    assert shelf.series("run", tmp_path / "run").intervals == 8  # it has ended meanwhile
     whole = Shelf().series("run", tmp_path / "run")
     assert [line.key for line in going_on.lines] == [line.key for line in whole.lines]
     for one, other in zip(going_on.lines, whole.lines, strict=True):
