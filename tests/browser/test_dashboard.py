@@ -13,9 +13,11 @@ import pytest
 
 from tests.support.dashboard import Served, dashboard
 from tests.support.long_run import make_long_run
+from tests.support.many_runs import make_many_runs
 from tests.support.run_store import make_run
 from tests.support.synthetic_run import Drive, manifest, records
-from writecliff.bench import store as bench_store
+from writecliff.runs.catalogue import Catalogue
+from writecliff.runs.place import open_place
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import Member, SuiteFolder
 
@@ -211,11 +213,9 @@ def test_a_run_of_a_million_intervals_has_few_marks(browser: Any, tmp_path: Path
         assert look.complaints == []
 
 
-def test_ten_thousand_runs_are_listed(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench_store, "_TABLES", ())  # a list reads none
-    bench_store.fill(tmp_path, 10_000)
+def test_ten_thousand_runs_are_listed(browser: Any, tmp_path: Path) -> None:
+    make_many_runs(tmp_path, 10_000)
+    Catalogue(open_place(str(tmp_path))).refresh()
     with dashboard(tmp_path) as served, looking(browser, served) as look:
         page = look.at("/?sort=run")
         assert "10,000 runs, 1 to 100" in page.locator(".above").inner_text()

@@ -16,6 +16,7 @@ from writecliff.runs.catalogue import Catalogue
 from writecliff.runs.details import Details, details
 from writecliff.runs.location import is_remote
 from writecliff.runs.place import Place, open_place
+from writecliff.store.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from writecliff.store.db import Views
@@ -43,6 +44,7 @@ class Library:
         self._catalogue = Catalogue(self.place)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
+        self._known: set[str] = set()  # names of runs, exactly as the catalogue had them
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
@@ -75,9 +77,10 @@ class Library:
     def check(self, run: str) -> None:
         """Raises NoSuchRun if the store has no run of exactly this name, OutsideError if something
         in it is a link out of the store."""
-        with self.catalogue() as database:
-            found = database.rows("select 1 from runs where run = ?", [run])[1]
-        if not found:
+        if not (run in self._known and self._is_there(run)):
+            with self.catalogue() as database:
+                self._known = {name for (name,) in database.rows("select run from runs")[1]}
+        if run not in self._known:
             raise self._gone(run)
         if self.leads_outside(run):
             raise OutsideError(
@@ -100,6 +103,11 @@ class Library:
         return not _is_below(self.place.path_of(run), root) or _links_out(
             self.place.path_of(run), root
         )
+
+    def _is_there(self, run: str) -> bool:
+        """Whether a run that was found before still is: whoever zooms asks again and again, and a
+        look at all directories of a large store takes longer than the answer."""
+        return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
     def _gone(self, run: str) -> NoSuchRun:
         return NoSuchRun(f"there is no run '{run}' in {self.location}")
