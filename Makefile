@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
-    test-drives-quick test-served fetch-bench drives-shell needs lint lock clean build-rust-tests
+    test-drives-quick test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -64,15 +64,19 @@ drives-shell: setup ## a shell in that machine
 needs: ## install what the tests need from Debian (as root), or say what is missing
 	@tools/test-needs
 
-lint: setup ## formatters, linters, types, and the walls between rooms
+lint: setup ## formatters, linters, types, the walls between rooms, licences
 	cargo fmt --all --check
 	cargo clippy --profile test --locked --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/licences
 
-lock: $(VENV)/.installed ## write requirements.lock anew
+wheel: setup ## build the wheel and the source archive (target/dist); needs no Rust where it is installed
+	@tools/build-wheel
+
+lock: $(VENV)/.installed ## write requirements.lock and requirements-release.lock anew
 	@tools/lock $(BIN)
 
 clean: ## remove everything that was built

@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"{project['version']}\n"
+    assert capsys.readouterr().out == f"{cargo['workspace']['package']['version']}\n"
 
 
 @pytest.mark.parametrize(

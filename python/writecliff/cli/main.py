@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif arguments == ["--version"]:
             print(version())
             code = EXIT_OK
+        elif arguments[:2] == ["completion", "words"]:
+            code = _complete(arguments[2:])
         else:
             code = _dispatch(arguments)
         sys.stdout.flush()
@@ -67,6 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             _print_traceback()
             return EXIT_FAILED
         return _unexpected(error, as_json)
+
+
+def _complete(arguments: list[str]) -> int:
+    """What a shell asks for at every Tab: past cyclopts, because it has to be quick."""
+    from writecliff.cli.complete import answer
+
+    print(answer(arguments[1:]).text())
+    return EXIT_OK
 
 
 def _dispatch(arguments: list[str]) -> int:

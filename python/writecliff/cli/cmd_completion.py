@@ -1,0 +1,31 @@
+"""Print a script that completes commands, options, drives, workloads and runs in a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from writecliff.cli.output import emit_json
+
+GROUP = "validation and research", 8
+FOLDER = Path(__file__).with_name("shells")
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], *, json: bool = False) -> int:
+    """Print a script that completes commands, options, drives, workloads and runs in a shell.
+
+    The script asks the program at every Tab, so it need not be made anew when the program changes.
+
+    Parameters
+    ----------
+    shell
+        bash, zsh or fish.
+    json
+        Print {"schema", "shell", "script"}.
+    """
+    script = (FOLDER / shell).read_text(encoding="utf-8")
+    if json:
+        emit_json({"shell": shell, "script": script}, "completion")
+    else:
+        print(script, end="")
+    return 0

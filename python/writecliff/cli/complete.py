@@ -1,0 +1,161 @@
+"""What can stand at the cursor of a command line: the shells ask at every Tab.
+
+`writecliff completion words -- WORD...` gets the words after the program, the last as far as it is
+typed. It prints `words`, or `files` if a path of the user's may stand there too; then a line for
+each possible word, with its description behind a tab. Values of options that have a name of their
+own are found without cyclopts, which takes longer to load than all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from writecliff.cli.commands import build_app, commands
+from writecliff.cli.complete_values import OPTIONS, POSITIONS, Values
+
+if TYPE_CHECKING:
+    from cyclopts import App
+    from cyclopts.argument import Argument
+
+
+class Answer(NamedTuple):
+    """Words that fit, each with a description, and whether a path may stand there too."""
+
+    words: Sequence[tuple[str, str]]
+    files: bool = False
+
+    def text(self) -> str:
+        """The lines for the shell."""
+        lines = [f"{word}\t{' '.join(about.split())}" for word, about in self.words]
+        return "\n".join(["files" if self.files else "words", *lines])
+
+
+def answer(words: Sequence[str]) -> Answer:
+    """What can stand in place of the last of `words`."""
+    *before, typed = words or [""]
+    if "--" in before:  # a command of others
+        return Answer((), files=True)
+    option, equals, value = typed.partition("=")
+    if equals and option.startswith("--"):
+        found = _value_of(option, before, value)
+        return Answer([(f"{option}={word}", about) for word, about in found.words], found.files)
+    if not before:
+        known = [(command.name, command.help) for command in commands()]
+        return _fitting([*known, ("--help", ""), ("--version", "")], typed)
+    if before[-1] in OPTIONS:
+        return _named(OPTIONS[before[-1]], typed)
+    app, path, rest = _command(before)
+    arguments = _arguments(app)
+    if rest and (taking := _takes_value(arguments, rest[-1])) is not None:
+        return _of_argument(taking, typed)
+    if typed.startswith("-"):
+        return _fitting([*_options(arguments), ("--help", "")], typed)
+    if app is not None and not rest and (below := _subcommands(app)):
+        return _fitting(below, typed)
+    return _position(" ".join(path), arguments, rest, typed)
+
+
+def _fitting(known: Sequence[tuple[str, str]], typed: str, *, files: bool = False) -> Answer:
+    return Answer([one for one in known if one[0].startswith(typed)], files)
+
+
+def _named(values: Values, typed: str) -> Answer:
+    """Values that have a name of their own; those of a list are separated by commas."""
+    begin = typed[: typed.rfind(",") + 1] if values.is_list else ""
+    found = [(begin + word, about) for word, about in values.find(typed.removeprefix(begin))]
+    return _fitting(found, typed, files=values.files)
+
+
+def _value_of(option: str, before: Sequence[str], typed: str) -> Answer:
+    if option in OPTIONS:
+        return _named(OPTIONS[option], typed)
+    app, _, _ = _command(before)
+    taking = _takes_value(_arguments(app), option)
+    return Answer(()) if taking is None else _of_argument(taking, typed)
+
+
+def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
+    """The command that the words before the cursor name, their names, and the words after."""
+    app, path, rest = build_app(), list[str](), list(before)
+    while rest and rest[0] in app and not rest[0].startswith("-"):
+        path.append(rest.pop(0))
+        app = app[path[-1]]
+    return (app if path else None), path, rest
+
+
+def _arguments(app: App | None) -> Sequence[Argument]:
+    """Of a command that does something itself."""
+    if app is None or app.default_command is None:
+        return []
+    return list(app.assemble_argument_collection(parse_docstring=True))
+
+
+def _subcommands(app: App) -> list[tuple[str, str]]:
+    names = [name for name in app if not name.startswith("-")]
+    shown = [(name, app[name]) for name in names]
+    return [(name, one.help.strip().split("\n")[0]) for name, one in shown if one.show]
+
+
+def _is_switch(argument: Argument) -> bool:
+    hint = argument.hint
+    return hint is bool or bool in get_args(hint)
+
+
+def _takes_value(arguments: Sequence[Argument], word: str) -> Argument | None:
+    """The option `word` if its value comes next."""
+    for argument in arguments:
+        if word in argument.names and word.startswith("-"):
+            return None if _is_switch(argument) else argument
+    return None
+
+
+def _options(arguments: Sequence[Argument]) -> list[tuple[str, str]]:
+    """All options but those that only undo a default."""
+    found = []
+    for argument in arguments:
+        if argument.index is not None or not argument.show:
+            continue
+        undone = set(argument.negatives) if not _shows_negative(argument) else set()
+        found += [
+            (name, _text(argument))
+            for name in argument.names
+            if name.startswith("--") and name not in undone
+        ]
+    return found
+
+
+def _shows_negative(argument: Argument) -> bool:
+    return bool(argument.parameter.negative)
+
+
+def _text(argument: Argument) -> str:
+    return str(argument.parameter.help or "").split(". ")[0].split("\n\n")[0]
+
+
+def _of_argument(argument: Argument, typed: str) -> Answer:
+    """Its choices; paths if it takes a path; else what nobody can know."""
+    if choices := argument.get_choices():
+        return _fitting([(choice, "") for choice in choices], typed)
+    return Answer((), files=_is_path(argument.hint))
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or any(_is_path(part) for part in get_args(hint))
+
+
+def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typed: str) -> Answer:
+    """What stands without an option: by the command, else by the type."""
+    places = [argument for argument in arguments if argument.index is not None]
+    index, skip = 0, False
+    for word in rest:
+        if skip or word.startswith("-"):
+            skip = not skip and _takes_value(arguments, word) is not None
+        else:
+            index += 1
+    if not places or (index >= len(places) and not places[-1].is_var_positional()):
+        return _fitting(_options(arguments), typed)
+    if path in POSITIONS:
+        return _named(POSITIONS[path], typed)
+    return _of_argument(places[min(index, len(places) - 1)], typed)

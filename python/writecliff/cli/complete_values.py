@@ -1,0 +1,190 @@
+"""Values of options and arguments that have names: drives, tests, workloads, runs.
+
+Each function gets what is typed of the value and returns names with descriptions. It changes
+nothing, and loads little: it runs at every Tab.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from glob import escape, glob
+from itertools import islice
+from typing import NamedTuple
+
+Names = Sequence[tuple[str, str]]
+_MOST_RUNS = 500
+
+
+class Values(NamedTuple):
+    """How to find the names, whether paths may stand there too, whether several, by commas."""
+
+    find: Callable[[str], Names]
+    files: bool = False
+    is_list: bool = False
+
+
+def targets(typed: str) -> Names:
+    """Drives: simulated ones, block devices of this machine, files."""
+    for scheme in ("sim:", "file:"):
+        if typed.startswith(scheme) and re.match(r"[./~]", typed.removeprefix(scheme)):
+            return _paths(scheme, typed.removeprefix(scheme), "toml" if scheme == "sim:" else "")
+    simulated = simulated_targets(typed)
+    if typed.startswith("sim:"):
+        return simulated
+    begin = [] if typed else [("file:", "a file, through fio")]
+    return [*simulated, *begin, *_block_devices()]
+
+
+def simulated_targets(typed: str) -> Names:
+    """Simulated drives, `sim:NAME` and `sim:PATH.toml`."""
+    if typed.startswith("sim:") and re.match(r"[./~]", typed.removeprefix("sim:")):
+        return _paths("sim:", typed.removeprefix("sim:"), "toml")
+    return [(f"sim:{name}", "") for name, _ in devices(typed)]
+
+
+def devices(typed: str) -> Names:
+    """Drives of the catalogue."""
+    from writecliff.devices import preset_names
+
+    return [(name, "") for name in preset_names()]
+
+
+def _paths(scheme: str, typed: str, suffix: str) -> Names:
+    """Files and folders that begin so; a folder ends in "/"."""
+    found = sorted(glob(f"{escape(os.path.expanduser(typed))}*"))  # noqa: PTH111, PTH207
+    folders = [path for path in found if os.path.isdir(path)]  # noqa: PTH112
+    files = [path for path in found if path.endswith(suffix) and path not in folders]
+    shown = [*files, *(f"{path}/" for path in folders)]
+    if typed.startswith("~"):
+        home = os.path.expanduser("~")  # noqa: PTH111
+        shown = [f"~{path.removeprefix(home)}" for path in shown]
+    return [(f"{scheme}{path}", "") for path in shown]
+
+
+def _block_devices() -> Names:
+    folder = "/sys/block"
+    names = os.listdir(folder) if os.access(folder, os.R_OK) else []
+    drives = (name for name in sorted(names) if re.match(r"sd|nvme|hd|vd|pmem|mmcblk", name))
+    return [(f"/dev/{name}", "a drive; its data is destroyed") for name in drives]
+
+
+def tests(typed: str) -> Names:
+    """Tests of the standard, and campaigns."""
+    from writecliff.procedures.registry import PROCEDURES
+
+    return [(name, entry.title) for name, entry in PROCEDURES.items()]
+
+
+def editions(typed: str) -> Names:
+    """Editions of the standard."""
+    return [("pts-e", "enterprise"), ("pts-c", "client")]
+
+
+def workloads(typed: str) -> Names:
+    """Ready-made workloads."""
+    from writecliff.profiles import FOLDER
+
+    return sorted((path.stem, "") for path in FOLDER.glob("*.toml"))
+
+
+def rules(typed: str) -> Names:
+    """Rules that assign writes to streams."""
+    from writecliff.capture.rules import presets
+
+    return [(name, "") for name in presets()]
+
+
+def sweeps(typed: str) -> Names:
+    """Predefined sweeps."""
+    from writecliff.suite.sweep import PRESETS
+
+    return [(name, "") for name in PRESETS]
+
+
+def reliability(typed: str) -> Names:
+    """Campaigns on reliability features."""
+    from writecliff.reliability import CAMPAIGNS
+
+    return [(name, one.about) for name, one in CAMPAIGNS.items()]
+
+
+def experiments(typed: str) -> Names:
+    """Published experiments."""
+    from writecliff.experiments import EXPERIMENTS
+
+    return list(EXPERIMENTS.items())
+
+
+def published(typed: str) -> Names:
+    """Published campaigns, and all of them."""
+    from writecliff.published.figures import CAMPAIGNS, OTHERS_NAME
+
+    known = [(one.name, one.about) for one in CAMPAIGNS]
+    return [*known, ("all", "all of them"), (OTHERS_NAME, "")]
+
+
+def fits(typed: str) -> Names:
+    """Fits behind the presets."""
+    from writecliff.published.fit import shipped_fits
+
+    return [*((name, "") for name in shipped_fits()), ("all", "")]
+
+
+def runs(typed: str) -> Names:
+    """Runs of the store, the name in the store first; a store that cannot be read has none."""
+    from writecliff.errors import WritecliffError
+    from writecliff.runs.location import is_remote, store_location
+    from writecliff.runs.place import open_place
+
+    try:
+        location = store_location()
+        if is_remote(location):
+            return []  # the network is not for a Tab
+        return [(one.run, "") for one in islice(open_place(location).find(), _MOST_RUNS)]
+    except (OSError, WritecliffError):
+        return []
+
+
+_TARGET = Values(targets)
+_SIMULATED = Values(simulated_targets)
+_RUNS = Values(runs, files=True)
+
+OPTIONS = {
+    "--on": _TARGET,
+    "--profile": Values(workloads),
+    "--rules": Values(rules, files=True),
+    "--streams": Values(rules, files=True),
+    "--test": Values(tests),
+    "--tests": Values(tests, is_list=True),
+    "--workload": Values(workloads, files=True),
+    "--baseline": _RUNS,
+    "--resume": _RUNS,
+}
+"""Options by name; one name means the same with every command that has it."""
+
+POSITIONS = {
+    "act log": _RUNS,
+    "act latency": _RUNS,
+    "compare": _RUNS,
+    "device export": Values(devices, files=True),
+    "device show": Values(devices, files=True),
+    "experiment": Values(experiments),
+    "fit": Values(fits, files=True),
+    "profile show": Values(workloads),
+    "reliability": Values(reliability),
+    "report": _RUNS,
+    "reproduce": Values(published),
+    "run": Values(workloads, files=True),
+    "runs delete": _RUNS,
+    "runs diff": _RUNS,
+    "runs export": _RUNS,
+    "runs show": _RUNS,
+    "runs tag": _RUNS,
+    "serve": _SIMULATED,
+    "suite": Values(editions),
+    "sweep": Values(sweeps),
+    "torture": _SIMULATED,
+}
+"""What commands take without an option."""

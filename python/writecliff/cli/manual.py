@@ -1,0 +1,134 @@
+"""Manual pages, generated from the command line's own help.
+
+`python -m writecliff.cli.manual FOLDER` writes `writecliff.1`, and `writecliff-COMMAND.1` for each
+command, with a part for each of its subcommands. `tools/build-wheel` puts them into the wheel.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff import version
+from writecliff.cli.commands import EPILOGUE, GROUPS, PROGRAM, TAGLINE, build_app, commands
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+_OPTION = re.compile(r"^  (-\S.*|[A-Z][A-Z_.\[\]]*.*)$")
+_ENVIRONMENT = (
+    ("WRITECLIFF_STORE", "The store of runs: a folder, or the URL of an object store."),
+    ("WRITECLIFF_CACHE", "Where states of prepared simulated drives are kept."),
+    ("NO_COLOR", "If set, nothing is coloured."),
+)
+_WIDTH = 100_000  # of help: nothing is wrapped, man does that
+
+
+def roff(text: str) -> str:
+    """Text as a line of a page: no character of it is a request or an escape."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
+    text = text.replace("`", "\\(ga").replace("'", "\\(aq").replace('"', "\\(dq")
+    text = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in text)
+    return f"\\&{text}" if text.startswith(".") else text
+
+
+def pages() -> dict[str, str]:
+    """All pages, by file name."""
+    app = build_app()
+    found = {f"{PROGRAM}.1": _root_page()}
+    for command in commands():
+        found[f"{PROGRAM}-{command.name}.1"] = _command_page(app, command.name, command.help)
+    return found
+
+
+def _head(title: str, about: str) -> Iterator[str]:
+    yield f'.TH "{roff(title.upper())}" 1 "" "{PROGRAM} {version()}" "{PROGRAM}"'
+    yield ".SH NAME"
+    yield f"{roff(title)} \\- {roff(about)}"
+
+
+def _root_page() -> str:
+    lines = [*_head(PROGRAM, TAGLINE.rstrip(".")), ".SH SYNOPSIS"]
+    lines += [f".B {PROGRAM}", ".I COMMAND", "[options]"]
+    for number, group in enumerate(GROUPS):
+        lines.append(f".SH {roff(group.upper())}")
+        for command in commands():
+            if command.position[0] == number:
+                lines += [".TP", f".BR {roff(f'{PROGRAM}-{command.name}')} (1)", roff(command.help)]
+    targets, _, rest = EPILOGUE.removeprefix("Targets:\n").partition("\n\n")
+    lines.append(".SH TARGETS")
+    for line in targets.splitlines():
+        name, _, about = line.strip().partition("  ")
+        lines += [".TP", f".B {roff(name)}", roff(about.strip())]
+    lines.append(".SH EXIT STATUS AND OUTPUT")
+    lines += [roff(" ".join(rest.split()))]
+    lines.append(".SH ENVIRONMENT")
+    for name, about in _ENVIRONMENT:
+        lines += [".TP", f".B {name}", roff(about)]
+    return "\n".join(lines) + "\n"
+
+
+def _command_page(app: App, name: str, about: str) -> str:
+    lines = [*_head(f"{PROGRAM}-{name}", about.rstrip(".")), *_help(app, (name,), ".SH")]
+    for below in app[name]:
+        if not below.startswith("-"):
+            lines.append(f".SH {roff(f'{PROGRAM} {name} {below}')}")
+            lines += _help(app, (name, below), ".SS")
+    lines += [".SH SEE ALSO", f".BR {PROGRAM} (1)"]
+    return "\n".join(lines) + "\n"
+
+
+def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:
+    """The help screen of a command: usage, paragraphs, and its options as tagged paragraphs."""
+    parts = _screen(app, words).split("\n\n")
+    usage = parts[0].removeprefix("Usage: ")
+    yield f"{heading} SYNOPSIS" if heading == ".SH" else f"{heading} Synopsis"
+    yield roff(usage)
+    yield f"{heading} DESCRIPTION" if heading == ".SH" else f"{heading} Description"
+    for number, part in enumerate(parts[1:]):
+        title, _, body = part.partition("\n")
+        if not body.startswith("  "):
+            yield from ([".PP"] if number else [])
+            yield roff(" ".join(part.split()))
+            continue
+        title = title.rstrip(":")
+        yield f"{heading} {roff(title.upper() if heading == '.SH' else title)}"
+        yield from _entries(body)
+
+
+def _entries(body: str) -> Iterator[str]:
+    """Options with their text below them, or commands with their text beside them."""
+    for line in body.splitlines():
+        if line.startswith("      "):
+            yield roff(line.strip())
+        elif _OPTION.match(line):
+            yield from (".TP", f".B {roff(line.strip())}")
+        else:
+            name, _, about = line.strip().partition("  ")
+            yield from (".TP", f".B {roff(name)}", roff(about.strip()))
+
+
+def _screen(app: App, words: Sequence[str]) -> str:
+    import io
+
+    from rich.console import Console
+
+    out = io.StringIO()
+    app.help_print(words, console=Console(file=out, width=_WIDTH, color_system=None))
+    return out.getvalue().strip("\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write all pages into a folder."""
+    (folder,) = map(Path, arguments)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
