@@ -10,8 +10,9 @@ The industry's tests on simulated and real drives. From Python:
 
 The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `compare`,
 `write_report`, `capture_program`, `capture_device`, `capture_stack`, `replay_trace`,
-`advise_streams`; `load_run` opens what a run has left. The guide is docs/guides/python.md. Names
-are imported when they are first used, so that `writecliff --help` stays quick.
+`advise_streams`; `load_run` opens what a run has left, `open_store` a store of runs. The guide is
+docs/guides/python.md. Names are imported when they are first used, so that `writecliff --help`
+stays quick.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from writecliff.api import Replay as Replay
     from writecliff.api import Run as Run
+    from writecliff.api import Store as Store
     from writecliff.api import Suite as Suite
     from writecliff.api import advise_streams as advise_streams
     from writecliff.api import capture_device as capture_device
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from writecliff.api import capture_stack as capture_stack
     from writecliff.api import compare as compare
     from writecliff.api import load_run as load_run
+    from writecliff.api import open_store as open_store
     from writecliff.api import replay_trace as replay_trace
     from writecliff.api import resume_run as resume_run
     from writecliff.api import run_suite as run_suite
@@ -50,9 +53,9 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "writecliff.api": (
-        "Replay", "Run", "Suite", "advise_streams", "capture_device", "capture_program",
-        "capture_stack", "compare", "load_run", "replay_trace", "resume_run", "run_suite",
-        "run_test", "run_workload", "write_report",
+        "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device", "capture_program",
+        "capture_stack", "compare", "load_run", "open_store", "replay_trace", "resume_run",
+        "run_suite", "run_test", "run_workload", "write_report",
     ),
     "writecliff.engines.base": ("OperationNumber",),
     "writecliff.engines.sim": ("SimEngine",),

@@ -1,11 +1,15 @@
-"""What the commands do, as functions: tests, workloads, suites, comparisons, captures, replays.
+"""What the commands do, as functions: tests, workloads, suites, comparisons, captures, replays,
+the run store.
 
 The command line calls the same functions, so that a script and a shell get the same results. A
-function that measures returns what it measured; tables are `pyarrow.Table`s, which pandas and
-polars take as they are (`table.to_pandas()`, `polars.from_arrow(table)`).
+function that measures returns what it measured; tables are Arrow tables that show
+themselves in a notebook (`tables.py`) and become frames of pandas or polars (`to_pandas()`,
+`to_polars()`).
 
     runs.py    one run: made, resumed, opened
     sets.py    suites, comparisons, reports
+    store.py   the run store
+    tables.py  tables and figures, shown and as frames
     traces.py  captures, replays, stream advice
 """
 
@@ -21,6 +25,10 @@ from writecliff.api.sets import compare as compare
 from writecliff.api.sets import run_members as run_members
 from writecliff.api.sets import run_suite as run_suite
 from writecliff.api.sets import write_report as write_report
+from writecliff.api.store import Store as Store
+from writecliff.api.store import open_store as open_store
+from writecliff.api.tables import Figures as Figures
+from writecliff.api.tables import Table as Table
 from writecliff.api.traces import Replay as Replay
 from writecliff.api.traces import advise_streams as advise_streams
 from writecliff.api.traces import capture_device as capture_device

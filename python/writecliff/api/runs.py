@@ -9,18 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, WritecliffError
+from writecliff.shown import Shown, Shows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from writecliff.api.tables import Figures, Table
     from writecliff.engines.base import Engine
     from writecliff.procedures.framework import RunOutcome
     from writecliff.procedures.model import Procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report.base import TestReport
     from writecliff.report.expectations import Expectation
-    from writecliff.report.headline import Headline
     from writecliff.store.rundir import RunDirectory
     from writecliff.workload.load import WorkloadFile
     from writecliff.workload.model import Workload
@@ -29,8 +28,10 @@ PathLike = str | Path
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run on disk. Tables and figures are read when they are first asked for."""
+class Run(Shows):
+    """A run on disk; a notebook shows its outcome and figures.
+
+    Tables and figures are read when they are first asked for."""
 
     path: Path
     """The run directory."""
@@ -59,16 +60,19 @@ class Run:
         return self.directory.status
 
     @property
-    def rounds(self) -> pa.Table:
+    def rounds(self) -> Table:
         """A row for each step, in the order they were made (docs/reference/run-directory.md)."""
-        return self.directory.rounds()
+        from writecliff.api.tables import Table
+
+        return Table(self.directory.rounds())
 
     @property
-    def intervals(self) -> pa.Table:
+    def intervals(self) -> Table:
         """The time series of all steps, a row for each interval, job and operation."""
+        from writecliff.api.tables import Table
         from writecliff.engines.base import with_operation_names
 
-        return with_operation_names(self.directory.intervals())
+        return Table(with_operation_names(self.directory.intervals()))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -76,14 +80,30 @@ class Run:
         return self._report.summary()
 
     @cached_property
-    def figures(self) -> tuple[Headline, ...]:
+    def figures(self) -> Figures:
         """What the run is quoted by: key, value, unit and 95 % interval of each figure."""
-        return tuple(self._report.headlines())
+        from writecliff.api.tables import Figures
+
+        return Figures(self._report.headlines())
 
     @property
     def verdict(self) -> str:
         """The outcome in one line."""
         return self._report.answer()
+
+    def _shown(self) -> Shown:
+        from writecliff.api.tables import figures_grid
+
+        try:
+            manifest = self.directory.manifest
+            title = f"{manifest.procedure} on {manifest.device.target}"
+            lines = [f"{self.status}, {self.path}"]
+        except WritecliffError as error:  # a notebook shows what is wrong; it does not end
+            return Shown(str(self.path), [str(error)])
+        try:
+            return Shown(title, [*lines, self.verdict], [figures_grid(self.figures)])
+        except WritecliffError as error:  # of a run that has not got that far
+            return Shown(title, [*lines, str(error)])
 
 
 def load_run(path: PathLike) -> Run:

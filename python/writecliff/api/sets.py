@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.api.runs import PathLike, Run, new_path
+from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Suite:
+class Suite(Shows):
     """The runs of a suite or sweep."""
 
     path: Path
@@ -31,6 +32,18 @@ class Suite:
 
     limits: Mapping[str, Sequence[Judged]] = field(default_factory=dict)
     """Limits and what became of them, by run; under "" those of which no run has the figure."""
+
+    def _shown(self) -> Shown:
+        from writecliff.errors import WritecliffError
+
+        rows = []
+        for name, run in self.runs.items():
+            try:
+                rows.append((name, run.test, run.status, run.verdict))
+            except WritecliffError as error:
+                rows.append((name, "", "", str(error)))
+        grid = Grid(("run", "test", "status", "outcome"), rows, "llll")
+        return Shown(str(self.path), [f"page: {self.page}"], [grid])
 
 
 def run_suite(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.api.runs import PathLike
 from writecliff.errors import ConfigError
+from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     from writecliff.capture.block.run import BlockCapture
@@ -108,7 +109,7 @@ def capture_stack(
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Shows):
     """A trace that was replayed on a simulated drive."""
 
     trace: Path
@@ -140,6 +141,17 @@ class Replay:
     def years(self) -> float | None:
         """The lifetime of the whole drive; None for a trace without duration and no rate given."""
         return self.setup.years(self.done.waf)
+
+    def _shown(self) -> Shown:
+        from writecliff import units
+
+        years = units.UNKNOWN if self.years is None else f"{self.years:.3g}"
+        rows = [
+            ("write amplification", units.number(self.waf, 3), ""),
+            ("endurance", units.size(self.endurance_bytes), "written by the host"),
+            ("lifetime", years, "years"),
+        ]
+        return Shown(f"{self.trace} on {self.on}", (), [Grid(("", "", ""), rows, "lrl")])
 
     def mapping(self) -> dict[str, Any]:
         """All of it, as `writecliff replay --json` prints it."""

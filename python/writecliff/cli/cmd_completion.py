@@ -1,4 +1,4 @@
-"""Print a script that completes commands, options, drives, workloads and runs in a shell."""
+"""Print a script that completes commands in a shell."""
 
 from __future__ import annotations
 

@@ -86,10 +86,7 @@ def select_runs(
     if not names:
         return [one["run"] for one in listed(catalogue, selection.selection())]
     place = catalogue.place
-    runs = known_runs(place)
-    if suites:
-        sets = {found.member_of for found in place.find() if found.member_of is not None}
-        runs += sorted(sets)
+    runs = known_runs(place, suites=suites)
     return list(dict.fromkeys(run_named(name, place, runs) for name in names))
 
 

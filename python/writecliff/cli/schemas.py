@@ -284,6 +284,9 @@ SCHEMAS: Mapping[str, Schema] = {
             "`missing`), `found`, and `remedy` (empty if there is nothing to do)"
         },
     ),
+    "completion": Schema(
+        "completion", {"shell": "", "script": "to be put where the shell finds it"}
+    ),
     "validate-waf": Schema(
         "validate waf",
         {"tolerance_pct": "", "ok": "no case is off", "rows": "a case each, with its theory"},

@@ -13,7 +13,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from writecliff import units
 from writecliff.engines.counters import Counters
+from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,7 +161,7 @@ class JobResult:
 
 
 @dataclass(frozen=True)
-class StepResult:
+class StepResult(Shows):
     """Everything measured in one `Engine.run`.
 
     `intervals` maps column names to numpy arrays of one length, a row an (interval, job,
@@ -221,8 +223,31 @@ class StepResult:
         counted = self.counted.host_write_bytes
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
+    def _shown(self) -> Shown:
+        """A row for each operation of each job."""
+        rows = []
+        for job in self.jobs:
+            for operation, done in job.operations.items():
+                per_s = 1e9 / job.elapsed_ns if job.elapsed_ns else 0.0
+                latency = done.service
+                rows.append((
+                    job.name, str(operation), units.number(done.ios),
+                    units.number(done.ios * per_s), units.throughput(done.bytes * per_s),
+                    units.latency(latency.mean_ns), _quantile_text(latency, 0.5),
+                    _quantile_text(latency, 0.99), units.latency(latency.max_ns),
+                ))  # fmt: skip
+        head = ("job", "operation", "I/Os", "IOPS", "throughput", "mean", "50 %", "99 %", "max")
+        lines = [units.duration(self.elapsed_ns), *self.warnings]
+        return Shown("", lines, [Grid(head, rows, "ll" + "r" * 7)])
+
     def iops(self, operation: Operation | None = None) -> float:
         return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+
+
+def _quantile_text(histogram: Histogram, q: float) -> str:
+    """A latency, or that there are too few I/Os for it."""
+    found = histogram.quantile(q)
+    return units.latency(found.value_ns) if found.value_ns is not None else "not enough samples"
 
 
 @dataclass(frozen=True)

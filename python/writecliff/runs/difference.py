@@ -15,11 +15,12 @@ from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender, contenders_in
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.comparison.judgement import Judgement, judgement, overall
+from writecliff.shown import Grid, Shown, Shows
 from writecliff.store.manifest import read_manifest
 
 
 @dataclass(frozen=True)
-class RunDifference:
+class RunDifference(Shows):
     """What tells run B from run A. Begin with `difference`."""
 
     compared: Comparison
@@ -41,6 +42,22 @@ class RunDifference:
         if not self.compared.figures:
             return "They have no figure in common: nothing can be said of their results."
         return self.compared.verdict
+
+    def _shown(self) -> Shown:
+        from writecliff.report.comparison.page import differences_table
+
+        setup = differences_table(self.compared)
+        rows = [] if setup is None else [[str(cell) for cell in row] for row in setup.rows]
+        rows += [[what, mine or "", its or ""] for what, mine, its in self.environment]
+        grids = [Grid(("differs", "A", "B"), rows, "lll")] if rows else []
+        figures = self.compared._shown().grids
+        words = [word for _, word in self.judgements]
+        grids += [
+            Grid((*one.head, "B is"), [(*row, w) for row, w in zip(one.rows, words, strict=True)],
+                 f"{one.align}l")
+            for one in figures
+        ]  # fmt: skip
+        return Shown("", [self.verdict, f"B in all: {self.judgement}"], grids)
 
 
 def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference:

@@ -13,9 +13,11 @@ from writecliff.runs.printable import printable
 _SHOWN = 5
 
 
-def known_runs(place: Place) -> list[str]:
-    """The names of all runs of the store."""
-    return [found.run for found in place.find()]
+def known_runs(place: Place, *, suites: bool = False) -> list[str]:
+    """The names of all runs of the store; with `suites`, those of suites and sweeps follow."""
+    found = list(place.find())
+    sets = {one.member_of for one in found if one.member_of is not None} if suites else ()
+    return [*(one.run for one in found), *sorted(sets)]
 
 
 def run_named(text: str, place: Place, runs: Sequence[str]) -> str:

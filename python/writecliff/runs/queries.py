@@ -122,11 +122,22 @@ def listed(
     Raises ConfigError, QueryError for a condition that cannot be answered, StoreError.
     """
     sql, values = selection.sql(LISTED)
-    needs = f"{selection.where or ''} {selection.sort}"
-    figures = _FIGURES.search(needs) is not None
-    with catalogue.current(figures=figures, progress=progress) as database:
+    with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
         names, rows = database.rows(sql, values)
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def list_table(
+    catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
+) -> pa.Table:
+    """The same as an Arrow table. Raises as `listed`."""
+    sql, values = selection.sql(LISTED)
+    with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
+        return database.arrow(sql, values)
+
+
+def _needs_figures(selection: Selection) -> bool:
+    return _FIGURES.search(f"{selection.where or ''} {selection.sort}") is not None
 
 
 @contextmanager

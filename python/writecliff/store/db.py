@@ -73,9 +73,9 @@ class Views:
         with self._errors():
             return list(found.columns), found.fetchall()
 
-    def arrow(self, sql: str) -> pa.Table | None:
+    def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table | None:
         """The result as a table; None of a statement that has none. Raises QueryError."""
-        found = self._run(sql)
+        found = self._run(sql, parameters)
         with self._errors():
             return None if found is None else found.to_arrow_table()
 

@@ -126,6 +126,7 @@ Validation and research:
   fit             Fit drive parameters to measured figures.
   bench           Measure the speed of writecliff itself.
   doctor          Show what this machine can do, and how to get what is missing.
+  completion      Print a script that completes commands in a shell.
 
 Options:
   --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.
@@ -328,7 +329,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor
+hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

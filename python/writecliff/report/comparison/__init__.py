@@ -27,10 +27,11 @@ from writecliff.report.comparison.figures import Figure, figures_of
 from writecliff.report.comparison.grids import SharedGrid, grids_of
 from writecliff.report.comparison.runs import Difference
 from writecliff.report.comparison.verdict import verdict_of
+from writecliff.shown import Grid, Shown, Shows
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shows):
     """Contenders with what they have in common. Begin with `compare`."""
 
     contenders: Sequence[Contender]  # who is compared, in order
@@ -58,6 +59,21 @@ class Comparison:
     def verdict(self) -> str:
         """Who is better at what, by how much, and whether that is more than noise."""
         return verdict_of(self.labels, self.figures)
+
+    def _shown(self) -> Shown:
+        from writecliff.report.comparison.page import figure_names
+        from writecliff.report.headline import interval_text, value_text
+
+        rows = []
+        for name, figure in zip(figure_names(self), self.figures, strict=True):
+            cells = (
+                "" if one is None else f"{value_text(one.value)}{interval_text(one.interval)}"
+                for one in figure.values
+            )
+            rows.append((name, *cells, figure.one.unit, figure.margin_text))
+        head = ("figure", *self.labels, "unit", "apart")
+        grid = Grid(head, rows, f"l{'r' * len(self.labels)}lr")
+        return Shown("", [self.verdict], [grid] if rows else [])
 
 
 def compare(paths: Sequence[Path]) -> Comparison:

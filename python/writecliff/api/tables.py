@@ -1,0 +1,157 @@
+"""Tables and figures as notebooks want them: shown, and as a frame of pandas or polars."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import ConfigError
+from writecliff.shown import ROWS, Grid, Shown, Shows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from writecliff.report.headline import Headline
+
+
+def _library(name: str) -> Any:
+    """pandas or polars. Raises ConfigError if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        hint = f"pip install 'writecliff[{name}]'"
+        raise ConfigError(f"{name} is not installed", hint=hint) from None
+
+
+class Table(Shows):
+    """An Arrow table that shows itself. Everything that `pyarrow.Table` has, it has too.
+
+    `arrow` is that table. Libraries that take the Arrow stream interface take this one as it is.
+
+    >>> import pyarrow
+    >>> table = Table(pyarrow.table({"test": ["wsat", "iops"], "rounds": [26, 5]}))
+    >>> print(table)
+    test  rounds
+    wsat      26
+    iops       5
+    >>> table.column("rounds").to_pylist()
+    [26, 5]
+    """
+
+    def __init__(self, arrow: pa.Table, title: str = "") -> None:
+        self.arrow = arrow
+        self._title = title
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`. Raises ConfigError without pandas."""
+        _library("pandas")
+        return self.arrow.to_pandas()
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`. Raises ConfigError without polars."""
+        return _library("polars").from_arrow(self.arrow)
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name not in ("__arrow_c_stream__", "__dataframe__"):
+            raise AttributeError(name)
+        return getattr(self.arrow, name)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _shown(self) -> Shown:
+        head = [str(name) for name in self.arrow.column_names]
+        if not head:
+            return Shown(self._title, ["no columns"])
+        first = self.arrow.slice(0, ROWS)
+        columns = [[_cell(value) for value in column.to_pylist()] for column in first.columns]
+        rows = list(zip(*columns, strict=True))
+        align = "".join("r" if _is_number(field.type) else "l" for field in self.arrow.schema)
+        return Shown(self._title, (), [Grid(head, rows, align, self.arrow.num_rows)])
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=str)
+    return str(value)
+
+
+class Figures(tuple["Headline", ...], Shows):
+    """What a run is quoted by: a tuple that shows itself as a table.
+
+    >>> from writecliff.report.headline import Headline
+    >>> figures = Figures([Headline(key="iops", label="Saturated", value=7496.0, unit="IOPS")])
+    >>> print(figures)
+    figure     value  95 % interval  unit
+    Saturated  7,496                 IOPS
+    >>> figures["iops"].value
+    7496.0
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        """The figure at a position, or the first with a key. Raises KeyError."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for figure in self:
+            if figure.key == key:
+                return figure
+        raise KeyError(key)
+
+    def table(self) -> Table:
+        """A row for each figure: key, label, value, unit, low, high (of the 95 % interval, null
+        without one), higher_is_better."""
+        import pyarrow as pa
+
+        return Table(pa.table({
+            "key": pa.array([one.key for one in self], pa.string()),
+            "label": pa.array([one.label for one in self], pa.string()),
+            "value": pa.array([one.value for one in self], pa.float64()),
+            "unit": pa.array([one.unit for one in self], pa.string()),
+            "low": pa.array([one.interval and one.interval.low for one in self], pa.float64()),
+            "high": pa.array([one.interval and one.interval.high for one in self], pa.float64()),
+            "higher_is_better": pa.array([one.higher_is_better for one in self], pa.bool_()),
+        }))  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """`table()` as a `pandas.DataFrame`. Raises ConfigError without pandas."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """`table()` as a `polars.DataFrame`. Raises ConfigError without polars."""
+        return self.table().to_polars()
+
+    def _shown(self) -> Shown:
+        return Shown("", (), [figures_grid(self)])
+
+
+def figures_grid(figures: Sequence[Headline]) -> Grid:
+    """A row for each figure."""
+    from writecliff.report.headline import interval_text, value_text
+
+    rows = [
+        (
+            one.label,
+            value_text(one.value),
+            interval_text(one.interval).strip(" ()"),
+            one.unit,
+        )
+        for one in figures
+    ]
+    return Grid(("figure", "value", "95 % interval", "unit"), rows, "lrrl")

@@ -1,0 +1,185 @@
+"""What results show: text on a terminal, HTML in a notebook, nothing of it markup by accident."""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import writecliff
+from tests.support.small_drive import write_small_drive
+from writecliff import Job, Run, Store, Suite, Workload
+from writecliff.api import Figures, Table
+from writecliff.errors import ConfigError
+from writecliff.report.headline import Headline, Interval
+from writecliff.shown import ROWS, Grid, Shown, Shows
+
+NASTY = "<script>alert(1)</script> & 'x' \"y\""
+
+
+class Tags(HTMLParser):
+    """The elements of a page, its text, and whether each is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def page_of(thing: Shows) -> Tags:
+    tags = Tags(thing._repr_html_())
+    assert tags.open == []
+    return tags
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("store")
+    drive = write_small_drive(folder)
+    job = Job(name="<b>mix</b>", read_pct=70, queue_depth=8).with_duration_s(0.05)
+    for number in (1, 2):
+        load = Workload("load & more", (job,))
+        writecliff.run_workload(
+            load, f"sim:{drive}", output=folder / "runs" / f"run-{number}", seed=number
+        )
+    return writecliff.open_store(str(folder))
+
+
+@pytest.fixture(scope="module")
+def run(store: Store) -> Run:
+    return store.load("run-1")
+
+
+def test_everything_in_a_fragment_is_escaped() -> None:
+    shown = Shown(NASTY, [NASTY], [Grid((NASTY,), [(NASTY,)], "l", 7)])
+    tags = Tags(shown.html())
+    assert "script" not in tags.tags
+    assert tags.text.count(NASTY) == 4
+    assert "… 7 rows in all" in tags.text
+
+
+def test_text_has_no_control_characters() -> None:
+    shown = Shown("a\x1b[31m\nb", (), [Grid(("x",), [("c\r\x07",)], "l")])
+    assert not any(c in shown.text() for c in "\x1b\r\x07")
+    assert shown.text().splitlines()[0] == "a�[31m�b"
+
+
+def test_a_run_shows_what_it_is_and_its_figures(run: Run) -> None:
+    page = page_of(run)
+    assert page.tags.count("tr") == 1 + len(run.figures)
+    assert "b" not in page.tags  # the name of the job
+    assert run.verdict in page.text
+    assert str(run).splitlines()[0].startswith("workload on sim:")
+    assert run.figures[0].label in str(run)
+
+
+def test_a_run_that_is_damaged_says_so_and_does_not_raise(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
+    assert "manifest.json" in page_of(Run(tmp_path)).text
+
+
+def test_a_suite_lists_its_runs(run: Run, tmp_path: Path) -> None:
+    suite = Suite(Path(NASTY), Path("page.html"), {"one": run, "gone": Run(tmp_path / "gone")})
+    page = page_of(suite)
+    assert page.tags.count("tr") == 3
+    assert run.verdict in page.text and "script" not in page.tags
+
+
+def test_a_step_shows_each_operation(tmp_path: Path) -> None:
+    engine = writecliff.SimEngine(str(write_small_drive(tmp_path)))
+    result = engine.run(Workload("x", (Job(read_pct=50, ios=200, queue_depth=4),)))
+    lines = str(result).splitlines()
+    assert [line.split()[1] for line in lines[-2:]] == ["read", "write"]
+    assert page_of(result).tags.count("tr") == 3
+
+
+def test_figures_are_a_tuple_with_keys_and_a_table() -> None:
+    mean = Headline(key="iops", label="IOPS", value=10.0, unit="IOPS", interval=Interval(9, 11, ""))
+    waf = Headline(key="waf", label="WAF", value=2.0, unit="", higher_is_better=False)
+    figures = Figures([mean, waf])
+    assert figures["waf"] is waf and figures[0] is mean and len(figures) == 2
+    with pytest.raises(KeyError):
+        figures["nothing"]
+    table = figures.table()
+    assert table.column("low").to_pylist() == [9.0, None]
+    assert table.column("higher_is_better").to_pylist() == [True, False]
+
+
+def test_tables_become_frames(run: Run) -> None:
+    rounds = run.rounds
+    assert rounds.to_pandas().shape == rounds.to_polars().shape == rounds.shape
+    assert run.figures.to_pandas()["key"].tolist() == [one.key for one in run.figures]
+    assert pa.table(rounds) == rounds.arrow
+
+
+def test_a_missing_library_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for convert in (run.rounds.to_pandas, run.figures.to_polars):
+        with pytest.raises(ConfigError, match="is not installed") as caught:
+            convert()
+        assert "pip install 'writecliff[" in str(caught.value.hint)
+
+
+def test_a_long_table_is_shown_in_part() -> None:
+    table = Table(pa.table({"n": range(1000)}))
+    assert page_of(table).tags.count("tr") == 1 + ROWS
+    assert str(table).endswith("… 1,000 rows in all")
+    assert len(table) == 1000
+
+
+def test_a_table_is_not_taken_for_more_than_it_is() -> None:
+    table = Table(pa.table({"n": [1]}))
+    with pytest.raises(AttributeError):
+        table._repr_svg_  # noqa: B018
+    import copy
+    import pickle
+
+    assert copy.copy(table).arrow == pickle.loads(pickle.dumps(table)).arrow == table.arrow
+
+
+def test_the_store_answers_as_the_commands_do(store: Store) -> None:
+    listed = store.list(sort="run")
+    assert listed.column("run").to_pylist() == ["runs/run-1", "runs/run-2"]
+    assert len(store.list(where="run like '%-2'")) == 1
+    assert store.sql("select count(distinct run) as n from figures").to_pylist() == [{"n": 2}]
+    assert store.tag("run-1", add=["base"]) == ["base"]
+    assert store.list(tags=["base"]).column("run").to_pylist() == ["runs/run-1"]
+    assert store.tag("run-1", remove=["base"]) == []
+    assert page_of(store).tags.count("tr") == 3
+
+
+def test_differences_of_runs(store: Store) -> None:
+    found = store.diff("run-1", "run-2")
+    page = page_of(found)
+    assert "seed" in page.text and f"B in all: {found.judgement}" in page.text
+    assert "b" not in page.tags
+    same = store.diff("run-1", "run-1")
+    assert same.judgement == "equal"
+    both = writecliff.compare(store.load("run-1"), store.load("run-2"))
+    assert both.verdict in page_of(both).text
+
+
+def test_mistakes_of_the_store(store: Store) -> None:
+    with pytest.raises(ConfigError, match="may be 2 runs"):
+        store.load("run-")
+    with pytest.raises(ConfigError, match="there is no run"):
+        store.tag("nothing", add=["x"])
+    with pytest.raises(ConfigError, match="has no answer"):
+        store.sql("-- nothing")
