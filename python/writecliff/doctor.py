@@ -38,6 +38,8 @@ _PROGRAMS = (
 _EXTRAS = (
     ("weasyprint", "pdf", "reports as PDF"),
     ("distributed", "dask", "`--scheduler`"),
+    ("pandas", "pandas", "tables as its frames, in Python"),
+    ("polars", "polars", "tables as its frames, in Python"),
     ("rocksdict", "rocksdb", "`torture` of RocksDB"),
     ("bokeh", "ui", "the dashboard"),
 )
@@ -64,7 +66,8 @@ class Check:
 
 def checks() -> list[Check]:
     """Everything, in groups: the program, real drives, the kernel, extras. Changes nothing."""
-    return [*_program(), _fio(), *_programs(), _rights(), *_kernel(), *map(_extra, _EXTRAS)]
+    tools = [_fio(), _preload(), *_programs()]
+    return [*_program(), *tools, _rights(), *_kernel(), *map(_extra, _EXTRAS)]
 
 
 def _program() -> Iterator[Check]:
@@ -107,6 +110,19 @@ def _fio() -> Check:
     except WritecliffError as error:
         return Check("fio", purpose, "missing", str(error), error.hint or "")
     return Check("fio", purpose, "ok", f"{fio.version_text}, {fio.ioengine}, {fio.program}")
+
+
+def _preload() -> Check:
+    from writecliff.capture.run import BUILD_HINT, LIBRARY
+
+    there = LIBRARY.is_file()
+    return Check(
+        "preload library",
+        "`capture` of a command",
+        "ok" if there else "missing",
+        str(LIBRARY) if there else "not built",
+        "" if there else BUILD_HINT,
+    )
 
 
 def _programs() -> Iterator[Check]:

@@ -26,6 +26,7 @@ from writecliff.errors import TargetError, WritecliffError
 from writecliff.signals import TERMINATIONS, handling
 
 LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
+BUILD_HINT = "wheels have it, `make setup` builds it; without it: `capture --via strace`"
 _POLL_S = 0.2
 
 
@@ -129,7 +130,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
 def check_library() -> None:
     """Raises WritecliffError if the library was not built."""
     if not LIBRARY.is_file():
-        raise WritecliffError("the preload library is not built", hint="build it with `make setup`")
+        raise WritecliffError("the preload library is not built", hint=BUILD_HINT)
 
 
 def capture(
