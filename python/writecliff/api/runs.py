@@ -156,6 +156,13 @@ def run_workload(
     state to bring the drive to first, as of `writecliff run` (default: what the file says, else
     fill for a simulated drive whose unwritten addresses would be read). `seed`: in place of those
     of the loads. Raises as `run_test`.
+
+    >>> import tempfile
+    >>> from writecliff import Job, Workload
+    >>> load = Workload("writes", (Job(read_pct=0, block_size="4 KiB", ios=1000),))
+    >>> run = run_workload(load, "sim:sata-tlc-120", output=tempfile.mkdtemp())
+    >>> run.status, [figure.label for figure in run.figures][:2]
+    ('complete', ['job writes, IOPS', 'job writes, throughput'])
     """
     from writecliff.procedures.workload import WorkloadRun
 
