@@ -73,8 +73,10 @@ def test_the_examples_give_what_the_guide_says(
     assert names["both"].verdict and names["page"].is_file()
     assert (names["folder"] / "numbers").is_dir()
     rounds, series = names["rounds"], names["per_second"]
-    assert isinstance(rounds, pa.Table) and rounds.num_rows == names["run"].directory.steps
+    assert isinstance(rounds.arrow, pa.Table) and rounds.num_rows == names["run"].directory.steps
     assert set(series.column("operation").to_pylist()) <= {"read", "write", "trim"}
+    assert names["again"].path == Path("runs/first") and names["apart"].judgement == "equal"
+    assert len(names["store"].list()) == 3 and names["medians"].num_rows == 5
     assert names["found"].column("worst")[0].as_py() > 0
     assert names["series"].column("job").to_pylist()[0] == "job"
     assert names["captured"].metadata["bytes_written"] == 64 * (64 << 10)
