@@ -1,0 +1,83 @@
+"""The gallery of reports: what is in it, where `tools/gallery` puts it, and how a page shows it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LIST = ROOT / "docs" / "gallery.toml"
+MADE = ROOT / ".cache" / "gallery"
+"""A folder for each entry: its reports, and a picture of each (`NAME.png` beside `NAME.html`)."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Commands, and the reports that they leave."""
+
+    name: str
+    about: str
+    commands: str
+    """Lines for the shell; they run in a folder with the files of the tutorial."""
+
+    pages: tuple[tuple[str, str], ...]
+    """Title and path of each report that is shown."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its reports are."""
+        return MADE / "pages" / "gallery" / self.name
+
+
+def entries() -> list[Entry]:
+    """The entries of docs/gallery.toml, in order."""
+    found = tomllib.loads(LIST.read_text(encoding="utf-8"))["entry"]
+    return [
+        Entry(one["name"], one["about"], one["commands"], tuple(one["pages"].items()))
+        for one in found
+    ]
+
+
+def picture(page: str) -> str:
+    """The path of the picture of a report."""
+    return f"{page.removesuffix('.html')}.png"
+
+
+def html_of(entry: Entry) -> str:
+    """Pictures that lead to the reports; nothing where they have not been made."""
+    cards = [
+        f'<a class="card" href="gallery/{entry.name}/{page}">'
+        f'<img src="gallery/{entry.name}/{picture(page)}" alt="{escape(title)}" loading="lazy" '
+        f'width="640" height="440"><span>{escape(title)}</span></a>'
+        for title, page in entry.pages
+        if (entry.folder / page).is_file() and (entry.folder / picture(page)).is_file()
+    ]
+    if not cards:
+        return '<p class="missing">These reports are not in this build: <code>make site</code> makes them.</p>'
+    return f'<div class="gallery">{"".join(cards)}</div>'
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Registers the directive `gallery` with Sphinx."""
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    class Gallery(Directive):
+        """All entries: what each shows, its reports, and the commands that made them."""
+
+        def run(self) -> list[nodes.Node]:
+            found: list[nodes.Node] = []
+            for entry in entries():
+                commands = nodes.literal_block(entry.commands, entry.commands, language="sh")
+                found += [
+                    nodes.paragraph(text=entry.about),
+                    nodes.raw("", html_of(entry), format="html"),
+                    commands,
+                ]
+            return found
+
+    app.add_directive("gallery", Gallery)
+    return {"parallel_read_safe": True}
