@@ -36,9 +36,13 @@ class Examples:
 
     def run(self, page: Path) -> int:
         """Run all blocks of a page; how many did run."""
+        return self.run_text(page.read_text(encoding="utf-8"), str(page.relative_to(ROOT)))
+
+    def run_text(self, text: str, name: str) -> int:
+        """The same of the text of a page."""
         count = 0
-        for fence in fences(page.read_text(encoding="utf-8")):
-            where = f"{page.relative_to(ROOT)}:{fence.line}"
+        for fence in fences(text):
+            where = f"{name}:{fence.line}"
             if unknown := fence.words.keys() - WORDS:
                 raise ExampleError(f"{where}: unknown words {sorted(unknown)}")
             count += self._one(fence, where)

@@ -48,17 +48,19 @@ class Zone:
 class Addresses:
     """How random addresses are spread over the range.
 
-    kind      uniform   every block equally likely
-              zipf      rank r with weight r^-theta, ranks scattered over the range by a permutation
-              pareto    `hot_pct` of the blocks take the other 100 - `hot_pct` % of the accesses,
-                        and so on within them; scattered as with zipf
-              normal    ranks around the middle one, with a standard deviation of `deviation_pct` of
-                        the blocks; scattered as with zipf
-              zoned     consecutive zones, each with its share of the accesses
-              hot_cold  two zones: `zones[0]` is hot, the rest of the range takes the rest
-              sequence  `blocks` in their order, over and over
-              sprandom  writes of one thread; a volume of the range and its spare flash leaves the
-                        drive as random writes would in the long run (SPRandom of SanDisk)
+    kind:
+
+    - `uniform`: every block equally likely
+    - `zipf`: rank r with weight r^-theta, ranks scattered over the range by a permutation
+    - `pareto`: `hot_pct` of the blocks take the other 100 - `hot_pct` % of the accesses, and so on
+      within them; scattered as with zipf
+    - `normal`: ranks around the middle one, with a standard deviation of `deviation_pct` of the
+      blocks; scattered as with zipf
+    - `zoned`: consecutive zones, each with its share of the accesses
+    - `hot_cold`: two zones: `zones[0]` is hot, the rest of the range takes the rest
+    - `sequence`: `blocks` in their order, over and over
+    - `sprandom`: writes of one thread; a volume of the range and its spare flash leaves the drive
+      as random writes would in the long run (SPRandom of SanDisk)
     """
 
     kind: AddressKind = "uniform"  # see above

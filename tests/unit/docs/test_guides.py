@@ -49,7 +49,7 @@ def test_each_workload_runs(
 
 
 def test_the_device_opens_and_a_mistake_is_named_as_the_guide_says(tmp_path: Path) -> None:
-    (example,) = _examples("devices.md")
+    example, *_sections = _examples("devices.md")
     file = tmp_path / "my.toml"
     file.write_text(example, encoding="utf-8")
     assert show_device(str(file)).capacity_bytes == 960_000_000
@@ -81,7 +81,7 @@ def test_the_guide_says_how_to_remove_the_password_of_an_interrupted_erase() -> 
     guide = (GUIDES / "real-drives.md").read_text(encoding="utf-8")
     commands = re.findall(r"hdparm .*?/dev/sdX", removal_hint("/dev/sdX", locked=True))
     assert len(commands) == 2
-    assert all(f"    {command}\n" in guide for command in commands)
+    assert all(f"\n{command}\n" in guide for command in commands)
 
 
 def test_the_catalogue_names_every_drive_and_no_other() -> None:
@@ -94,7 +94,7 @@ def test_the_catalogue_names_every_drive_and_no_other() -> None:
 
 def test_the_figures_of_the_catalogue_guide_are_figures(tmp_path: Path) -> None:
     guide = (GUIDES / "catalogue.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```\n(source,.*?)^```$", guide, re.M | re.S)
+    (example,) = re.findall(r"^```csv\n(source,.*?)^```$", guide, re.M | re.S)
     path = tmp_path / "mine.csv"
     path.write_text(example, encoding="utf-8")
     figures = read_figures(path)
