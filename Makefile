@@ -11,7 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
-    test-drives-quick test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests
+    test-drives-quick test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests \
+    site gallery
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -76,11 +77,21 @@ lint: setup ## formatters, linters, types, the walls between rooms, licences
 wheel: setup ## build the wheel and the source archive (target/dist); needs no Rust where it is installed
 	@tools/build-wheel
 
+site: gallery ## build the documentation into site/, with the gallery of reports
+	@rm -rf site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html \
+	    --doctree-dir .cache/doctrees docs site
+	@echo "site/index.html"
+
+# Minutes the first time; what has not changed is kept in .cache/gallery.
+gallery: setup needs ## make the reports of the gallery that are out of date
+	@$(BIN)/python tools/gallery
+
 lock: $(VENV)/.installed ## write requirements.lock and requirements-release.lock anew
 	@tools/lock $(BIN)
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target demo python/writecliff/_native*.so \
+	rm -rf $(VENV) target demo site .cache python/writecliff/_native*.so \
 	    python/writecliff/capture/libwritecliff_preload.so
 
 $(VENV)/.installed: requirements.lock tools/make-venv

@@ -94,7 +94,7 @@ def test_the_catalogue_names_every_drive_and_no_other() -> None:
 
 def test_the_figures_of_the_catalogue_guide_are_figures(tmp_path: Path) -> None:
     guide = (GUIDES / "catalogue.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```csv\n(source,.*?)^```$", guide, re.M | re.S)
+    (example,) = re.findall(r"^```text\n(source,.*?)^```$", guide, re.M | re.S)
     path = tmp_path / "mine.csv"
     path.write_text(example, encoding="utf-8")
     figures = read_figures(path)

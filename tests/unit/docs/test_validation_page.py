@@ -86,3 +86,29 @@ def test_it_says_what_was_not_run(page: str) -> None:
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"has none of waf\.json"):
         _page(tmp_path)
+
+
+def test_every_figure_is_on_the_page_of_figures(tmp_path: Path) -> None:
+    """With one row of theory, one fitted figure 10 % too high, and nothing else."""
+    row = {"policy": "greedy", "overprovision": 0.07, "pages_per_block": 256}
+    row |= {"waf_measured": 7.6, "waf_theory": 7.5, "error_pct": 1.33}
+    (tmp_path / "waf.json").write_text(json.dumps({"tolerance_pct": 0.5, "rows": [row]}))
+    first = PURE_FIGURES[0]
+    fitted = _reproduction([(first, 1.1 * first.value)])
+    (tmp_path / "reproduce-all.json").write_text(fitted)
+    cuts = {"ok": True, "failure": None, "rows": [{"cuts": 700}, {"cuts": 800}]}
+    (tmp_path / "power-cuts.json").write_text(json.dumps(cuts))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "validation-figures"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    page = done.stdout
+    assert "| greedy | 7 % | 256 | 7.6 | 7.5 | +1.3 % | 0.5 % |" in page
+    assert "1,500 cuts at random moments, of 2 kinds" in page
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len([line for line in lines if "+10.0 %" in line and first.source in line]) == 1
+    assert len(lines) > len(read_figures())
+    assert page.endswith("Not run for this page: reduction.json, streams.json, reproduce-others.json.\n")

@@ -1,0 +1,145 @@
+"""The site: built without a warning, whole without a network, with every function and report."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+import writecliff
+from docs._ext import gallery
+
+ROOT = Path(__file__).parents[3]
+KINDS = ("tutorial", "guides", "reference", "explanation")
+# What makes a browser fetch something when it shows the page; a link that is followed does not.
+FETCHING = {
+    ("script", "src"), ("img", "src"), ("img", "srcset"), ("iframe", "src"), ("source", "src"),
+    ("embed", "src"), ("object", "data"), ("video", "src"), ("audio", "src"), ("use", "href"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as `make site` does, without making reports of the gallery."""
+    folder = tmp_path_factory.mktemp("site")
+    words = ["-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--builder", "html"]
+    done = subprocess.run(
+        [sys.executable, *words, "docs", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+class _Page(HTMLParser):
+    """What a page fetches, where it leads, and its anchors."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if (tag, name) in FETCHING or (tag == "link" and name == "href"):
+                self.fetched.append(value or "")
+            elif (tag, name) == ("a", "href"):
+                self.links.append(value or "")
+            elif name in ("id", "name"):
+                self.anchors.add(value or "")
+
+
+@pytest.fixture(scope="session")
+def pages(site: Path) -> dict[Path, _Page]:
+    return {path: _Page(path) for path in site.rglob("*.html") if "gallery/" not in str(path)}
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[Path, _Page]) -> None:
+    fetched = [url for page in pages.values() for url in page.fetched]
+    assert len(fetched) > 100
+    assert [url for url in fetched if re.match(r"(?:\w+:)?//", url)] == []
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        assert re.findall(r"url\(\s*['\"]?(?:https?:)?//|@import", text) == [], sheet.name
+    for script in site.rglob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        assert re.findall(r"(?:fetch|import|src ?=)\s*\(?\s*['\"`](?:https?:)?//", text) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "fetched"),
+    [
+        ('<script src="https://example.org/a.js"></script>', ["https://example.org/a.js"]),
+        ('<link rel="stylesheet" href="//example.org/a.css">', ["//example.org/a.css"]),
+        ('<a href="https://example.org">there</a>', []),
+    ],
+)
+def test_what_a_page_fetches_is_seen(line: str, fetched: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(line, encoding="utf-8")
+    assert _Page(path).fetched == fetched
+
+
+def test_every_link_within_the_site_leads_somewhere(pages: dict[Path, _Page]) -> None:
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"\w+:|//", link):
+                continue
+            name, anchor = urldefrag(unquote(link))
+            to = (path.parent / name).resolve() if name else path
+            if not to.is_file() or (anchor and to in pages and anchor not in pages[to].anchors):
+                broken.append(f"{path.name}: {link}")
+    assert broken == []
+
+
+def test_every_page_is_reached_and_of_a_kind(site: Path, pages: dict[Path, _Page]) -> None:
+    first = pages[site / "index.html"]
+    for kind in KINDS:
+        assert f"{kind}/index.html" in first.links
+    sources = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    assert {site / path.with_suffix(".html") for path in sources} <= pages.keys()
+
+
+def test_every_name_of_the_package_is_in_the_reference(site: Path) -> None:
+    page = _Page(site / "reference" / "python-api.html")
+    documented = {anchor.rpartition(".")[2] for anchor in page.anchors}
+    assert documented >= {*writecliff.__all__}
+
+
+def test_a_block_that_is_not_run_says_why_on_the_site(site: Path) -> None:
+    text = (site / "guides" / "wsat.html").read_text(encoding="utf-8")
+    assert "Not run by the tests: needs a real drive" in text
+
+
+def test_the_gallery_has_every_entry_with_its_commands(site: Path) -> None:
+    text = (site / "gallery.html").read_text(encoding="utf-8")
+    assert len(gallery.entries()) >= 6
+    for entry in gallery.entries():
+        assert entry.about.split(":")[0] in text
+        assert entry.pages
+
+
+def test_reports_that_have_been_made_are_shown_with_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gallery, "MADE", tmp_path)
+    entry = gallery.Entry("one", "about", "true", (("A & B", "run/report.html"),))
+    assert "not in this build" in gallery.html_of(entry)
+    page = entry.folder / "run" / "report.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    page.with_suffix(".png").touch()
+    shown = gallery.html_of(entry)
+    assert 'href="gallery/one/run/report.html"' in shown and "A &amp; B" in shown
+    assert 'src="gallery/one/run/report.png"' in shown
