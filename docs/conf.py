@@ -13,8 +13,15 @@ from docs._ext.gallery import MADE  # noqa: E402 - docs is found by the line abo
 
 project = "writecliff"
 author = "the writecliff authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "docs._ext.fences", "docs._ext.gallery"]
-exclude_patterns = ["_ext", "README.md"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "docs._ext.fences",
+    "docs._ext.fields",
+    "docs._ext.gallery",
+]
+exclude_patterns = ["_ext"]
 
 myst_heading_anchors = 4  # pages link to headings, as on GitHub
 
@@ -25,12 +32,11 @@ autodoc_preserve_defaults = True
 add_module_names = False
 maximum_signature_line_length = 80
 
-copybutton_exclude = ".linenos, .gp, .go"
-
 html_extra_path = [str(MADE / "pages")] if (MADE / "pages").is_dir() else []
 html_theme = "furo"
 html_title = "writecliff"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 LIST = ROOT / "docs" / "gallery.toml"
 MADE = ROOT / ".cache" / "gallery"
 """A folder for each entry: its reports, and a picture of each (`NAME.png` beside `NAME.html`)."""
+NOT_MADE = "These reports are not in this build: <code>make site</code> makes them."
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def html_of(entry: Entry) -> str:
         if (entry.folder / page).is_file() and (entry.folder / picture(page)).is_file()
     ]
     if not cards:
-        return '<p class="missing">These reports are not in this build: <code>make site</code> makes them.</p>'
+        return f'<p class="missing">{NOT_MADE}</p>'
     return f'<div class="gallery">{"".join(cards)}</div>'
 
 

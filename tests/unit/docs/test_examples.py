@@ -14,7 +14,9 @@ from tests.support.small_drive import write_small_drive
 from writecliff.cli.commands import build_app
 
 DOCS = ROOT / "docs"
-TUTORIAL = [DOCS / "tutorial" / f"{name}.md" for name in ("install", "write-cliff", "load", "answer")]
+TUTORIAL = [
+    DOCS / "tutorial" / f"{name}.md" for name in ("install", "write-cliff", "load", "answer")
+]
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
 # Guides whose blocks a test of their own runs, with more to say about what they give.
 OWN_TESTS = {
@@ -94,7 +96,7 @@ def test_an_option_that_there_is_not_is_found() -> None:
     assert "--no-such-option" in unused
 
 
-PAGE = '```sh\nmkdir sub; cd sub\nexit 3\n```\n\n```toml file=a.toml\nx = 1\n```\n'
+PAGE = "```sh\nmkdir sub; cd sub\nexit 3\n```\n\n```toml file=a.toml\nx = 1\n```\n"
 
 
 def test_a_block_that_fails_is_named_with_its_line(tmp_path: Path) -> None:

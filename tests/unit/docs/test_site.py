@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
 import re
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 import writecliff
 from docs._ext import gallery
+from docs._ext.fields import fields_of
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("tutorial", "guides", "reference", "explanation")
@@ -115,6 +118,17 @@ def test_every_name_of_the_package_is_in_the_reference(site: Path) -> None:
     page = _Page(site / "reference" / "python-api.html")
     documented = {anchor.rpartition(".")[2] for anchor in page.anchors}
     assert documented >= {*writecliff.__all__}
+
+
+def test_every_field_of_a_job_is_in_the_reference_with_its_comment(site: Path) -> None:
+    known = fields_of(writecliff.Job)
+    assert {name for name, _, _ in known} >= {
+        field.name for field in dataclasses.fields(writecliff.Job)
+    }
+    text = (site / "reference" / "python-api.html").read_text(encoding="utf-8")
+    for name, declared, _ in known:
+        assert f"{name}: {declared}" in html.unescape(re.sub("<[^>]+>", "", text)), name
+    assert ("read_pct", "float = 0.0") in {(name, declared) for name, declared, _ in known}
 
 
 def test_a_block_that_is_not_run_says_why_on_the_site(site: Path) -> None:

@@ -111,4 +111,6 @@ def test_every_figure_is_on_the_page_of_figures(tmp_path: Path) -> None:
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     assert len([line for line in lines if "+10.0 %" in line and first.source in line]) == 1
     assert len(lines) > len(read_figures())
-    assert page.endswith("Not run for this page: reduction.json, streams.json, reproduce-others.json.\n")
+    assert page.endswith(
+        "Not run for this page: reduction.json, streams.json, reproduce-others.json.\n"
+    )
