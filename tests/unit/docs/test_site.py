@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import html
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import pytest
@@ -16,6 +21,7 @@ import pytest
 import writecliff
 from docs._ext import gallery
 from docs._ext.fields import fields_of
+from tests.browser.visit import Visit
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("tutorial", "guides", "reference", "explanation")
@@ -28,8 +34,17 @@ FETCHING = {
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make site` does, without making reports of the gallery."""
-    folder = tmp_path_factory.mktemp("site")
+    """Built as `make site` does, without making reports of the gallery; once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            _build(folder.with_suffix(".part")).rename(folder)
+    return folder
+
+
+def _build(folder: Path) -> Path:
     words = ["-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--builder", "html"]
     done = subprocess.run(
         [sys.executable, *words, "docs", str(folder)],
@@ -157,3 +172,31 @@ def test_reports_that_have_been_made_are_shown_with_a_picture(
     shown = gallery.html_of(entry)
     assert 'href="gallery/one/run/report.html"' in shown and "A &amp; B" in shown
     assert 'src="gallery/one/run/report.png"' in shown
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("needs chromium")
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("name", ["index", "guides/devices", "reference/glossary", "gallery"])
+def test_a_page_fits_a_narrow_screen_and_asks_nobody(browser: Any, site: Path, name: str) -> None:
+    with Visit(browser, site / f"{name}.html", 400) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert [url for url in visit.requests if not url.startswith("file:")] == []
+
+
+def test_the_search_needs_no_server(browser: Any, site: Path) -> None:
+    with Visit(browser, site / "index.html", 1300) as visit:
+        visit.page.fill("input[name=q]", "knee")
+        visit.page.press("input[name=q]", "Enter")
+        visit.page.wait_for_selector("#search-results li a", timeout=30_000)
+        found = visit.page.inner_text("#search-results")
+        assert "The answer" in found
+        assert [url for url in visit.requests if not url.startswith("file:")] == []
