@@ -1,0 +1,26 @@
+//! Why a file is no trace.
+
+use std::path::Path;
+
+/// One line for the user, with what would be right where that is known.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct TraceError {
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl TraceError {
+    pub(crate) fn new(message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { message: message.into(), hint }
+    }
+
+    pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
+        let text = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::new(format!("{}: {text}", path.display()), None)
+    }
+}

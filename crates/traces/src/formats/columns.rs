@@ -1,0 +1,221 @@
+//! CSV of one's own, with the meaning of its columns given: `time=ts:us,offset=lba:sectors,...`.
+
+use crate::fields::bytes_of;
+use crate::number::{NS_PER_MS, NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES, time_ns, whole};
+use crate::parser::{Line, LineFormat};
+use crate::record::{Operation, Record};
+use crate::sink::Sink;
+use crate::skipped::Reason;
+
+/// What a column means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Time,
+    Volume,
+    Operation,
+    Offset,
+    Length,
+    Response,
+    Process,
+    Content,
+}
+
+impl Role {
+    pub const ALL: [(&'static str, Self); 8] = [
+        ("time", Self::Time),
+        ("volume", Self::Volume),
+        ("operation", Self::Operation),
+        ("offset", Self::Offset),
+        ("length", Self::Length),
+        ("response", Self::Response),
+        ("process", Self::Process),
+        ("content", Self::Content),
+    ];
+    const NEEDED: [(&'static str, Self); 4] = [
+        ("time", Self::Time),
+        ("operation", Self::Operation),
+        ("offset", Self::Offset),
+        ("length", Self::Length),
+    ];
+}
+
+/// Units of times, in nanoseconds.
+pub const TIME_UNITS: [(&str, u64); 5] =
+    [("s", NS_PER_S), ("ms", NS_PER_MS), ("us", NS_PER_US), ("ns", 1), ("ticks", NS_PER_TICK)];
+/// Units of addresses and lengths, in bytes.
+pub const SIZE_UNITS: [(&str, u64); 4] =
+    [("bytes", 1), ("sectors", SECTOR_BYTES), ("kib", 1 << 10), ("pages", 4 << 10)];
+
+/// A column with a meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub role: Role,
+    /// Its name in the header, or its number from 1.
+    pub name: String,
+    /// Of its numbers, in nanoseconds or bytes.
+    pub unit: u64,
+}
+
+/// Read a mapping. The error says what is wrong with it.
+pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
+    let mut found: Vec<Column> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let Some((role, rest)) = part.split_once('=') else {
+            return Err(format!("'{part}' is not MEANING=COLUMN or MEANING=COLUMN:UNIT"));
+        };
+        let Some(&(_, role)) = Role::ALL.iter().find(|(name, _)| *name == role.trim()) else {
+            let known: Vec<_> = Role::ALL.iter().map(|(name, _)| *name).collect();
+            return Err(format!("unknown meaning '{role}'; known: {}", known.join(", ")));
+        };
+        if found.iter().any(|one| one.role == role) {
+            return Err(format!("'{part}': a meaning is given twice"));
+        }
+        let (name, unit) = match rest.rsplit_once(':') {
+            Some((name, unit)) => (name, Some(unit.trim())),
+            None => (rest, None),
+        };
+        let unit = unit_of(role, unit)?;
+        found.push(Column { role, name: name.trim().to_owned(), unit });
+    }
+    for (name, role) in Role::NEEDED {
+        if !found.iter().any(|one| one.role == role) {
+            return Err(format!("no column for '{name}'"));
+        }
+    }
+    Ok(found)
+}
+
+fn unit_of(role: Role, unit: Option<&str>) -> Result<u64, String> {
+    let units: &[(&str, u64)] = match role {
+        Role::Time | Role::Response => &TIME_UNITS,
+        Role::Offset | Role::Length => &SIZE_UNITS,
+        _ => &[],
+    };
+    let Some(unit) = unit else {
+        return Ok(if matches!(role, Role::Time | Role::Response) { NS_PER_S } else { 1 });
+    };
+    let known: Vec<_> = units.iter().map(|(name, _)| *name).collect();
+    match units.iter().find(|(name, _)| *name == unit) {
+        Some((_, size)) => Ok(*size),
+        None if known.is_empty() => Err(format!("'{unit}': this column has no unit")),
+        None => Err(format!("unknown unit '{unit}'; known: {}", known.join(", "))),
+    }
+}
+
+/// What a word says is done; 0 and 1 are read and write.
+pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
+    Ok(match word.first().map(u8::to_ascii_lowercase) {
+        Some(b'r' | b'0') => Operation::Read,
+        Some(b'w' | b'1') => Operation::Write,
+        Some(b'd' | b't' | b'u' | b'p') => Operation::Discard,
+        Some(b'f' | b's') => Operation::Flush,
+        _ => return Err("unknown operation"),
+    })
+}
+
+/// A parser of such lines.
+pub(crate) struct OwnColumns {
+    wanted: Vec<Column>,
+    /// Where each of `wanted` is; None before the first line.
+    places: Option<Vec<usize>>,
+    separator: u8,
+}
+
+impl OwnColumns {
+    pub(crate) fn new(wanted: Vec<Column>) -> Self {
+        Self { wanted, places: None, separator: b',' }
+    }
+
+    /// Find the columns by the first line.
+    fn begin(&mut self, line: &[u8]) -> Result<Line, Reason> {
+        let count = |one: u8| memchr::memchr_iter(one, line).count();
+        let found = [b',', b';', b'\t'].into_iter().find(|&one| count(one) > 0);
+        self.separator = found.unwrap_or(b' ');
+        let header: Vec<_> = split(line, self.separator).collect();
+        let by_name =
+            |column: &Column| header.iter().position(|one| *one == column.name.as_bytes());
+        if let Some(places) = self.wanted.iter().map(by_name).collect() {
+            self.places = Some(places);
+            return Ok(Line::Beside("header"));
+        }
+        let by_number = |column: &Column| column.name.parse::<usize>().ok()?.checked_sub(1);
+        self.places = self.wanted.iter().map(by_number).collect();
+        if self.places.is_none() {
+            return Err("header without the columns of the mapping");
+        }
+        Ok(Line::Used)
+    }
+}
+
+fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let unquoted = |field: &[u8]| -> (usize, usize) {
+        let quoted = field.len() >= 2 && field[0] == b'"' && field[field.len() - 1] == b'"';
+        if quoted { (1, field.len() - 1) } else { (0, field.len()) }
+    };
+    line.split(move |&byte| byte == separator)
+        .filter(move |field| separator != b' ' || !field.is_empty())
+        .map(move |field| {
+            let field = field.trim_ascii();
+            let (begin, end) = unquoted(field);
+            &field[begin..end]
+        })
+}
+
+impl LineFormat for OwnColumns {
+    fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
+        if self.places.is_none() {
+            match self.begin(line)? {
+                Line::Used => {}
+                Line::Beside(reason) => return Ok(Line::Beside(reason)),
+            }
+        }
+        let places = self.places.as_deref().unwrap_or_default();
+        let mut fields: [&[u8]; Role::ALL.len()] = [&[]; Role::ALL.len()];
+        let mut left = places.len();
+        for (n, field) in split(line, self.separator).enumerate() {
+            for (column, _) in places.iter().enumerate().filter(|(_, place)| **place == n) {
+                fields[column] = field;
+                left -= 1;
+            }
+        }
+        if left > 0 {
+            return Err("too few fields");
+        }
+        let mut record = Record::new(0, Operation::Read, 0, 0);
+        let mut time = 0;
+        for (column, field) in self.wanted.iter().zip(fields) {
+            match column.role {
+                Role::Time => time = time_ns(field, column.unit)?,
+                Role::Volume => record.volume = to.volumes.number(field),
+                Role::Operation => record.operation = operation_of(field)?,
+                Role::Offset | Role::Length | Role::Response if field.is_empty() => {}
+                Role::Offset => record.offset_bytes = bytes_of(whole(field)?, column.unit)?,
+                Role::Length => record.length_bytes = bytes_of(whole(field)?, column.unit)?,
+                Role::Response => {
+                    let response = time_ns(field, column.unit)?;
+                    record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
+                }
+                Role::Process => record.process = to.processes.number(field),
+                Role::Content => record.content = content_of(field),
+            }
+        }
+        if !self.wanted.iter().any(|one| one.role == Role::Volume) {
+            record.volume = to.volumes.number(b"volume");
+        }
+        if record.operation == Operation::Flush {
+            (record.offset_bytes, record.length_bytes) = (0, 0);
+        }
+        record.time_ns = to.since_begin(time)?;
+        to.push(&record)?;
+        Ok(Line::Used)
+    }
+}
+
+/// A number for data by the text of their hash.
+pub fn content_of(text: &[u8]) -> u64 {
+    if text.is_empty() {
+        return 0;
+    }
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    text.iter().fold(0xcbf2_9ce4_8422_2325, add).max(1)
+}

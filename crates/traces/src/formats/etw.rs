@@ -1,0 +1,81 @@
+//! Microsoft production servers (IOTTA): events of Windows (ETW) as CSV.
+//!
+//! An event is recorded when its I/O is done. Its elapsed time leads back to when it was issued.
+
+use crate::fields::Commas;
+use crate::number::{NS_PER_US, hexadecimal, time_ns, whole};
+use crate::parser::{Line, LineFormat, Lines};
+use crate::record::{Operation, Record};
+use crate::sink::Sink;
+use crate::skipped::Reason;
+
+use super::Format;
+
+pub(super) const FORMAT: Format = Format {
+    name: "etw",
+    title: "Microsoft production servers (ETW as CSV)",
+    columns: "DiskRead|DiskWrite|DiskFlush, TimeStamp, Process ( PID), ThreadID, IrpPtr, \
+              ByteOffset, IOSize, ElapsedTime, DiskNum, ...",
+    units: "times in microseconds; bytes in hexadecimal; the header ends at EndHeader",
+    make: || Box::new(Lines::new(Etw::default())),
+};
+
+#[derive(Default)]
+struct Etw {
+    header: bool,
+}
+
+impl LineFormat for Etw {
+    fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
+        let mut fields = Commas::new(line);
+        let event = fields.field()?;
+        if event == b"BeginHeader" || event == b"EndHeader" {
+            self.header = event == b"BeginHeader";
+            return Ok(Line::Beside("header"));
+        }
+        if self.header {
+            return Ok(Line::Beside("header"));
+        }
+        let operation = match event {
+            b"DiskRead" => Operation::Read,
+            b"DiskWrite" => Operation::Write,
+            b"DiskFlush" => Operation::Flush,
+            b"DiskReadInit" | b"DiskWriteInit" | b"DiskFlushInit" => {
+                return Ok(Line::Beside("start of an I/O, told again at its end"));
+            }
+            b"FileIoRead" | b"FileIoWrite" | b"FileIoCreate" | b"FileIoClose" => {
+                return Ok(Line::Beside("I/O of a file"));
+            }
+            _ if event.is_empty() || !event.iter().all(u8::is_ascii_alphanumeric) => {
+                return Err("unknown event");
+            }
+            _ => return Err("event that is no disk I/O"),
+        };
+        event_of(operation, &mut fields, to)?;
+        Ok(Line::Used)
+    }
+}
+
+fn event_of(operation: Operation, fields: &mut Commas<'_>, to: &mut Sink) -> Result<(), Reason> {
+    let (time, process) = (time_ns(fields.field()?, NS_PER_US)?, fields.field()?);
+    let (_thread, _irp) = (fields.field()?, fields.field()?);
+    let (offset, length, elapsed, disk) = if operation == Operation::Flush {
+        let (elapsed, disk) = (fields.field()?, fields.field()?);
+        (0, 0, elapsed, disk)
+    } else {
+        let offset = hexadecimal(fields.field()?)?;
+        let length = hexadecimal(fields.field()?)?;
+        (offset, length, fields.field()?, fields.field()?)
+    };
+    whole(disk)?;
+    let elapsed = time_ns(elapsed, NS_PER_US)?;
+    let response_ns = i64::try_from(elapsed).map_err(|_| "time too large")?;
+    // An I/O may have begun before the trace did.
+    let issued = to.since_begin(time)?.saturating_sub(response_ns);
+    let mut record = Record::new(issued, operation, offset, length);
+    record.response_ns = response_ns;
+    record.volume = to.volumes.number(disk);
+    let name = process.iter().position(|&byte| byte == b'(').unwrap_or(process.len());
+    record.process = to.processes.number(process[..name].trim_ascii());
+    to.push(&record)
+}

@@ -1,0 +1,93 @@
+//! All formats: one file each, and how they are told apart.
+
+mod alibaba;
+mod biosnoop;
+mod blkparse;
+pub(crate) mod blktrace;
+pub mod columns;
+mod disksim;
+mod etw;
+mod fio_iolog;
+mod fiu;
+mod msr;
+mod spc;
+mod systor;
+mod tencent;
+mod tracefs;
+mod vscsi;
+
+use crate::parser::Parser;
+use crate::sink::Sink;
+
+/// A format and what there is to know of it.
+pub struct Format {
+    /// As `--format` has it.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// Its columns, as they are published.
+    pub columns: &'static str,
+    pub units: &'static str,
+    /// A parser at the begin of a file.
+    pub make: fn() -> Box<dyn Parser>,
+}
+
+/// All formats that are recognised by content.
+pub const FORMATS: [&Format; 14] = [
+    &blkparse::FORMAT,
+    &blktrace::FORMAT,
+    &tracefs::FORMAT,
+    &biosnoop::FORMAT,
+    &fio_iolog::FORMAT,
+    &msr::FORMAT,
+    &etw::FORMAT,
+    &fiu::FORMAT,
+    &systor::FORMAT,
+    &alibaba::FORMAT,
+    &tencent::FORMAT,
+    &vscsi::FORMAT,
+    &spc::FORMAT,
+    &disksim::FORMAT,
+];
+
+/// What a format made of the first bytes of a file.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub name: &'static str,
+    pub records: u64,
+    pub lines: u64,
+    /// Why the most lines were none of it, and the first of them.
+    pub reason: &'static str,
+    pub first_line: u64,
+}
+
+/// Try the first bytes of a file as each format. `whole`: they are all of it.
+pub fn tried(head: &[u8], whole: bool) -> Vec<(&'static Format, Trial)> {
+    FORMATS.iter().map(|format| (*format, trial(format, head, whole))).collect()
+}
+
+fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
+    let mut sink = Sink::new();
+    let mut parser = (format.make)();
+    parser.parse(head, whole, &mut sink);
+    parser.finish(&mut sink);
+    let unexpected = sink.skipped.reasons().iter().filter(|one| !one.expected);
+    let most = unexpected.max_by_key(|one| one.lines);
+    Trial {
+        name: format.name,
+        records: sink.records,
+        lines: sink.skipped.unexpected(),
+        reason: most.map_or("", |one| one.reason),
+        first_line: most.map_or(0, |one| one.first_line),
+    }
+}
+
+/// The format that a file has: that with the most I/Os, if it has more of them than other lines.
+pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
+    let likely = trials.iter().filter(|(_, one)| one.records > 0 && one.records >= one.lines);
+    likely.max_by_key(|(_, one)| one.records).map(|(format, _)| *format)
+}
+
+/// The format of this name.
+pub fn by_name(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name).copied()
+}

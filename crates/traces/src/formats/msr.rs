@@ -1,0 +1,66 @@
+//! MSR Cambridge (IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+
+use crate::fields::Commas;
+use crate::number::{NS_PER_TICK, time_ns, whole};
+use crate::parser::{Line, LineFormat, Lines};
+use crate::record::{Operation, Record};
+use crate::sink::Sink;
+use crate::skipped::Reason;
+
+use super::Format;
+
+pub(super) const FORMAT: Format = Format {
+    name: "msr",
+    title: "MSR Cambridge",
+    columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+    units: "time and response time in Windows ticks of 100 ns; bytes",
+    make: || Box::new(Lines::new(Msr::default())),
+};
+
+#[derive(Default)]
+struct Msr {
+    /// The volume of the line before, as it is written: host and disk.
+    last: Vec<u8>,
+    volume: u32,
+}
+
+impl Msr {
+    /// The number of the volume `host,disk`, which is that of the line before nearly always.
+    fn volume(&mut self, host: &[u8], disk: &[u8], to: &mut Sink) -> u32 {
+        let same = self.last.len() == host.len() + disk.len() + 1
+            && self.last.starts_with(host)
+            && self.last.ends_with(disk)
+            && self.last[host.len()] == b'.';
+        if !same {
+            self.last.clear();
+            self.last.extend_from_slice(host);
+            self.last.push(b'.');
+            self.last.extend_from_slice(disk);
+            self.volume = to.volumes.number(&self.last);
+        }
+        self.volume
+    }
+}
+
+impl LineFormat for Msr {
+    fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
+        let mut fields = Commas::new(line);
+        let (time, host, disk) = (fields.field()?, fields.field()?, fields.field()?);
+        let operation = match fields.field()? {
+            b"Read" => Operation::Read,
+            b"Write" => Operation::Write,
+            b"Type" if time == b"Timestamp" => return Ok(Line::Beside("header")),
+            _ => return Err("unknown operation"),
+        };
+        let (offset, length) = (whole(fields.field()?)?, whole(fields.field()?)?);
+        let response = time_ns(fields.field()?, NS_PER_TICK)?;
+        fields.end()?;
+        whole(disk)?;
+        let time = time_ns(time, NS_PER_TICK)?;
+        let mut record = Record::new(to.since_begin(time)?, operation, offset, length);
+        record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
+        record.volume = self.volume(host, disk, to);
+        to.push(&record)?;
+        Ok(Line::Used)
+    }
+}

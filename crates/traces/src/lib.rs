@@ -1,0 +1,35 @@
+//! Block traces of every published format: read in batches of columns, measured, written.
+//!
+//! A [`Reader`] opens a file, unpacks it ([`source`]), recognises its format by what each parser
+//! makes of its first bytes ([`formats`]) and gives [`Batch`]es in the order of time. What is no
+//! I/O is counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
+
+mod block_text;
+mod error;
+mod fields;
+pub mod formats;
+mod measure;
+mod names;
+mod number;
+mod order;
+mod pairing;
+mod parser;
+mod reader;
+mod record;
+mod sink;
+mod skipped;
+mod source;
+mod write;
+
+pub use error::TraceError;
+pub use formats::FORMATS;
+pub use formats::columns::{
+    Column, Role, SIZE_UNITS, TIME_UNITS, content_of, operation_of, parse_columns,
+};
+pub use measure::{MeasureLimits, Measures};
+pub use names::Names;
+pub use reader::{Choice, OWN_COLUMNS, Reader};
+pub use record::{Batch, NO_RESPONSE, Operation, Record};
+pub use sink::LENGTH_MAX_BYTES;
+pub use skipped::{Reason, Skipped, SkippedLines};
+pub use write::{WRITTEN, Writer};

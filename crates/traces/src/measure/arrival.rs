@@ -1,0 +1,144 @@
+//! Measures over time: intervals, seconds, idle periods.
+
+use super::histogram::Histogram;
+use super::hll::Distinct;
+use crate::record::{NO_RESPONSE, Record};
+
+/// Intervals of a trace; they grow with it.
+const INTERVALS: usize = 256;
+const FIRST_WIDTH_NS: u64 = 1_000_000;
+const NS_PER_S: u64 = 1_000_000_000;
+/// Seconds that are counted one by one: 97 days.
+const SECONDS_MAX: usize = 1 << 23;
+/// Idle periods are counted from these lengths on.
+pub(crate) const IDLE_NS: [u64; 5] =
+    [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+
+/// What is done in an interval, by operation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interval {
+    pub(crate) ios: [u64; 4],
+    pub(crate) bytes: [u64; 4],
+    pub(crate) blocks: Distinct,
+}
+
+/// All of a trace in at most 256 intervals of the same length.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    pub(crate) width_ns: u64,
+    pub(crate) intervals: Vec<Interval>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { width_ns: FIRST_WIDTH_NS, intervals: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// The interval of a time.
+    #[inline]
+    pub(crate) fn at(&mut self, time_ns: u64) -> &mut Interval {
+        let mut n = time_ns / self.width_ns;
+        while n >= INTERVALS as u64 {
+            self.merge();
+            n = time_ns / self.width_ns;
+        }
+        let n = n as usize;
+        if n >= self.intervals.len() {
+            self.intervals.resize_with(n + 1, Interval::default);
+        }
+        &mut self.intervals[n]
+    }
+
+    /// Make each two of them one.
+    #[cold]
+    fn merge(&mut self) {
+        self.width_ns *= 2;
+        let mut merged = Vec::with_capacity(INTERVALS);
+        let mut rest = std::mem::take(&mut self.intervals).into_iter();
+        while let Some(mut one) = rest.next() {
+            if let Some(next) = rest.next() {
+                for operation in 0..4 {
+                    one.ios[operation] += next.ios[operation];
+                    one.bytes[operation] += next.bytes[operation];
+                }
+                one.blocks.merge(&next.blocks);
+            }
+            merged.push(one);
+        }
+        self.intervals = merged;
+    }
+}
+
+/// Arrivals: by second, and the times between them.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    seconds: Vec<u32>,
+    /// I/Os after the last second that is counted.
+    pub(crate) uncounted: u64,
+    pub(crate) between_ns: Histogram,
+    last_ns: Option<u64>,
+    /// When all I/Os so far are done, or have arrived.
+    busy_until_ns: u64,
+    /// Idle periods of at least each length: how many, and their time.
+    pub(crate) idle: [(u64, u64); IDLE_NS.len()],
+    pub(crate) idle_longest_ns: u64,
+}
+
+/// Burstiness over seconds.
+pub(crate) struct Bursts {
+    pub(crate) seconds: usize,
+    pub(crate) mean: f64,
+    pub(crate) peak: u32,
+    pub(crate) variance: f64,
+}
+
+impl Arrivals {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record, time_ns: u64) {
+        let second = (time_ns / NS_PER_S) as usize;
+        if second < SECONDS_MAX {
+            if second >= self.seconds.len() {
+                self.seconds.resize(second + 1, 0);
+            }
+            self.seconds[second] = self.seconds[second].saturating_add(1);
+        } else {
+            self.uncounted += 1;
+        }
+        if let Some(last) = self.last_ns.filter(|last| *last <= time_ns) {
+            self.between_ns.add(time_ns - last, 1.0);
+            self.idle(time_ns.saturating_sub(self.busy_until_ns));
+        }
+        self.last_ns = Some(time_ns.max(self.last_ns.unwrap_or(0)));
+        let response = if record.response_ns == NO_RESPONSE { 0 } else { record.response_ns };
+        let done = time_ns.saturating_add(response.unsigned_abs());
+        self.busy_until_ns = self.busy_until_ns.max(done);
+    }
+
+    #[inline]
+    fn idle(&mut self, ns: u64) {
+        if ns < IDLE_NS[0] {
+            return;
+        }
+        for (least, (count, time)) in IDLE_NS.iter().zip(&mut self.idle) {
+            if ns >= *least {
+                *count += 1;
+                *time += ns;
+            }
+        }
+        self.idle_longest_ns = self.idle_longest_ns.max(ns);
+    }
+
+    pub(crate) fn bursts(&self) -> Bursts {
+        let count = self.seconds.len().max(1) as f64;
+        let mean = self.seconds.iter().map(|&one| f64::from(one)).sum::<f64>() / count;
+        let square = |one: &u32| (f64::from(*one) - mean).powi(2);
+        Bursts {
+            seconds: self.seconds.len(),
+            mean,
+            peak: self.seconds.iter().copied().max().unwrap_or(0),
+            variance: self.seconds.iter().map(square).sum::<f64>() / count,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What happens to blocks of 4 KiB: exact while they fit, then a spatial sample of them.
+//!
+//! A block is in the sample if its hash is below a threshold, which is halved whenever there are too
+//! many. So all that is known of a block that stays is known from the first I/O on.
+
+use super::histogram::Histogram;
+
+pub(crate) const BLOCK_BYTES: u64 = 4096;
+
+/// A bijection of 64 bits that looks random (the finaliser of SplitMix64, Steele et al., 2014).
+#[inline]
+pub(crate) fn mixed(mut value: u64) -> u64 {
+    value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// The hash of a block of a volume.
+#[inline]
+pub(crate) fn hash_of(volume: u32, block: u64) -> u64 {
+    // Volumes are far apart: no block of one is that of another.
+    mixed(block ^ u64::from(volume) << 48 ^ u64::from(volume) >> 16)
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Block {
+    hash: u64,
+    last_write_ns: i64,
+    /// Bytes that the trace had written by then.
+    last_write_at: u64,
+    pub(crate) reads: u32,
+    pub(crate) writes: u32,
+    pub(crate) volume: u32,
+}
+
+/// Blocks by their hash.
+pub(crate) struct Blocks {
+    slots: Vec<Block>,
+    used: usize,
+    max: usize,
+    threshold: u64,
+    /// How many blocks each one of the sample stands for: 1 while all are kept.
+    pub(crate) scale: f64,
+    /// Time and bytes written between two writes of a block.
+    pub(crate) update_ns: Histogram,
+    pub(crate) update_bytes: Histogram,
+    /// Writes of blocks that had been written in the trace, and reads of such.
+    pub(crate) overwrites: f64,
+    pub(crate) reads_of_written: f64,
+}
+
+impl Blocks {
+    pub(crate) fn new(max: usize) -> Self {
+        let slots = vec![Block::default(); (max * 2).next_power_of_two()];
+        Self {
+            slots,
+            used: 0,
+            max,
+            threshold: u64::MAX,
+            scale: 1.0,
+            update_ns: Histogram::default(),
+            update_bytes: Histogram::default(),
+            overwrites: 0.0,
+            reads_of_written: 0.0,
+        }
+    }
+
+    /// An I/O of a block. `written`: bytes that the trace has written so far.
+    #[inline]
+    pub(crate) fn touch(&mut self, hash: u64, volume: u32, write: bool, ns: i64, written: u64) {
+        // 0 marks a free slot; one block in 2^64 is never sampled.
+        if hash > self.threshold || hash == 0 {
+            return;
+        }
+        let at = self.find(hash);
+        if self.slots[at].hash == 0 {
+            self.slots[at] = Block { hash, volume, ..Block::default() };
+            self.used += 1;
+        }
+        let block = &mut self.slots[at];
+        let known = block.writes > 0;
+        if write {
+            if known {
+                self.overwrites += self.scale;
+                let since_ns = ns.saturating_sub(block.last_write_ns).max(0);
+                self.update_ns.add(since_ns.unsigned_abs(), self.scale);
+                self.update_bytes.add(written - block.last_write_at, self.scale);
+            }
+            (block.last_write_ns, block.last_write_at) = (ns, written);
+            block.writes = block.writes.saturating_add(1);
+        } else {
+            self.reads_of_written += if known { self.scale } else { 0.0 };
+            block.reads = block.reads.saturating_add(1);
+        }
+        if self.used > self.max {
+            self.shrink();
+        }
+    }
+
+    #[inline]
+    fn find(&self, hash: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at].hash != 0 && self.slots[at].hash != hash {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Keep half of the blocks.
+    #[cold]
+    fn shrink(&mut self) {
+        self.threshold >>= 1;
+        self.scale *= 2.0;
+        let empty = vec![Block::default(); self.slots.len()];
+        let all = std::mem::replace(&mut self.slots, empty);
+        self.used = 0;
+        for block in all {
+            if block.hash != 0 && block.hash <= self.threshold {
+                let at = self.find(block.hash);
+                self.slots[at] = block;
+                self.used += 1;
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Block> {
+        self.slots.iter().filter(|block| block.hash != 0)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// The standard error of a number of blocks, relative to it.
+    pub(crate) fn relative_error(&self) -> f64 {
+        if self.scale > 1.0 { 1.0 / (self.used.max(1) as f64).sqrt() } else { 0.0 }
+    }
+}

@@ -1,0 +1,53 @@
+//! Queue depth: how many I/Os are under way when one arrives, itself included.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Deeper ones are counted as this.
+const DEPTH_MAX: usize = 1 << 14;
+
+#[derive(Debug, Default)]
+pub(crate) struct Depths {
+    /// When those under way will be done.
+    open: BinaryHeap<Reverse<i64>>,
+    /// Arrivals by depth, from 1.
+    counts: Vec<u64>,
+}
+
+impl Depths {
+    #[inline]
+    pub(crate) fn add(&mut self, time_ns: i64, response_ns: i64) {
+        while self.open.peek().is_some_and(|done| done.0 <= time_ns) {
+            self.open.pop();
+        }
+        let depth = (self.open.len() + 1).min(DEPTH_MAX);
+        if self.counts.len() < depth {
+            self.counts.resize(depth, 0);
+        }
+        self.counts[depth - 1] += 1;
+        if self.open.len() < DEPTH_MAX {
+            self.open.push(Reverse(time_ns.saturating_add(response_ns)));
+        }
+    }
+
+    /// Depths and their arrivals.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        (1..).zip(self.counts.iter().copied()).filter(|one| one.1 > 0)
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    pub(crate) fn quantile(&self, q: f64) -> usize {
+        let wanted = q * self.total() as f64;
+        let mut below = 0;
+        for (depth, count) in self.iter() {
+            below += count;
+            if below as f64 >= wanted {
+                return depth;
+            }
+        }
+        self.counts.len()
+    }
+}

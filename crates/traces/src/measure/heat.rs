@@ -1,0 +1,57 @@
+//! A heat map: I/Os by address and time. Both axes grow with the trace.
+
+const TIMES: usize = 96;
+const ADDRESSES: usize = 64;
+const FIRST_NS: u64 = 1_000_000;
+const FIRST_BYTES: u64 = 1 << 20;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Heat {
+    pub(crate) cell_ns: u64,
+    pub(crate) cell_bytes: u64,
+    /// Reads and writes, by address and time.
+    cells: Vec<[u32; 2]>,
+}
+
+impl Default for Heat {
+    fn default() -> Self {
+        Self { cell_ns: FIRST_NS, cell_bytes: FIRST_BYTES, cells: vec![[0; 2]; TIMES * ADDRESSES] }
+    }
+}
+
+impl Heat {
+    #[inline]
+    pub(crate) fn add(&mut self, time_ns: u64, offset: u64, write: bool) {
+        while time_ns / self.cell_ns >= TIMES as u64 {
+            self.fold(|address, time| (address, time / 2));
+            self.cell_ns *= 2;
+        }
+        while offset / self.cell_bytes >= ADDRESSES as u64 {
+            self.fold(|address, time| (address / 2, time));
+            self.cell_bytes *= 2;
+        }
+        let at = (offset / self.cell_bytes) as usize * TIMES + (time_ns / self.cell_ns) as usize;
+        let cell = &mut self.cells[at][usize::from(write)];
+        *cell = cell.saturating_add(1);
+    }
+
+    #[cold]
+    fn fold(&mut self, place: impl Fn(usize, usize) -> (usize, usize)) {
+        let all = std::mem::replace(&mut self.cells, vec![[0; 2]; TIMES * ADDRESSES]);
+        for (n, cell) in all.into_iter().enumerate() {
+            let (address, time) = place(n / TIMES, n % TIMES);
+            let to = &mut self.cells[address * TIMES + time];
+            to[0] = to[0].saturating_add(cell[0]);
+            to[1] = to[1].saturating_add(cell[1]);
+        }
+    }
+
+    /// Rows by address, without those behind the last that is used; `which`: 0 reads, 1 writes.
+    pub(crate) fn rows(&self, which: usize) -> Vec<Vec<u32>> {
+        let used = |n: &usize| self.cells[*n] != [0; 2];
+        let last = (0..self.cells.len()).filter(used).map(|n| n / TIMES).max().unwrap_or(0);
+        let end = (0..self.cells.len()).filter(used).map(|n| n % TIMES).max().unwrap_or(0);
+        let row = |n: usize| (0..=end).map(|t| self.cells[n * TIMES + t][which]).collect();
+        (0..=last).map(row).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! Counts of times, sizes and distances by logarithmic buckets.
+
+/// Buckets of an octave: a bucket's upper bound is at most 1/16 above what is in it.
+const SUB_BITS: u32 = 4;
+const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
+
+/// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram {
+    weights: Vec<f64>,
+    pub(crate) total: f64,
+    sum: f64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { weights: vec![0.0; BUCKETS], total: 0.0, sum: 0.0, max: 0 }
+    }
+}
+
+#[inline]
+fn bucket(value: u64) -> usize {
+    if value < 1 << SUB_BITS {
+        return value as usize;
+    }
+    let octave = value.ilog2() - SUB_BITS;
+    ((octave as usize + 1) << SUB_BITS) + ((value >> octave) as usize & ((1 << SUB_BITS) - 1))
+}
+
+/// The largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    if bucket < 1 << SUB_BITS {
+        return bucket as u64;
+    }
+    let octave = (bucket >> SUB_BITS) - 1;
+    let begin = (1 << SUB_BITS) + (bucket as u64 & ((1 << SUB_BITS) - 1));
+    (begin << octave) + ((1 << octave) - 1)
+}
+
+impl Histogram {
+    #[inline]
+    pub(crate) fn add(&mut self, value: u64, weight: f64) {
+        self.weights[bucket(value)] += weight;
+        self.total += weight;
+        self.sum += value as f64 * weight;
+        self.max = self.max.max(value);
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.total > 0.0).then(|| self.sum / self.total)
+    }
+
+    /// The weight of the value 0.
+    pub(crate) fn at_zero(&self) -> f64 {
+        self.weights[0]
+    }
+
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The value below or at which a share of `q` is: an upper bound, never above the maximum.
+    pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
+        if self.total <= 0.0 {
+            return None;
+        }
+        let wanted = q * self.total;
+        let mut below = 0.0;
+        for (n, weight) in self.weights.iter().enumerate() {
+            below += weight;
+            if *weight > 0.0 && below >= wanted * (1.0 - 1e-12) {
+                return Some(upper(n).min(self.max));
+            }
+        }
+        Some(self.max)
+    }
+
+    /// The weight of all values below a power of two.
+    pub(crate) fn below_power(&self, exponent: u32) -> f64 {
+        self.weights[..bucket(1 << exponent)].iter().sum()
+    }
+
+    /// Points of the distribution: upper bound of each bucket in use, and the share up to it.
+    pub(crate) fn cumulative(&self) -> Vec<(u64, f64)> {
+        let mut below = 0.0;
+        let mut found = Vec::new();
+        for (n, weight) in self.weights.iter().enumerate().filter(|one| *one.1 > 0.0) {
+            below += weight;
+            found.push((upper(n).min(self.max), below / self.total));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_what_is_between_their_bounds() {
+        for value in (0..5000).chain([u64::MAX, u64::MAX / 3, 1 << 63, (1 << 40) - 1]) {
+            let n = bucket(value);
+            assert!(value <= upper(n), "{value}");
+            assert!(n == 0 || value > upper(n - 1), "{value}");
+            assert!(upper(n) - value <= value / 16, "{value}");
+        }
+        assert!(bucket(u64::MAX) < BUCKETS);
+    }
+
+    #[test]
+    fn quantiles_are_upper_bounds_and_below_the_maximum() {
+        let mut found = Histogram::default();
+        for value in 1..=1000 {
+            found.add(value * 1000, 1.0);
+        }
+        let median = found.quantile(0.5).unwrap();
+        assert!((500_000..540_000).contains(&median));
+        assert_eq!(found.quantile(1.0), Some(1_000_000));
+        assert_eq!(found.mean(), Some(500_500.0));
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! What a trace says of its workload, in one pass and bounded memory.
+
+mod arrival;
+mod blocks;
+mod cursors;
+mod depth;
+mod heat;
+mod histogram;
+mod hll;
+mod json;
+mod reuse;
+mod sizes;
+mod volume;
+
+use arrival::{Arrivals, Timeline};
+use blocks::{BLOCK_BYTES, Blocks, hash_of};
+use depth::Depths;
+use histogram::Histogram;
+use hll::Distinct;
+use reuse::Reuse;
+use sizes::Sizes;
+use volume::{Count, Volume};
+
+use crate::record::{Batch, NO_RESPONSE, Operation, Record};
+
+/// How much is kept in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureLimits {
+    /// Blocks of 4 KiB of which all is known; more are sampled.
+    pub blocks: usize,
+    /// The same, for reuse distances, which cost more.
+    pub reuse_blocks: usize,
+}
+
+impl Default for MeasureLimits {
+    fn default() -> Self {
+        Self { blocks: 1 << 18, reuse_blocks: 1 << 13 }
+    }
+}
+
+/// Alignments that are counted: 512 B to 1 MiB.
+const ALIGNMENTS: usize = 12;
+const SECTOR_BITS: usize = 9;
+
+/// The measures of a trace.
+pub struct Measures {
+    volumes: Vec<Volume>,
+    volume_names: Vec<String>,
+    processes: Vec<[u64; 2]>,
+    process_names: Vec<String>,
+    counts: [Count; 4],
+    sizes: Sizes,
+    response: [Histogram; 4],
+    depths: Depths,
+    arrivals: Arrivals,
+    timeline: Timeline,
+    blocks: Blocks,
+    reuse: Reuse,
+    /// Reads and writes whose address and length are multiples of 512 B << n.
+    aligned: [u64; ALIGNMENTS],
+    /// 4 KiB blocks that reads and writes touched.
+    block_reads: u64,
+    block_writes: u64,
+    content: Distinct,
+    content_writes: u64,
+    last_ns: i64,
+    /// I/Os at a time before that of one before.
+    late: u64,
+}
+
+impl Measures {
+    pub fn new(limits: MeasureLimits) -> Self {
+        Self {
+            volumes: Vec::new(),
+            volume_names: Vec::new(),
+            processes: Vec::new(),
+            process_names: Vec::new(),
+            counts: Default::default(),
+            sizes: Sizes::default(),
+            response: Default::default(),
+            depths: Depths::default(),
+            arrivals: Arrivals::default(),
+            timeline: Timeline::default(),
+            blocks: Blocks::new(limits.blocks.max(16)),
+            reuse: Reuse::new(limits.reuse_blocks.max(16)),
+            aligned: [0; ALIGNMENTS],
+            block_reads: 0,
+            block_writes: 0,
+            content: Distinct::default(),
+            content_writes: 0,
+            last_ns: 0,
+            late: 0,
+        }
+    }
+
+    /// I/Os so far.
+    pub fn ios(&self) -> u64 {
+        self.counts.iter().map(|one| one.ios).sum()
+    }
+
+    /// Measure I/Os. `volumes`, `processes`: the names of all numbers so far.
+    pub fn add(&mut self, batch: &Batch, volumes: &[String], processes: &[String]) {
+        for (own, given) in
+            [(&mut self.volume_names, volumes), (&mut self.process_names, processes)]
+        {
+            let known = own.len().min(given.len());
+            own.extend_from_slice(&given[known..]);
+        }
+        let highest = batch.volume.iter().copied().max().unwrap_or(0) as usize;
+        for number in self.volumes.len()..=highest {
+            self.volumes.push(Volume::new(number));
+        }
+        let highest = batch.process.iter().copied().max().unwrap_or(0) as usize;
+        if highest >= self.processes.len() {
+            self.processes.resize(highest + 1, [0; 2]);
+        }
+        for record in batch.iter() {
+            self.record(&record);
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Record) {
+        if record.time_ns < self.last_ns {
+            self.late += 1;
+        }
+        self.last_ns = self.last_ns.max(record.time_ns);
+        let time_ns = record.time_ns.max(0).unsigned_abs();
+        let operation = record.operation as usize;
+        self.counts[operation].add(record.length_bytes);
+        let interval = self.timeline.at(time_ns);
+        interval.ios[operation] += 1;
+        interval.bytes[operation] += record.length_bytes;
+        self.arrivals.add(record, time_ns);
+        if record.response_ns != NO_RESPONSE {
+            self.response[operation].add(record.response_ns.unsigned_abs(), 1.0);
+            self.depths.add(record.time_ns, record.response_ns);
+        }
+        let process = &mut self.processes[record.process as usize];
+        process[0] += 1;
+        process[1] += record.length_bytes;
+        self.volumes[record.volume as usize].add(record, time_ns, &mut self.sizes);
+        if record.operation.moves() {
+            self.data(record, time_ns);
+        }
+    }
+
+    /// What is known of the blocks of a read or write.
+    #[inline]
+    fn data(&mut self, record: &Record, time_ns: u64) {
+        let (offset, length) = (record.offset_bytes, record.length_bytes);
+        let zeros = (offset | length).trailing_zeros() as usize;
+        if let Some(n) = zeros.checked_sub(SECTOR_BITS) {
+            self.aligned[n.min(ALIGNMENTS - 1)] += 1;
+        }
+        let write = record.operation == Operation::Write;
+        if write && record.content != 0 {
+            self.content_writes += 1;
+            self.content.add(blocks::mixed(record.content));
+        }
+        let (first, last) = (offset / BLOCK_BYTES, (offset + length - 1) / BLOCK_BYTES);
+        *(if write { &mut self.block_writes } else { &mut self.block_reads }) += last - first + 1;
+        let interval = self.timeline.at(time_ns);
+        let written = self.counts[Operation::Write as usize].bytes;
+        for block in first..=last {
+            let hash = hash_of(record.volume, block);
+            interval.blocks.add(hash);
+            self.blocks.touch(hash, record.volume, write, record.time_ns, written);
+            self.reuse.touch(hash);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Reuse distances: how many bytes of other blocks are used between two uses of a block.
+//!
+//! SHARDS with a fixed number of samples (Waldspurger et al., FAST '15): the distances within a
+//! spatial sample of the blocks, divided by its rate. Distances in the sample are counted with a
+//! Fenwick tree over the order of last uses.
+
+use super::blocks::BLOCK_BYTES;
+use super::histogram::Histogram;
+
+#[derive(Clone, Copy, Default)]
+struct Use {
+    hash: u64,
+    /// When it was used last, counted in uses of the sample.
+    at: u32,
+}
+
+pub(crate) struct Reuse {
+    slots: Vec<Use>,
+    used: usize,
+    max: usize,
+    threshold: u64,
+    pub(crate) scale: f64,
+    /// 1 at the last use of each block; sums of them by Fenwick.
+    tree: Vec<u32>,
+    now: u32,
+    /// Uses of all blocks, in the sample or not.
+    uses: u64,
+    /// In bytes.
+    distances: Histogram,
+    /// First uses of blocks.
+    pub(crate) cold: f64,
+}
+
+impl Reuse {
+    pub(crate) fn new(max: usize) -> Self {
+        let slots = (max * 2).next_power_of_two().max(16);
+        Self {
+            slots: vec![Use::default(); slots],
+            used: 0,
+            max,
+            threshold: u64::MAX,
+            scale: 1.0,
+            tree: vec![0; slots * 4 + 1],
+            now: 0,
+            uses: 0,
+            distances: Histogram::default(),
+            cold: 0.0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn touch(&mut self, hash: u64) {
+        self.uses += 1;
+        if hash <= self.threshold && hash != 0 {
+            self.sampled(hash);
+        }
+    }
+
+    /// Distances of all uses but the first ones. Where the sample stands for more or fewer uses than
+    /// there were, that is mostly because of a few hot blocks, in it or not: the difference counts
+    /// as uses at no distance (SHARDS-adj of the paper).
+    pub(crate) fn distances(&self) -> Histogram {
+        let mut found = self.distances.clone();
+        let missing = self.uses as f64 - (found.total + self.cold);
+        found.add(0, missing.max(-found.at_zero()));
+        found
+    }
+
+    fn sampled(&mut self, hash: u64) {
+        if self.now as usize + 1 >= self.tree.len() {
+            self.renumber();
+        }
+        let at = self.find(hash);
+        let before = self.slots[at];
+        if before.hash == 0 {
+            self.cold += self.scale;
+            self.used += 1;
+        } else {
+            // Blocks whose last use is later.
+            let later = self.used as u32 - self.sum(before.at + 1);
+            let bytes = f64::from(later) * self.scale * BLOCK_BYTES as f64;
+            self.distances.add(bytes as u64, self.scale);
+            self.change(before.at, u32::MAX);
+        }
+        self.slots[at] = Use { hash, at: self.now };
+        self.change(self.now, 1);
+        self.now += 1;
+        if self.used > self.max {
+            self.shrink();
+        }
+    }
+
+    fn find(&self, hash: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (hash >> 8) as usize & mask;
+        while self.slots[at].hash != 0 && self.slots[at].hash != hash {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Add to the tree; `u32::MAX` takes 1 away.
+    fn change(&mut self, at: u32, by: u32) {
+        let mut n = at as usize + 1;
+        while n < self.tree.len() {
+            self.tree[n] = self.tree[n].wrapping_add(by);
+            n += n & n.wrapping_neg();
+        }
+    }
+
+    /// Last uses before `at`.
+    fn sum(&self, at: u32) -> u32 {
+        let (mut n, mut sum) = (at as usize, 0_u32);
+        while n > 0 {
+            sum = sum.wrapping_add(self.tree[n]);
+            n &= n - 1;
+        }
+        sum
+    }
+
+    fn shrink(&mut self) {
+        self.threshold >>= 1;
+        self.scale *= 2.0;
+        self.renumber();
+    }
+
+    /// Give the blocks of the sample the times 0, 1, ... in the order of their last uses.
+    fn renumber(&mut self) {
+        let threshold = self.threshold;
+        let mut all: Vec<Use> = self
+            .slots
+            .iter()
+            .copied()
+            .filter(|one| one.hash != 0 && one.hash <= threshold)
+            .collect();
+        all.sort_unstable_by_key(|one| one.at);
+        self.slots.fill(Use::default());
+        self.tree.fill(0);
+        self.used = all.len();
+        self.now = all.len() as u32;
+        for (at, one) in (0..).zip(&all) {
+            let slot = self.find(one.hash);
+            self.slots[slot] = Use { hash: one.hash, at };
+            self.change(at, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::blocks::mixed;
+
+    /// Distances by a list in the order of last uses.
+    fn by_list(uses: &[u64]) -> (Vec<u64>, u64) {
+        let (mut list, mut found, mut cold) = (Vec::new(), Vec::new(), 0);
+        for &one in uses {
+            match list.iter().rev().position(|&other| other == one) {
+                Some(distance) => {
+                    found.push(distance as u64);
+                    let at = list.len() - 1 - distance;
+                    list.remove(at);
+                }
+                None => cold += 1,
+            }
+            list.push(one);
+        }
+        (found, cold)
+    }
+
+    fn uses(blocks: u64, count: u64) -> Vec<u64> {
+        (0..count).map(|n| mixed(n) % blocks * (mixed(n + count) % 4) / 3).collect()
+    }
+
+    #[test]
+    fn distances_are_exact_while_all_blocks_are_kept() {
+        let uses = uses(300, 20_000);
+        let (wanted, cold) = by_list(&uses);
+        let mut reuse = Reuse::new(400);
+        for &one in &uses {
+            reuse.touch(mixed(one));
+        }
+        assert!((reuse.cold - cold as f64).abs() < 0.5);
+        let mut expected = Histogram::default();
+        for &one in &wanted {
+            expected.add(one * BLOCK_BYTES, 1.0);
+        }
+        assert_eq!(reuse.distances().cumulative(), expected.cumulative());
+    }
+
+    #[test]
+    fn a_sample_has_nearly_the_same_distances() {
+        let uses = uses(20_000, 200_000);
+        let mut whole = Reuse::new(1 << 15);
+        let mut part = Reuse::new(2000);
+        for &one in &uses {
+            whole.touch(mixed(one));
+            part.touch(mixed(one));
+        }
+        assert!(part.scale >= 8.0);
+        for exponent in [22, 24, 25, 26] {
+            let share = |of: &Reuse| of.distances().below_power(exponent) / of.uses as f64;
+            assert!((share(&whole) - share(&part)).abs() < 0.05, "2^{exponent}");
+        }
+    }
+}

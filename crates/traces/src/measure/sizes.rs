@@ -1,0 +1,69 @@
+//! Counts of I/Os by size, operation and access: the I/O streams of a workload.
+
+use std::collections::BTreeMap;
+
+/// Sizes of whole sectors up to 2 MiB are counted in a table, others in a map.
+const SECTOR_BYTES: u64 = 512;
+const TABLE: usize = 4097;
+const OTHERS_MAX: usize = 4096;
+
+/// I/Os of a size: random reads, sequential reads, random writes, sequential writes.
+pub(crate) type Kinds = [u64; 4];
+
+/// What an I/O is among those of its size.
+#[inline]
+pub(crate) fn kind(write: bool, sequential: bool) -> usize {
+    usize::from(write) * 2 + usize::from(sequential)
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    table: Vec<Kinds>,
+    others: BTreeMap<u64, Kinds>,
+    /// Of sizes that the map had no room for.
+    rest: Kinds,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { table: vec![[0; 4]; TABLE], others: BTreeMap::new(), rest: [0; 4] }
+    }
+}
+
+impl Sizes {
+    #[inline]
+    pub(crate) fn add(&mut self, length: u64, kind: usize) {
+        let sectors = (length / SECTOR_BYTES) as usize;
+        if length.is_multiple_of(SECTOR_BYTES) && sectors < TABLE {
+            self.table[sectors][kind] += 1;
+        } else {
+            self.add_other(length, kind);
+        }
+    }
+
+    #[cold]
+    fn add_other(&mut self, length: u64, kind: usize) {
+        if self.others.len() >= OTHERS_MAX && !self.others.contains_key(&length) {
+            self.rest[kind] += 1;
+            return;
+        }
+        self.others.entry(length).or_default()[kind] += 1;
+    }
+
+    /// All sizes with I/Os.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Kinds)> + '_ {
+        let table = (0_u64..).zip(&self.table).map(|(n, kinds)| (n * SECTOR_BYTES, *kinds));
+        let others = self.others.iter().map(|(size, kinds)| (*size, *kinds));
+        table.chain(others).filter(|(_, kinds)| kinds.iter().sum::<u64>() > 0)
+    }
+
+    /// I/Os of sizes that are not counted one by one.
+    pub(crate) fn rest(&self) -> u64 {
+        self.rest.iter().sum()
+    }
+
+    /// Those of one kind.
+    pub(crate) fn rest_of(&self, kind: usize) -> u64 {
+        self.rest[kind]
+    }
+}

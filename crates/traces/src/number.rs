@@ -1,0 +1,141 @@
+//! Numbers of text, from bytes. What is wrong with one is a reason to skip its line.
+
+use crate::skipped::Reason;
+
+/// A sector of the formats that count in sectors.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+pub(crate) const NS_PER_S: u64 = 1_000_000_000;
+pub(crate) const NS_PER_MS: u64 = 1_000_000;
+pub(crate) const NS_PER_US: u64 = 1_000;
+/// Windows counts time in these.
+pub(crate) const NS_PER_TICK: u64 = 100;
+
+/// A whole number in decimal digits.
+pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
+    // 19 digits always fit, which spares a check for each.
+    if text.is_empty() || text.len() > 19 {
+        return long_whole(text);
+    }
+    let mut value = 0;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(not_whole(text));
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Ok(value)
+}
+
+#[cold]
+fn long_whole(text: &[u8]) -> Result<u64, Reason> {
+    if text.is_empty() {
+        return Err("empty field");
+    }
+    if text.iter().any(|byte| !byte.is_ascii_digit()) {
+        return Err(not_whole(text));
+    }
+    let add = |value: u64, byte: &u8| value.checked_mul(10)?.checked_add(u64::from(byte - b'0'));
+    text.iter().try_fold(0, add).ok_or("number too large")
+}
+
+#[cold]
+fn not_whole(text: &[u8]) -> Reason {
+    let negative = text.len() > 1 && text[0] == b'-' && text[1..].iter().all(u8::is_ascii_digit);
+    if negative { "negative number" } else { "not a whole number" }
+}
+
+/// A whole number in hexadecimal digits, with or without 0x.
+pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    if digits.is_empty() || digits.iter().any(|byte| !byte.is_ascii_hexdigit()) {
+        return Err("not a hexadecimal number");
+    }
+    let value = |byte: &u8| (*byte as char).to_digit(16).map(u64::from).unwrap_or_default();
+    let add = |sum: u64, byte: &u8| (sum >> 60 == 0).then(|| sum << 4 | value(byte));
+    digits.iter().try_fold(0, add).ok_or("number too large")
+}
+
+/// A time in units of `unit_ns`, with or without a fraction, in nanoseconds; what is below one is
+/// cut off.
+pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
+    let Some(point) = text.iter().position(|&byte| !byte.is_ascii_digit()) else {
+        return whole(text)?.checked_mul(unit_ns).ok_or("time too large");
+    };
+    if text[point] != b'.' {
+        return unusual_time(text, unit_ns);
+    }
+    let (before, after) = (&text[..point], &text[point + 1..]);
+    if before.is_empty() && after.is_empty() {
+        return Err("not a number");
+    }
+    let mut ns = if before.is_empty() { 0 } else { whole(before)? };
+    ns = ns.checked_mul(unit_ns).ok_or("time too large")?;
+    let mut unit = unit_ns;
+    for &byte in after {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return unusual_time(text, unit_ns);
+        }
+        unit /= 10;
+        ns = ns.checked_add(u64::from(digit) * unit).ok_or("time too large")?;
+    }
+    Ok(ns)
+}
+
+/// A time with an exponent, as programs write small ones; or none.
+#[cold]
+fn unusual_time(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
+    let text = std::str::from_utf8(text).map_err(|_| "not a number")?;
+    let exponent = text.bytes().any(|byte| matches!(byte, b'e' | b'E'));
+    let value: f64 = text.parse().map_err(|_| "not a number")?;
+    if !value.is_finite() {
+        return Err("not a finite number");
+    }
+    if value < 0.0 {
+        return Err("negative number");
+    }
+    if !exponent {
+        return Err("not a number");
+    }
+    let ns = value * unit_ns as f64;
+    if ns < 1.8e19 { Ok(ns as u64) } else { Err("time too large") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_and_what_is_none() {
+        assert_eq!(whole(b"0"), Ok(0));
+        assert_eq!(whole(b"18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(whole(b"18446744073709551616"), Err("number too large"));
+        assert_eq!(whole(&[b'9'; 5000]), Err("number too large"));
+        assert_eq!(whole(b"-7"), Err("negative number"));
+        assert_eq!(whole(b"7.5"), Err("not a whole number"));
+        assert_eq!(whole(b"nan"), Err("not a whole number"));
+        assert_eq!(whole(b""), Err("empty field"));
+    }
+
+    #[test]
+    fn hexadecimal_numbers() {
+        assert_eq!(hexadecimal(b"0x1aF0"), Ok(0x1af0));
+        assert_eq!(hexadecimal(b"ffffffffffffffff"), Ok(u64::MAX));
+        assert_eq!(hexadecimal(b"0x1ffffffffffffffff"), Err("number too large"));
+        assert_eq!(hexadecimal(b"0x"), Err("not a hexadecimal number"));
+    }
+
+    #[test]
+    fn times_keep_every_nanosecond() {
+        assert_eq!(time_ns(b"1455592202.053823456", NS_PER_S), Ok(1_455_592_202_053_823_456));
+        assert_eq!(time_ns(b"0.0000000019", NS_PER_S), Ok(1));
+        assert_eq!(time_ns(b".5", NS_PER_MS), Ok(500_000));
+        assert_eq!(time_ns(b"128166372003061629", NS_PER_TICK), Ok(12_816_637_200_306_162_900));
+        assert_eq!(time_ns(b"5e-05", NS_PER_S), Ok(50_000));
+        assert_eq!(time_ns(b"NaN", NS_PER_S), Err("not a finite number"));
+        assert_eq!(time_ns(b"-1.5", NS_PER_S), Err("negative number"));
+        assert_eq!(time_ns(b"99999999999999", NS_PER_S), Err("time too large"));
+        assert_eq!(time_ns(b".", NS_PER_S), Err("not a number"));
+    }
+}

@@ -1,0 +1,87 @@
+//! I/Os in the order of their times.
+//!
+//! Traces are written in the order in which I/Os were done, or buffered by several processors: they
+//! are nearly in order. A window puts right what is near; what comes later is passed on as it is
+//! and counted.
+
+use std::collections::VecDeque;
+
+use crate::record::{Batch, Record};
+
+/// I/Os that wait for earlier ones.
+const WINDOW: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    waiting: VecDeque<Record>,
+    began_ns: Option<i64>,
+    last_ns: i64,
+    /// I/Os whose time is before that of one that was passed on.
+    pub(crate) late: u64,
+}
+
+impl Order {
+    /// Take I/Os, and pass on those that are in order.
+    pub(crate) fn add(&mut self, from: &Batch, to: &mut Batch) {
+        for record in from.iter() {
+            let behind = self.waiting.back().is_none_or(|last| last.time_ns <= record.time_ns);
+            if behind {
+                self.waiting.push_back(record);
+            } else {
+                let at = self.waiting.partition_point(|one| one.time_ns <= record.time_ns);
+                self.waiting.insert(at, record);
+            }
+            if self.waiting.len() > WINDOW {
+                self.pass(to);
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self, to: &mut Batch) {
+        while !self.waiting.is_empty() {
+            self.pass(to);
+        }
+    }
+
+    fn pass(&mut self, to: &mut Batch) {
+        let Some(mut record) = self.waiting.pop_front() else { return };
+        let began = *self.began_ns.get_or_insert(record.time_ns);
+        record.time_ns = record.time_ns.saturating_sub(began);
+        if record.time_ns < self.last_ns {
+            self.late += 1;
+        } else {
+            self.last_ns = record.time_ns;
+        }
+        to.push(&record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Operation;
+
+    fn ordered(times: &[i64]) -> (Vec<i64>, u64) {
+        let (mut order, mut from, mut to) = (Order::default(), Batch::default(), Batch::default());
+        for &time in times {
+            from.push(&Record::new(time, Operation::Read, 0, 512));
+        }
+        order.add(&from, &mut to);
+        order.finish(&mut to);
+        (to.time_ns, order.late)
+    }
+
+    #[test]
+    fn times_count_from_the_earliest_of_the_first_ones() {
+        assert_eq!(ordered(&[10, 30, 5, 20]), (vec![0, 5, 15, 25], 0));
+    }
+
+    #[test]
+    fn what_comes_later_than_the_window_is_counted() {
+        let mut times: Vec<i64> = (0..2 * WINDOW as i64).collect();
+        times.push(7);
+        let (found, late) = ordered(&times);
+        assert_eq!((found.len(), late), (2 * WINDOW + 1, 1));
+        assert_eq!(found.iter().filter(|&&time| time == 7).count(), 2);
+    }
+}

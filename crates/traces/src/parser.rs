@@ -1,0 +1,92 @@
+//! What a format is to the reader, and the lines of text formats.
+
+use memchr::memchr;
+
+use crate::sink::Sink;
+use crate::skipped::Reason;
+
+/// A format: I/Os from bytes.
+pub trait Parser: Send {
+    /// Take what is whole from the front of `bytes`; returns how many were used. With `last`, no
+    /// more come. Some are used if there are at least `WHOLE_MAX_BYTES`.
+    fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
+
+    /// Give what waits for later records.
+    fn finish(&mut self, _to: &mut Sink) {}
+}
+
+/// No line or record is longer.
+pub(crate) const WHOLE_MAX_BYTES: usize = 1 << 17;
+const LINE_MAX_BYTES: usize = 1 << 16;
+
+/// What a line is.
+pub(crate) enum Line {
+    /// Of use: I/Os, or something that later lines need.
+    Used,
+    /// None of I/O, which the format has beside them.
+    Beside(Reason),
+}
+
+/// A text format: I/Os from a line.
+pub(crate) trait LineFormat: Send {
+    /// Take a line without its end. The error is why it is no line of this format.
+    fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason>;
+
+    fn finish(&mut self, _to: &mut Sink) {}
+}
+
+/// A parser of lines.
+pub(crate) struct Lines<F> {
+    format: F,
+    /// Within a line that is too long: the rest of it is skipped.
+    too_long: bool,
+}
+
+impl<F: LineFormat> Lines<F> {
+    pub(crate) fn new(format: F) -> Self {
+        Self { format, too_long: false }
+    }
+
+    fn line(&mut self, line: &[u8], to: &mut Sink) {
+        if std::mem::take(&mut self.too_long) {
+            return;
+        }
+        to.line += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            return;
+        }
+        match self.format.line(line, to) {
+            Ok(Line::Used) => {}
+            Ok(Line::Beside(reason)) => to.skip(reason, true),
+            Err(reason) => to.skip(reason, false),
+        }
+    }
+}
+
+impl<F: LineFormat> Parser for Lines<F> {
+    fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize {
+        let mut at = 0;
+        while let Some(length) = memchr(b'\n', &bytes[at..]) {
+            self.line(&bytes[at..at + length], to);
+            at += length + 1;
+        }
+        let rest = &bytes[at..];
+        if last && !rest.is_empty() {
+            self.line(rest, to);
+            return bytes.len();
+        }
+        if rest.len() >= LINE_MAX_BYTES {
+            if !std::mem::replace(&mut self.too_long, true) {
+                to.line += 1;
+                to.skip("line over 64 KiB", false);
+            }
+            return bytes.len();
+        }
+        at
+    }
+
+    fn finish(&mut self, to: &mut Sink) {
+        self.format.finish(to);
+    }
+}

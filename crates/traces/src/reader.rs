@@ -1,0 +1,291 @@
+//! A trace file, read in batches.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::TraceError;
+use crate::formats::columns::{Column, OwnColumns};
+use crate::formats::{FORMATS, Format, Trial, by_name, recognised, tried};
+use crate::names::Names;
+use crate::order::Order;
+use crate::parser::{Lines, Parser};
+use crate::record::Batch;
+use crate::sink::Sink;
+use crate::skipped::Skipped;
+use crate::source::{Member, Source, unpacking};
+
+const BUFFER_BYTES: usize = 1 << 20;
+/// Enough for the header of any format and some I/Os.
+const HEAD_BYTES: usize = 1 << 18;
+/// Lines after which a file that has had no I/O is given up.
+const LINES_IN_VAIN: u64 = 1_000_000;
+
+/// How a file is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The name of a format; without, it is recognised.
+    pub format: Option<String>,
+    /// The meaning of the columns of a CSV of one's own, in place of a format.
+    pub columns: Vec<Column>,
+    /// The one member of an archive that is read.
+    pub member: Option<String>,
+}
+
+/// A trace that is being read. Memory does not depend on its length.
+pub struct Reader {
+    path: PathBuf,
+    choice: Choice,
+    source: Source,
+    member: Option<Part>,
+    sink: Sink,
+    order: Order,
+    formats: Vec<&'static str>,
+    members: Vec<String>,
+    passed_over: Vec<String>,
+    read_bytes: u64,
+}
+
+/// The name of the format that `--columns` describes.
+pub const OWN_COLUMNS: &str = "columns";
+
+/// A trace of the file that is being read.
+struct Part {
+    bytes: Box<dyn Read + Send>,
+    parser: Box<dyn Parser>,
+    buffer: Vec<u8>,
+    /// What of the buffer is filled and not used.
+    filled: std::ops::Range<usize>,
+    ended: bool,
+}
+
+impl Reader {
+    /// Open a trace and find its format.
+    pub fn open(path: &Path, choice: Choice) -> Result<Self, TraceError> {
+        if let Some(name) = choice.format.as_deref().filter(|name| by_name(name).is_none()) {
+            let known: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+            let hint = format!("known: {}", known.join(", "));
+            return Err(TraceError::new(format!("unknown format '{name}'"), Some(hint)));
+        }
+        let source = Source::open(path, choice.member.as_deref())?;
+        let mut reader = Self {
+            path: path.to_owned(),
+            choice,
+            source,
+            member: None,
+            sink: Sink::new(),
+            order: Order::default(),
+            formats: Vec::new(),
+            members: Vec::new(),
+            passed_over: Vec::new(),
+            read_bytes: 0,
+        };
+        reader.next_member()?;
+        if reader.member.is_none() {
+            let message = match (&reader.choice.member, reader.passed_over.is_empty()) {
+                (Some(name), _) => format!("{}: has no member '{name}'", path.display()),
+                (_, true) => format!("{}: has no members", path.display()),
+                (_, false) => format!(
+                    "{}: none of its members is a trace: {}",
+                    path.display(),
+                    reader.passed_over.join(", ")
+                ),
+            };
+            return Err(TraceError::new(message, None));
+        }
+        Ok(reader)
+    }
+
+    /// The names of its formats: one, or those of the members of an archive.
+    pub fn formats(&self) -> &[&'static str] {
+        &self.formats
+    }
+
+    /// Members of an archive that were read.
+    pub fn members(&self) -> &[String] {
+        &self.members
+    }
+
+    /// Members of an archive that are no traces.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
+    }
+
+    pub fn volumes(&self) -> &Names {
+        &self.sink.volumes
+    }
+
+    pub fn processes(&self) -> &Names {
+        &self.sink.processes
+    }
+
+    pub fn skipped(&self) -> &Skipped {
+        &self.sink.skipped
+    }
+
+    /// I/Os so far whose time is before that of one before, by more than the window of order.
+    pub fn late(&self) -> u64 {
+        self.order.late
+    }
+
+    /// Bytes so far, unpacked.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
+    }
+
+    /// Fill `batch` with the next I/Os; false at the end, where it is empty.
+    ///
+    /// The error is a file that cannot be read, or that is mostly no trace.
+    pub fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
+        batch.clear();
+        while batch.is_empty() {
+            let Some(part) = &mut self.member else { return Ok(false) };
+            self.read_bytes += part.read().map_err(|error| self.cut_off(&error))?;
+            let Some(part) = &mut self.member else { return Ok(false) };
+            part.parse(&mut self.sink);
+            let done = part.ended && part.filled.is_empty();
+            if done {
+                part.parser.finish(&mut self.sink);
+                self.member = None;
+            }
+            self.order.add(&self.sink.batch, batch);
+            self.sink.batch.clear();
+            self.give_up_early()?;
+            if done {
+                self.next_member()?;
+                if self.member.is_none() {
+                    self.order.finish(batch);
+                    self.check()?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn cut_off(&self, error: &std::io::Error) -> TraceError {
+        let TraceError { message, hint } = unpacking(&self.path, error);
+        TraceError::new(format!("{message} after {} I/Os", self.sink.records), hint)
+    }
+
+    fn give_up_early(&self) -> Result<(), TraceError> {
+        if self.sink.records == 0 && self.sink.skipped.unexpected() >= LINES_IN_VAIN {
+            return self.check();
+        }
+        Ok(())
+    }
+
+    /// A file of which most is no I/O is of another format, or damaged.
+    fn check(&self) -> Result<(), TraceError> {
+        let (records, lines) = (self.sink.records, self.sink.skipped.unexpected());
+        if records > 0 && lines <= records {
+            return Ok(());
+        }
+        let worst = self.sink.skipped.reasons().iter().max_by_key(|one| one.lines);
+        let why = worst.map_or(String::new(), |one| {
+            format!(" ({}, first in line {})", one.reason, one.first_line)
+        });
+        let message = format!(
+            "{}: {lines} lines are no I/Os of the format {}, {records} are{why}",
+            self.path.display(),
+            self.formats.join(", ")
+        );
+        Err(TraceError::new(message, Some("choose another with --format, or --columns".into())))
+    }
+
+    /// Begin with the next trace of the file.
+    fn next_member(&mut self) -> Result<(), TraceError> {
+        while let Some(member) = self.source.next()? {
+            let name = member.name.clone();
+            match self.part(member) {
+                Ok((part, format)) => {
+                    self.sink.line = 0;
+                    self.member = Some(part);
+                    if self.formats.last() != Some(&format) {
+                        self.sink.restart_clock();
+                    }
+                    if !self.formats.contains(&format) {
+                        self.formats.push(format);
+                    }
+                    if self.source.is_archive() {
+                        self.members.push(name);
+                    }
+                    return Ok(());
+                }
+                // A file about the traces, as archives have them.
+                Err(_) if self.source.is_archive() && self.choice.member.is_none() => {
+                    self.passed_over.push(name);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&self, member: Member) -> Result<(Part, &'static str), TraceError> {
+        let mut bytes = member.bytes;
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let limit = HEAD_BYTES as u64;
+        bytes.by_ref().take(limit).read_to_end(&mut buffer).map_err(|e| self.cut_off(&e))?;
+        let (parser, name) = self.parser(&buffer)?;
+        let filled = 0..buffer.len();
+        buffer.resize(BUFFER_BYTES, 0);
+        Ok((Part { bytes, parser, buffer, filled, ended: false }, name))
+    }
+
+    fn parser(&self, head: &[u8]) -> Result<(Box<dyn Parser>, &'static str), TraceError> {
+        if !self.choice.columns.is_empty() {
+            let columns = OwnColumns::new(self.choice.columns.clone());
+            return Ok((Box::new(Lines::new(columns)), OWN_COLUMNS));
+        }
+        let made = |format: &Format| ((format.make)(), format.name);
+        if let Some(format) = self.choice.format.as_deref().and_then(by_name) {
+            return Ok(made(format));
+        }
+        let trials = tried(head, head.len() < HEAD_BYTES);
+        recognised(&trials).map(made).ok_or_else(|| not_recognised(&self.path, &trials))
+    }
+}
+
+fn not_recognised(path: &Path, trials: &[(&Format, Trial)]) -> TraceError {
+    let tried: Vec<_> = trials
+        .iter()
+        .map(|(_, one)| match one.reason {
+            "" => format!("{}: no I/Os", one.name),
+            why => format!("{}: {why} in line {}", one.name, one.first_line),
+        })
+        .collect();
+    TraceError::new(
+        format!("{}: no trace of a known format", path.display()),
+        Some(format!("tried {}; or give --columns", tried.join("; "))),
+    )
+}
+
+impl Part {
+    /// Read more, after what is left.
+    fn read(&mut self) -> std::io::Result<u64> {
+        self.buffer.copy_within(self.filled.clone(), 0);
+        self.filled = 0..self.filled.len();
+        let mut read = 0;
+        while !self.ended && self.filled.end < self.buffer.len() {
+            let count = match self.bytes.read(&mut self.buffer[self.filled.end..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            self.filled.end += count;
+            read += count as u64;
+            self.ended = count == 0;
+            if self.filled.end >= HEAD_BYTES {
+                break;
+            }
+        }
+        Ok(read)
+    }
+
+    fn parse(&mut self, to: &mut Sink) {
+        let used = self.parser.parse(&self.buffer[self.filled.clone()], self.ended, to);
+        self.filled.start += used;
+        if self.ended {
+            // What no parser takes now it never will.
+            self.filled = 0..0;
+        }
+    }
+}

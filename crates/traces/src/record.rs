@@ -1,0 +1,144 @@
+//! I/Os of a trace, one by one and as columns.
+
+use serde::Serialize;
+
+/// What an I/O does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Operation {
+    Read,
+    Write,
+    Flush,
+    Discard,
+}
+
+impl Operation {
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
+
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        ["read", "write", "flush", "discard"][self as usize]
+    }
+
+    /// Whether it moves data.
+    pub fn moves(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+}
+
+/// The response time of an I/O whose completion is not known.
+pub const NO_RESPONSE: i64 = -1;
+
+/// An I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it was issued, since the first I/O of the trace. Traces need not be in order.
+    pub time_ns: i64,
+    /// Number of the name of the volume, drive or file.
+    pub volume: u32,
+    pub operation: Operation,
+    /// 0 for flushes.
+    pub offset_bytes: u64,
+    /// 0 for flushes.
+    pub length_bytes: u64,
+    /// Until it was done, or `NO_RESPONSE`.
+    pub response_ns: i64,
+    /// Number of the name of the process that asked for it; 0 is not known.
+    pub process: u32,
+    /// A hash of its data; 0 is not known.
+    pub content: u64,
+}
+
+impl Record {
+    /// An I/O of which no more is known.
+    pub fn new(time_ns: i64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self {
+            time_ns,
+            volume: 0,
+            operation,
+            offset_bytes,
+            length_bytes,
+            response_ns: NO_RESPONSE,
+            process: 0,
+            content: 0,
+        }
+    }
+}
+
+/// I/Os as columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    pub time_ns: Vec<i64>,
+    pub volume: Vec<u32>,
+    pub operation: Vec<u8>,
+    pub offset_bytes: Vec<u64>,
+    pub length_bytes: Vec<u64>,
+    pub response_ns: Vec<i64>,
+    pub process: Vec<u32>,
+    pub content: Vec<u64>,
+}
+
+impl Batch {
+    pub fn len(&self) -> usize {
+        self.time_ns.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.time_ns.is_empty()
+    }
+
+    /// Whether all columns have the same length.
+    pub fn is_even(&self) -> bool {
+        let lengths = [
+            self.volume.len(),
+            self.operation.len(),
+            self.offset_bytes.len(),
+            self.length_bytes.len(),
+            self.response_ns.len(),
+            self.process.len(),
+            self.content.len(),
+        ];
+        lengths.iter().all(|&one| one == self.len())
+    }
+
+    pub fn clear(&mut self) {
+        self.time_ns.clear();
+        self.volume.clear();
+        self.operation.clear();
+        self.offset_bytes.clear();
+        self.length_bytes.clear();
+        self.response_ns.clear();
+        self.process.clear();
+        self.content.clear();
+    }
+
+    pub fn push(&mut self, record: &Record) {
+        self.time_ns.push(record.time_ns);
+        self.volume.push(record.volume);
+        self.operation.push(record.operation as u8);
+        self.offset_bytes.push(record.offset_bytes);
+        self.length_bytes.push(record.length_bytes);
+        self.response_ns.push(record.response_ns);
+        self.process.push(record.process);
+        self.content.push(record.content);
+    }
+
+    /// Row `n`.
+    pub fn get(&self, n: usize) -> Record {
+        Record {
+            time_ns: self.time_ns[n],
+            volume: self.volume[n],
+            operation: Operation::ALL[usize::from(self.operation[n] & 3)],
+            offset_bytes: self.offset_bytes[n],
+            length_bytes: self.length_bytes[n],
+            response_ns: self.response_ns[n],
+            process: self.process[n],
+            content: self.content[n],
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
+        (0..self.len()).map(|n| self.get(n))
+    }
+}

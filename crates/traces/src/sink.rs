@@ -1,0 +1,69 @@
+//! Where parsers put what they find.
+
+use crate::names::Names;
+use crate::record::{Batch, Record};
+use crate::skipped::{Reason, Skipped};
+
+/// No drive has a command that moves more; longer ones are damage.
+pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
+
+/// The I/Os of a batch, names, the time that the trace begins at, and what was skipped.
+#[derive(Clone, Debug, Default)]
+pub struct Sink {
+    pub batch: Batch,
+    pub volumes: Names,
+    pub processes: Names,
+    pub skipped: Skipped,
+    /// Number of the line (of binary formats: the record) in hand, from 1.
+    pub line: u64,
+    /// I/Os so far.
+    pub records: u64,
+    began_ns: Option<u64>,
+}
+
+impl Sink {
+    pub(crate) fn new() -> Self {
+        let mut sink = Self::default();
+        sink.processes.number(b"");
+        sink
+    }
+
+    /// A time of the trace as one since its first I/O.
+    pub(crate) fn since_begin(&mut self, time_ns: u64) -> Result<i64, Reason> {
+        let began = *self.began_ns.get_or_insert(time_ns);
+        let (later, difference) = (time_ns >= began, time_ns.abs_diff(began));
+        let difference = i64::try_from(difference).map_err(|_| "time too large")?;
+        Ok(if later { difference } else { -difference })
+    }
+
+    /// The next I/O begins another trace, whose times mean something else.
+    pub(crate) fn restart_clock(&mut self) {
+        self.began_ns = None;
+    }
+
+    /// Take an I/O, if it is one that a drive could have.
+    #[inline]
+    pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
+        let end = record.offset_bytes.checked_add(record.length_bytes);
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return Err("address too large");
+        }
+        if record.operation.moves() {
+            if record.length_bytes == 0 {
+                return Err("length of 0");
+            }
+            if record.length_bytes > LENGTH_MAX_BYTES {
+                return Err("length over 1 GiB");
+            }
+        }
+        self.batch.push(record);
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Count the line in hand as none of I/O; `expected`: the format has such lines.
+    #[cold]
+    pub(crate) fn skip(&mut self, reason: Reason, expected: bool) {
+        self.skipped.add(reason, self.line, expected);
+    }
+}

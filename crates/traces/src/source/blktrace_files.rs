@@ -1,0 +1,89 @@
+//! The files of blktrace, one for each processor, as one stream in the order of time.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::formats::blktrace::{HEADER_BYTES, Header};
+
+/// The files `NAME.blktrace.N` of the trace that `path` is one of; None for other files.
+pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, number) = name.rsplit_once('.')?;
+    if !stem.ends_with(".blktrace") || number.parse::<u32>().is_err() {
+        return None;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str()?.strip_prefix(stem)?.strip_prefix('.')?.parse().ok()?;
+            entry.metadata().ok()?.is_file().then(|| (number, entry.path()))
+        })
+        .collect();
+    found.sort();
+    Some(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// A file and its next event.
+struct Part {
+    file: BufReader<File>,
+    event: Vec<u8>,
+    time_ns: u64,
+}
+
+/// The events of all files; of those at the same time, the file with the lower number first.
+pub(super) struct Merged {
+    parts: Vec<Part>,
+    /// Of the event that is being read.
+    at: usize,
+    event: Vec<u8>,
+}
+
+pub(super) fn merged(files: &[PathBuf]) -> std::io::Result<Merged> {
+    let mut parts = Vec::new();
+    for path in files {
+        let mut part =
+            Part { file: BufReader::new(File::open(path)?), event: Vec::new(), time_ns: 0 };
+        if part.next()? {
+            parts.push(part);
+        }
+    }
+    Ok(Merged { parts, at: 0, event: Vec::new() })
+}
+
+impl Part {
+    /// Read the next event; false at the end. What is no event is passed on as it is, at once, for
+    /// the parser to say so.
+    fn next(&mut self) -> std::io::Result<bool> {
+        self.event.clear();
+        let read = self.file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut self.event)?;
+        if let Some(header) = Header::parse(&self.event, &mut None) {
+            let more = header.pdu_bytes as u64;
+            self.file.by_ref().take(more).read_to_end(&mut self.event)?;
+            self.time_ns = header.time_ns;
+        }
+        Ok(read > 0)
+    }
+}
+
+impl Read for Merged {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.at == self.event.len() {
+            let first = self.parts.iter().enumerate().min_by_key(|(_, part)| part.time_ns);
+            let Some((first, _)) = first else { return Ok(0) };
+            let part = &mut self.parts[first];
+            std::mem::swap(&mut self.event, &mut part.event);
+            self.at = 0;
+            if !part.next()? {
+                self.parts.remove(first);
+            }
+        }
+        let most = into.len().min(self.event.len() - self.at);
+        into[..most].copy_from_slice(&self.event[self.at..self.at + most]);
+        self.at += most;
+        Ok(most)
+    }
+}

@@ -1,0 +1,90 @@
+//! The bytes of a trace: from its file, unpacked, member by member.
+
+mod blktrace_files;
+mod packed;
+mod tar;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::TraceError;
+
+use packed::{Bytes, unpacked};
+use tar::{MemberBytes, Tar, is_tar};
+
+/// A file of traces: one, or the members of an archive.
+pub(crate) struct Source {
+    path: PathBuf,
+    tar: Option<Tar>,
+    /// The file itself, if it is no archive, until it is taken.
+    only: Option<Bytes>,
+    /// Members of the archive that are wanted; all without.
+    member: Option<String>,
+}
+
+/// A trace of a source.
+pub(crate) struct Member {
+    /// Its name in the archive; empty for a file of its own.
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Path, member: Option<&str>) -> Result<Self, TraceError> {
+        let io = |error: std::io::Error| TraceError::io(path, &error);
+        let kind = std::fs::metadata(path).map_err(io)?;
+        if !kind.is_file() {
+            let what = if kind.is_dir() { "a folder" } else { "no regular file" };
+            let hint = "name a trace file, or an archive of them (tar)".to_owned();
+            return Err(TraceError::new(format!("{}: is {what}", path.display()), Some(hint)));
+        }
+        if kind.len() == 0 {
+            return Err(TraceError::new(format!("{}: is empty", path.display()), None));
+        }
+        let file = File::open(path).map_err(io)?;
+        let bytes: Bytes = match blktrace_files::beside(path) {
+            Some(files) => Box::new(blktrace_files::merged(&files).map_err(io)?),
+            None => unpacked(Box::new(file)).map_err(|error| unpacking(path, &error))?,
+        };
+        let (bytes, tar) = is_tar(bytes).map_err(|error| unpacking(path, &error))?;
+        if !tar && member.is_some() {
+            let message = format!("{}: is no archive, so it has no members", path.display());
+            return Err(TraceError::new(message, None));
+        }
+        let member = member.map(str::to_owned);
+        let (tar, only) = if tar { (Some(Tar::new(bytes)), None) } else { (None, Some(bytes)) };
+        Ok(Self { path: path.to_owned(), tar, only, member })
+    }
+
+    /// The next trace; None at the end. The bytes of the one before can no longer be read.
+    pub(crate) fn next(&mut self) -> Result<Option<Member>, TraceError> {
+        if let Some(bytes) = self.only.take() {
+            return Ok(Some(Member { name: String::new(), bytes }));
+        }
+        let Some(tar) = &mut self.tar else { return Ok(None) };
+        loop {
+            let next = tar.next().map_err(|error| unpacking(&self.path, &error))?;
+            let Some(name) = next else { return Ok(None) };
+            if self.member.as_ref().is_some_and(|wanted| *wanted != name) {
+                continue;
+            }
+            let bytes: Box<dyn Read + Send> = Box::new(MemberBytes(tar.clone()));
+            let bytes = unpacked(bytes).map_err(|error| unpacking(&self.path, &error))?;
+            return Ok(Some(Member { name, bytes }));
+        }
+    }
+
+    pub(crate) fn is_archive(&self) -> bool {
+        self.tar.is_some()
+    }
+}
+
+/// An error while bytes are unpacked: most often a file that is cut off.
+pub(crate) fn unpacking(path: &Path, error: &std::io::Error) -> TraceError {
+    let text = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "its packed data are cut off".to_owned(),
+        _ => error.to_string(),
+    };
+    TraceError::new(format!("{}: {text}", path.display()), None)
+}

@@ -1,0 +1,163 @@
+//! Files that are no traces, damaged ones, and lines with what no trace should have.
+
+use std::io::Write;
+
+use proptest::prelude::*;
+use writecliff_traces::{Choice, formats::FORMATS};
+
+use crate::samples::{self, file, ios, read, read_bytes};
+
+#[test]
+fn lines_that_are_no_ios_are_counted_by_reason_with_their_first_line() {
+    let good = samples::msr(&ios(50));
+    let nines = "9".repeat(5000);
+    let bad = [
+        (format!("{nines},srv,0,Read,0,4096,1\n"), "number too large"),
+        ("-5,srv,0,Read,0,4096,1\n".to_owned(), "negative number"),
+        ("NaN,srv,0,Read,0,4096,1\n".to_owned(), "not a finite number"),
+        ("128166372003061629,srv,0,Read,-4096,4096,1\n".to_owned(), "negative number"),
+        ("128166372003061629,srv,0,Trim,0,4096,1\n".to_owned(), "unknown operation"),
+        (
+            "128166372003061629,srv,0,Read,18446744073709551615,4096,1\n".to_owned(),
+            "address too large",
+        ),
+        ("128166372003061629,srv,0,Read,0,0,1\n".to_owned(), "length of 0"),
+        ("128166372003061629,srv,0,Read,0,9999999999,1\n".to_owned(), "length over 1 GiB"),
+        ("128166372003061629,srv,0,Read,0\n".to_owned(), "too few fields"),
+        ("1,srv,0,Read,0,4096,1,\n".to_owned(), "too many fields"),
+        (format!("{}\n", "x".repeat(3 << 20)), "line over 64 KiB"),
+    ];
+    let mut bytes = good.clone().into_bytes();
+    for (line, _) in &bad {
+        bytes.extend(line.as_bytes());
+    }
+    bytes.extend(b"\0\0,\xff\xfe,0,Read\n\n");
+    bytes.extend(good.as_bytes());
+    let (found, reader) = read_bytes(&bytes).unwrap();
+    assert_eq!(found.len(), 100);
+    for (n, (_, reason)) in (51..).zip(&bad) {
+        let one = reader.skipped().reasons().iter().find(|one| one.reason == *reason).unwrap();
+        assert!(one.first_line <= n, "{reason}");
+    }
+    let of = |reason: &str| {
+        let one = reader.skipped().reasons().iter().find(|one| one.reason == reason).unwrap();
+        (one.lines, one.first_line)
+    };
+    assert_eq!(of("negative number"), (2, 52));
+    assert_eq!(of("line over 64 KiB"), (1, 61));
+    assert_eq!(of("too few fields"), (2, 59));
+    assert_eq!(reader.skipped().lines(), bad.len() as u64 + 1);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_what_was_tried() {
+    let error = read_bytes(b"Dear diary,\ntoday I measured a drive.\n").err().unwrap();
+    assert!(error.message.ends_with("no trace of a known format"), "{error}");
+    let hint = error.hint.unwrap();
+    for format in FORMATS {
+        assert!(hint.contains(&format!("{}: ", format.name)), "{} in {hint}", format.name);
+    }
+    let mostly = samples::msr(&ios(5)) + &"no I/O\n".repeat(500_000);
+    let path = file(mostly.as_bytes());
+    let choice = Choice { format: Some("msr".to_owned()), ..Choice::default() };
+    let error = read(&path, choice).err().unwrap();
+    assert!(
+        error.message.contains("500000 lines are no I/Os of the format msr, 5 are (too few"),
+        "{error}"
+    );
+    assert!(error.message.contains("line 6"), "{error}");
+    let choice = Choice { format: Some("msrr".to_owned()), ..Choice::default() };
+    assert!(read(&path, choice).err().unwrap().message.contains("unknown format"));
+}
+
+#[test]
+fn files_that_cannot_be_traces_say_so_at_once() {
+    for (path, why) in [
+        (file(b""), "is empty"),
+        (std::env::temp_dir(), "is a folder"),
+        (file(b"x").with_extension("gone"), "no such file"),
+        ("/dev/null".into(), "no regular file"),
+        (file(b"\xfd7zXZ\0abc"), "packed with xz"),
+        (file(b"PK\x03\x04abcdef"), "packed with zip"),
+    ] {
+        let error = read(&path, Choice::default()).err().unwrap();
+        assert!(error.message.contains(why), "{error}");
+        assert!(!error.message.contains('\n'));
+    }
+}
+
+#[test]
+fn packed_data_that_are_cut_off_are_an_error() {
+    let text = samples::msr(&ios(100_000));
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    to.write_all(text.as_bytes()).unwrap();
+    let packed = to.finish().unwrap();
+    let error = read_bytes(&packed[..packed.len() / 2]).err().unwrap();
+    assert!(error.message.contains("its packed data are cut off after "), "{error}");
+}
+
+#[test]
+fn binary_records_that_are_cut_off_or_damaged_are_counted() {
+    let all = ios(300);
+    let bytes = samples::vscsi(&all, 1);
+    let (found, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
+    assert_eq!((found.len(), reader.skipped().unexpected()), (299, 1));
+    let bytes = samples::blktrace(&all);
+    let (_, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
+    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "event that is cut off");
+    let mut damaged = bytes.clone();
+    let half = 48 * 700 + 12;
+    damaged[half..half + 4].copy_from_slice(&[0; 4]);
+    let (found, reader) = read_bytes(&damaged).unwrap();
+    assert!(found.len() < 300);
+    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "no blktrace event");
+}
+
+#[test]
+fn time_that_goes_back_is_put_in_order_or_counted() {
+    let mut all = ios(20_000);
+    all.swap(100, 110);
+    let late = all.remove(50);
+    all.push(late);
+    let (found, reader) = read_bytes(samples::msr(&all).as_bytes()).unwrap();
+    assert_eq!((found.len(), reader.late()), (20_000, 1));
+    let back = found.windows(2).filter(|two| two[1].time_ns < two[0].time_ns).count();
+    assert_eq!(back, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any bytes, of any format: an answer, and no I/O that a drive could not have.
+    #[test]
+    fn no_bytes_do_harm(
+        mut bytes in prop::collection::vec(any::<u8>(), 1..2000),
+        format in prop::sample::select(FORMATS.to_vec().iter().map(|one| one.name).collect::<Vec<_>>()),
+        kind in 0..6_usize,
+        at in any::<prop::sample::Index>(),
+    ) {
+        let all = ios(200);
+        let sample = match kind {
+            0 => samples::blktrace(&all),
+            1 => samples::vscsi(&all, 2),
+            2 => samples::blkparse(&all).into_bytes(),
+            3 => samples::etw(&all).into_bytes(),
+            4 => samples::tracefs(&all).into_bytes(),
+            _ => Vec::new(),
+        };
+        let at = at.index(sample.len() + 1);
+        let mut mixed = sample[..at].to_vec();
+        mixed.append(&mut bytes);
+        mixed.extend_from_slice(&sample[at..]);
+        let path = file(&mixed);
+        let choice = Choice { format: Some(format.to_owned()), ..Choice::default() };
+        for choice in [choice, Choice::default()] {
+            if let Ok((found, _)) = read(&path, choice) {
+                for one in found {
+                    prop_assert!(one.offset_bytes.checked_add(one.length_bytes).is_some());
+                }
+            }
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,313 @@
+//! The measures against plain counting, on small random traces.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use writecliff_traces::{Batch, MeasureLimits, Measures, NO_RESPONSE, Operation, Record};
+
+const BLOCK: u64 = 4096;
+
+/// Random I/Os of three volumes, some of them sequential, with flushes and discards.
+fn trace(count: usize, seed: u64) -> Vec<Record> {
+    let mut state = seed;
+    let mut random = move |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut time_ns, mut ends) = (0, [0_u64; 3]);
+    (0..count)
+        .map(|n| {
+            let pause = if random(50) == 0 { 3_000_000_000 } else { random(2_000_000) };
+            time_ns += if n == 0 { 0 } else { pause as i64 };
+            let volume = random(3) as usize;
+            let operation = match random(20) {
+                0 => Operation::Flush,
+                1 => Operation::Discard,
+                2..9 => Operation::Write,
+                _ => Operation::Read,
+            };
+            let length = [512, 4096, 4096, 8192, 10_000, 65_536][random(6) as usize];
+            let offset = if random(3) == 0 { ends[volume] } else { 512 * random(1 << 12) };
+            let mut record = Record::new(time_ns, operation, offset, length);
+            record.volume = volume as u32;
+            record.response_ns =
+                if random(10) == 0 { NO_RESPONSE } else { random(9_000_000) as i64 };
+            record.process = random(4) as u32;
+            if operation == Operation::Flush {
+                (record.offset_bytes, record.length_bytes) = (0, 0);
+            } else if operation == Operation::Write {
+                ends[volume] = offset + length;
+            }
+            record
+        })
+        .collect()
+}
+
+fn measured(records: &[Record], limits: MeasureLimits) -> Value {
+    let mut measures = Measures::new(limits);
+    let volumes = ["a", "b", "c"].map(str::to_owned);
+    let processes = ["", "p", "q", "r"].map(str::to_owned);
+    for part in records.chunks(777) {
+        let mut batch = Batch::default();
+        for one in part {
+            batch.push(one);
+        }
+        measures.add(&batch, &volumes, &processes);
+    }
+    measures.result()
+}
+
+fn number(of: &Value) -> f64 {
+    of.as_f64().unwrap_or_else(|| panic!("{of} is no number"))
+}
+
+fn close(found: &Value, wanted: f64) {
+    let found = number(found);
+    assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{found} is not {wanted}");
+}
+
+fn moves(records: &[Record]) -> impl Iterator<Item = &Record> {
+    records.iter().filter(|one| one.operation.moves())
+}
+
+fn blocks(one: &Record) -> impl Iterator<Item = (u32, u64)> {
+    let (first, end) =
+        (one.offset_bytes / BLOCK, (one.offset_bytes + one.length_bytes).div_ceil(BLOCK));
+    let volume = one.volume;
+    (first..end).map(move |block| (volume, block))
+}
+
+#[test]
+fn counts_sizes_and_times_are_exact() {
+    let all = trace(20_000, 7);
+    let found = measured(&all, MeasureLimits::default());
+    let of = |operation: Operation| all.iter().filter(move |one| one.operation == operation);
+    let (reads, writes) = (of(Operation::Read).count() as f64, of(Operation::Write).count() as f64);
+    close(&found["ios"], 20_000.0);
+    close(&found["read_pct"], 100.0 * reads / (reads + writes));
+    for operation in Operation::ALL {
+        let bytes: u64 = of(operation).map(|one| one.length_bytes).sum();
+        let said = &found["operations"][operation.name()];
+        assert_eq!((&said["ios"], &said["bytes"]), (&of(operation).count().into(), &bytes.into()));
+    }
+    let last = all.iter().map(|one| one.time_ns).max().unwrap();
+    close(&found["duration_s"], last as f64 / 1e9);
+    let mut sizes = BTreeMap::<u64, u64>::new();
+    moves(&all).for_each(|one| *sizes.entry(one.length_bytes).or_default() += 1);
+    for row in found["sizes"].as_array().unwrap() {
+        assert_eq!(row["ios"].as_u64().unwrap(), sizes[&row["size_bytes"].as_u64().unwrap()]);
+    }
+    let shares: f64 =
+        found["streams"].as_array().unwrap().iter().map(|row| number(&row["share_pct"])).sum();
+    assert!((shares - 100.0).abs() < 1e-6);
+    let aligned = moves(&all)
+        .filter(|one| one.offset_bytes % BLOCK == 0 && one.length_bytes % BLOCK == 0)
+        .count() as f64;
+    assert_eq!(found["alignment"][3]["bytes"], 4096);
+    close(&found["alignment"][3]["ios_pct"], 100.0 * aligned / (reads + writes));
+    let mut seconds = vec![0_f64; (last / 1_000_000_000) as usize + 1];
+    for one in &all {
+        seconds[(one.time_ns / 1_000_000_000) as usize] += 1.0;
+    }
+    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+    let variance =
+        seconds.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / seconds.len() as f64;
+    let arrivals = &found["arrivals"];
+    close(&arrivals["peak_to_mean"], seconds.iter().copied().fold(0.0, f64::max) / mean);
+    close(&arrivals["index_of_dispersion"], variance / mean);
+    for (row, volume) in
+        found["volumes"].as_array().unwrap().iter().map(|row| (row, &row["volume"]))
+    {
+        let number = ["a", "b", "c"].iter().position(|name| volume == name).unwrap() as u32;
+        let own = all.iter().filter(|one| one.volume == number).count();
+        assert_eq!(row["ios"], own);
+    }
+    let of_process = |n: u32| all.iter().filter(|one| one.process == n).count();
+    for row in found["processes"].as_array().unwrap() {
+        let n = ["", "p", "q", "r"].iter().position(|name| row["process"] == *name).unwrap();
+        assert_eq!(row["ios"], of_process(n as u32));
+    }
+    let intervals = found["intervals"]["rows"].as_array().unwrap();
+    let sum: u64 = intervals.iter().map(|row| row["reads"].as_u64().unwrap()).sum();
+    assert_eq!((sum as f64, intervals.len() <= 256), (reads, true));
+}
+
+#[test]
+fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
+    let all = trace(5000, 11);
+    let found = measured(&all, MeasureLimits::default());
+    let mut depths = BTreeMap::<usize, u64>::new();
+    let mut open: Vec<i64> = Vec::new();
+    for one in all.iter().filter(|one| one.response_ns != NO_RESPONSE) {
+        open.retain(|done| *done > one.time_ns);
+        open.push(one.time_ns + one.response_ns);
+        *depths.entry(open.len()).or_default() += 1;
+    }
+    let total: u64 = depths.values().sum();
+    let rows = found["queue_depth"]["distribution"].as_array().unwrap();
+    assert_eq!(rows.len(), depths.len());
+    for row in rows {
+        let count = depths[&(row[0].as_u64().unwrap() as usize)];
+        close(&row[1], 100.0 * count as f64 / total as f64);
+    }
+    let mut idle = (0, 0);
+    let mut busy_until = 0;
+    for (n, one) in all.iter().enumerate() {
+        let gap = one.time_ns - busy_until;
+        if n > 0 && gap >= 1_000_000_000 {
+            idle = (idle.0 + 1, idle.1.max(gap));
+        }
+        busy_until = busy_until.max(one.time_ns + one.response_ns.max(0));
+    }
+    assert!(idle.0 > 50);
+    assert_eq!(found["arrivals"]["idle"][3]["periods"], idle.0);
+    close(&found["arrivals"]["idle_longest_ms"], idle.1 as f64 / 1e6);
+    let reads: Vec<i64> = all
+        .iter()
+        .filter(|one| one.operation == Operation::Read && one.response_ns != NO_RESPONSE)
+        .map(|one| one.response_ns)
+        .collect();
+    let response = &found["response_ms"]["read"];
+    assert_eq!(number(&response["count"]) as usize, reads.len());
+    close(&response["mean"], reads.iter().sum::<i64>() as f64 / reads.len() as f64 / 1e6);
+    close(&response["max"], *reads.iter().max().unwrap() as f64 / 1e6);
+}
+
+/// What a list of uses says of the blocks.
+#[derive(Default)]
+struct Blocks {
+    uses: BTreeMap<(u32, u64), (u64, u64)>,
+    overwrites: u64,
+    writes: u64,
+    update_ns: i64,
+    update_bytes: u64,
+}
+
+fn by_list(all: &[Record]) -> Blocks {
+    let mut found = Blocks::default();
+    let mut last = BTreeMap::new();
+    let mut written = 0;
+    for one in moves(all) {
+        let write = one.operation == Operation::Write;
+        written += if write { one.length_bytes } else { 0 };
+        for block in blocks(one) {
+            let uses = found.uses.entry(block).or_default();
+            if !write {
+                uses.0 += 1;
+                continue;
+            }
+            uses.1 += 1;
+            found.writes += 1;
+            if let Some((ns, bytes)) = last.insert(block, (one.time_ns, written)) {
+                found.overwrites += 1;
+                found.update_ns += one.time_ns - ns;
+                found.update_bytes += written - bytes;
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn blocks_are_counted_exactly_while_they_fit() {
+    let all = trace(20_000, 3);
+    let found = measured(&all, MeasureLimits::default());
+    let wanted = by_list(&all);
+    let bytes = |which: fn(&(u64, u64)) -> bool| {
+        wanted.uses.values().filter(|uses| which(uses)).count() as f64 * BLOCK as f64
+    };
+    close(&found["unique_bytes"], bytes(|_| true));
+    close(&found["unique"]["write_bytes"], bytes(|uses| uses.1 > 0));
+    close(&found["unique"]["read_bytes"], bytes(|uses| uses.0 > 0));
+    close(&found["unique"]["relative_error_pct"], 0.0);
+    let updates = &found["updates"];
+    close(&updates["overwritten_pct"], 100.0 * wanted.overwrites as f64 / wanted.writes as f64);
+    let overwrites = wanted.overwrites as f64;
+    close(&updates["interval_s"]["mean"], wanted.update_ns as f64 / overwrites / 1e9);
+    close(&updates["interval_bytes"]["mean"], wanted.update_bytes as f64 / overwrites);
+    let mut uses: Vec<u64> = wanted.uses.values().map(|uses| uses.0 + uses.1).collect();
+    uses.sort_unstable_by(|one, other| other.cmp(one));
+    for row in found["hottest"].as_array().unwrap() {
+        let count = (uses.len() as f64 * number(&row["blocks_pct"]) / 100.0).ceil() as usize;
+        let part: u64 = uses[..count].iter().sum();
+        close(&row["traffic_pct"], 100.0 * part as f64 / uses.iter().sum::<u64>() as f64);
+    }
+    let heat: u64 = found["heat"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|map| ["reads", "writes"].map(|which| map[which].as_array().unwrap().clone()))
+        .flatten()
+        .flat_map(|row| row.as_array().unwrap().clone())
+        .map(|cell| cell.as_u64().unwrap())
+        .sum();
+    assert_eq!(heat, moves(&all).count() as u64);
+}
+
+#[test]
+fn a_sample_of_the_blocks_is_within_its_error() {
+    let mut all = trace(60_000, 5);
+    for (n, one) in (0..).zip(&mut all) {
+        one.offset_bytes = (one.offset_bytes * 31 + n * 4096 * 97) % (1 << 31);
+    }
+    let whole = measured(&all, MeasureLimits { blocks: 1 << 20, reuse_blocks: 1 << 18 });
+    let part = measured(&all, MeasureLimits { blocks: 4000, reuse_blocks: 2000 });
+    close(&whole["unique"]["sampled_one_in"], 1.0);
+    assert!(number(&part["unique"]["sampled_one_in"]) >= 32.0);
+    let error = number(&part["unique"]["relative_error_pct"]) / 100.0;
+    assert!((0.01..0.03).contains(&error));
+    let (exact, sampled) = (number(&whole["unique_bytes"]), number(&part["unique_bytes"]));
+    assert!((sampled / exact - 1.0).abs() < 4.0 * error, "{sampled} for {exact}");
+    for row in 0..5 {
+        let share = |of: &Value| number(&of["hottest"][row]["traffic_pct"]);
+        assert!((share(&whole) - share(&part)).abs() < 3.0);
+    }
+    let overwritten = |of: &Value| number(&of["updates"]["overwritten_pct"]);
+    assert!((overwritten(&whole) - overwritten(&part)).abs() < 3.0);
+    let first = |of: &Value| number(&of["reuse"]["first_use_pct"]);
+    assert!((first(&whole) - first(&part)).abs() < 5.0);
+}
+
+#[test]
+fn runs_are_sequential_and_random_ios_are_not() {
+    let mut all = Vec::new();
+    for n in 0..1000_u64 {
+        for run in 0..4_u64 {
+            let mut one =
+                Record::new((n * 1000) as i64, Operation::Read, (run << 30) + n * 8192, 8192);
+            one.volume = (run % 2) as u32;
+            all.push(one);
+        }
+        all.push(Record::new(
+            (n * 1000) as i64,
+            Operation::Write,
+            (n * 7919 % 1000 + 1) << 20,
+            4096,
+        ));
+    }
+    let found = measured(&all, MeasureLimits::default());
+    close(&found["sequential"]["read_pct"], 99.9);
+    close(&found["sequential"]["write_pct"], 0.0);
+    let streams = found["streams"].as_array().unwrap();
+    let top = &streams[0];
+    assert_eq!((&top["access"], &top["operation"]), (&"sequential".into(), &"read".into()));
+    assert_eq!(top["size_bytes"], 8192);
+    close(&top["share_pct"], 100.0 * 3996.0 / 5000.0);
+    assert_eq!(found["response_ms"], Value::Null);
+    assert_eq!(found["queue_depth"], Value::Null);
+}
+
+#[test]
+fn times_beyond_all_traces_do_no_harm() {
+    let mut all = vec![
+        Record::new(0, Operation::Read, 0, 4096),
+        Record::new(i64::MAX, Operation::Write, (1 << 62) + 512, 1 << 30),
+        Record::new(-5, Operation::Read, 4096, 4096),
+    ];
+    all[1].response_ns = i64::MAX;
+    let found = measured(&all, MeasureLimits { blocks: 1000, reuse_blocks: 100 });
+    close(&found["ios"], 3.0);
+    assert_eq!(found["out_of_order"], 1);
+    assert_eq!(found["arrivals"]["ios_beyond_windows"], 1);
+}

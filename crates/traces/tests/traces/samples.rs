@@ -1,0 +1,364 @@
+//! Samples of every format, of the same I/Os as far as the format can have them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use writecliff_traces::{Batch, Choice, NO_RESPONSE, Operation, Reader, Record, TraceError};
+
+static FILES: AtomicU32 = AtomicU32::new(0);
+
+/// A new file of these bytes; it has no meaning in its name.
+pub(crate) fn file(bytes: &[u8]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("writecliff-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("trace-{}", FILES.fetch_add(1, Ordering::Relaxed)));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// All of a trace, and its reader.
+pub(crate) fn read(
+    path: &std::path::Path,
+    choice: Choice,
+) -> Result<(Vec<Record>, Reader), TraceError> {
+    let mut reader = Reader::open(path, choice)?;
+    let (mut batch, mut found) = (Batch::default(), Vec::new());
+    while reader.next(&mut batch)? {
+        found.extend(batch.iter());
+    }
+    Ok((found, reader))
+}
+
+pub(crate) fn read_bytes(bytes: &[u8]) -> Result<(Vec<Record>, Reader), TraceError> {
+    let path = file(bytes);
+    let found = read(&path, Choice::default());
+    std::fs::remove_file(path).unwrap();
+    found
+}
+
+/// Reads and writes of two volumes, a millisecond apart, each done after 100 µs and its number.
+pub(crate) fn ios(count: u32) -> Vec<Record> {
+    let mut state = 1_u64;
+    (0..count)
+        .map(|n| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let operation = if state >> 60 < 6 { Operation::Write } else { Operation::Read };
+            let mut record = Record::new(
+                i64::from(n) * 1_000_000,
+                operation,
+                ((state >> 20) & 0xf_ffff) * 4096,
+                4096 << ((state >> 50) & 3),
+            );
+            record.response_ns = 100_000 + 1000 * i64::from(n % 100);
+            record.volume = ((state >> 33) & 1) as u32;
+            record
+        })
+        .collect()
+}
+
+pub(crate) fn text(records: &[Record], line: impl Fn(&Record) -> String) -> String {
+    records.iter().fold(String::new(), |mut all, record| {
+        writeln!(all, "{}", line(record)).unwrap();
+        all
+    })
+}
+
+pub(crate) fn letter(record: &Record, read: &str, write: &str) -> String {
+    if record.operation == Operation::Read { read.to_owned() } else { write.to_owned() }
+}
+
+pub(crate) fn msr(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{},srv,{},{},{},{},{}",
+            128_166_372_003_061_629 + one.time_ns / 100,
+            one.volume,
+            letter(one, "Read", "Write"),
+            one.offset_bytes,
+            one.length_bytes,
+            one.response_ns / 100
+        )
+    })
+}
+
+pub(crate) fn systor(records: &[Record]) -> String {
+    let rows = text(records, |one| {
+        let ns = 1_455_592_202_053_823_000 + one.time_ns;
+        format!(
+            "{}.{:09},{:.9},{},{},{},{}",
+            ns / 1_000_000_000,
+            ns % 1_000_000_000,
+            one.response_ns as f64 / 1e9,
+            letter(one, "R", "W"),
+            one.volume,
+            one.offset_bytes,
+            one.length_bytes
+        )
+    });
+    format!("Timestamp,Response,IOType,LUN,Offset,Size\n{rows}")
+}
+
+pub(crate) fn alibaba(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{},{},{},{},{}",
+            one.volume,
+            letter(one, "R", "W"),
+            one.offset_bytes,
+            one.length_bytes,
+            1_577_808_144_360_767 + one.time_ns / 1000
+        )
+    })
+}
+
+pub(crate) fn tencent(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{},{},{},{},{}",
+            1_538_323_200 + one.time_ns / 1_000_000_000,
+            one.offset_bytes / 512,
+            one.length_bytes / 512,
+            letter(one, "0", "1"),
+            1283 + one.volume
+        )
+    })
+}
+
+pub(crate) fn spc(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{},{},{},{},{:.6}",
+            one.volume,
+            one.offset_bytes / 512,
+            one.length_bytes,
+            letter(one, "R", "w"),
+            one.time_ns as f64 / 1e9
+        )
+    })
+}
+
+pub(crate) fn disksim(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{:.6} {} {} {} {}",
+            one.time_ns as f64 / 1e6,
+            one.volume,
+            one.offset_bytes / 512,
+            one.length_bytes / 512,
+            letter(one, "1", "0")
+        )
+    })
+}
+
+pub(crate) fn fiu(records: &[Record]) -> String {
+    text(records, |one| {
+        format!(
+            "{} 4892 syslogd {} {} {} 6 {} {:032x}",
+            89_966_590_000_000 + one.time_ns,
+            one.offset_bytes / 512,
+            one.length_bytes / 512,
+            letter(one, "R", "W"),
+            one.volume,
+            u128::from(one.offset_bytes + 1) << 64
+        )
+    })
+}
+
+pub(crate) fn etw(records: &[Record]) -> String {
+    let rows = text(records, |one| {
+        format!(
+            "{:>20}, {:>10}, {:>23}, {:>10}, 0xfffffa8005dbd010, 0x{:09x}, 0x{:08x}, {:>8}, {:>8}, \
+             0x060043, {:>8}, Normal, 0, 0xfffff8a00b3c8b60, \"C:\\pagefile.sys\"",
+            letter(one, "DiskRead", "DiskWrite"),
+            5_000_000 + (one.time_ns + one.response_ns) / 1000,
+            "svchost.exe ( 344)",
+            4012,
+            one.offset_bytes,
+            one.length_bytes,
+            one.response_ns / 1000,
+            one.volume,
+            one.response_ns / 1000
+        )
+    });
+    format!(
+        "BeginHeader\n            DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID\n\
+         EndHeader\nOS Version: 6.0.6001, Trace Size: 10240KB\n{rows}"
+    )
+}
+
+pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
+    let mut last = 0;
+    let mut all = format!("fio version {version} iolog\n");
+    for file in ["sda", "sdb"] {
+        let time = if version == 3 { "0 " } else { "" };
+        write!(all, "{time}/dev/{file} add\n{time}/dev/{file} open\n").unwrap();
+    }
+    for one in records {
+        let file = ["/dev/sda", "/dev/sdb"][one.volume as usize];
+        let (us, action) = (one.time_ns / 1000, letter(one, "read", "write"));
+        if version == 3 {
+            write!(all, "{us} ").unwrap();
+        } else if us > last {
+            writeln!(all, "{file} wait {} 0", us - last).unwrap();
+            last = us;
+        }
+        writeln!(all, "{file} {action} {} {}", one.offset_bytes, one.length_bytes).unwrap();
+    }
+    all
+}
+
+/// The events of requests in the order of time: queued, made, issued, done.
+fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
+    let mut all: Vec<_> = records
+        .iter()
+        .flat_map(|&one| {
+            [
+                (one.time_ns, 'Q', one),
+                (one.time_ns, 'G', one),
+                (one.time_ns, 'I', one),
+                (one.time_ns, 'D', one),
+                (one.time_ns + one.response_ns, 'C', one),
+            ]
+        })
+        .collect();
+    all.sort_by_key(|event| event.0);
+    all
+}
+
+pub(crate) fn blkparse(records: &[Record]) -> String {
+    let mut all = String::new();
+    for (n, (time_ns, action, one)) in events(records).into_iter().enumerate() {
+        writeln!(
+            all,
+            "  8,{:<3} 1 {n:>8} {:>5}.{:09}  697  {action}  {} {} + {} [{}]",
+            16 * one.volume,
+            time_ns / 1_000_000_000,
+            time_ns % 1_000_000_000,
+            letter(&one, "RA", "WS"),
+            one.offset_bytes / 512,
+            one.length_bytes / 512,
+            if action == 'C' { "0" } else { "kjournald" }
+        )
+        .unwrap();
+    }
+    all + "CPU0 (sda):\n Reads Queued:           5,       20KiB\nThroughput (R/W): 20KiB/s\n"
+}
+
+pub(crate) fn tracefs(records: &[Record]) -> String {
+    let mut all =
+        "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n".to_owned();
+    for (time_ns, action, one) in events(records) {
+        let Some((event, size, process)) = (match action {
+            'G' => Some(("block_getrq", String::new(), "kjournald")),
+            'D' => Some(("block_rq_issue", format!("{} () ", one.length_bytes), "kjournald")),
+            'C' => Some(("block_rq_complete", "() ".to_owned(), "0")),
+            _ => None,
+        }) else {
+            continue;
+        };
+        writeln!(
+            all,
+            "       kjournald-697     [001] d..2. {:>6}.{:06}: {event}: 8,{} {} {size}{} + {} [{process}]",
+            77 + time_ns / 1_000_000_000,
+            time_ns % 1_000_000_000 / 1000,
+            16 * one.volume,
+            letter(&one, "R", "WS"),
+            one.offset_bytes / 512,
+            one.length_bytes / 512,
+        )
+        .unwrap();
+    }
+    all
+}
+
+pub(crate) fn biosnoop(records: &[Record]) -> String {
+    let rows = text(records, |one| {
+        format!(
+            "{:<11.6} {:<14} {:<7} {:<9} {} {:<10} {:<6} {:>7.3}",
+            (one.time_ns + one.response_ns) as f64 / 1e9,
+            "jbd2 sda1",
+            697,
+            ["sda", "sdb"][one.volume as usize],
+            letter(one, "R", "W"),
+            one.offset_bytes / 512,
+            one.length_bytes,
+            one.response_ns as f64 / 1e6
+        )
+    });
+    format!("TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)\n{rows}")
+}
+
+pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (n, one) in (1_u32..).zip(records) {
+        let command: u16 = if one.operation == Operation::Read { 0x28 } else { 0x2a };
+        let (length, ver) = (one.length_bytes as u32, (version << 8) | 1);
+        let numbers = [n, length, 1].map(u32::to_le_bytes).concat();
+        let words = [command, ver].map(u16::to_le_bytes).concat();
+        all.extend(if version == 1 {
+            [numbers, words].concat()
+        } else {
+            [words, numbers].concat()
+        });
+        let long = [one.offset_bytes / 512, 1_307_000_000 + one.time_ns as u64 / 1000];
+        all.extend(long.map(u64::to_le_bytes).concat());
+        if version == 2 {
+            all.extend((one.response_ns as u64 / 1000).to_le_bytes());
+        }
+    }
+    all
+}
+
+/// An event of blktrace's own form.
+pub(crate) fn blktrace_event(
+    time_ns: i64,
+    action: u32,
+    one: &Record,
+    error: u16,
+    pdu: &[u8],
+) -> Vec<u8> {
+    let mut all = Vec::new();
+    all.extend(0x6561_7407_u32.to_le_bytes());
+    all.extend(1_u32.to_le_bytes());
+    all.extend((time_ns as u64).to_le_bytes());
+    all.extend((one.offset_bytes / 512).to_le_bytes());
+    let device = (8 << 20) | (16 * one.volume);
+    for word in [one.length_bytes as u32, action, 697, device, 0] {
+        all.extend(word.to_le_bytes());
+    }
+    all.extend(error.to_le_bytes());
+    all.extend((pdu.len() as u16).to_le_bytes());
+    all.extend(pdu);
+    all
+}
+
+pub(crate) fn blktrace(records: &[Record]) -> Vec<u8> {
+    let mut all =
+        blktrace_event(0, 1 << 26, &Record::new(0, Operation::Read, 0, 0), 0, b"kjournald\0\0\0");
+    for (time_ns, action, one) in events(records) {
+        let (number, category) = match action {
+            'Q' => (1, 1 << 4),
+            'G' => (4, 1 << 4),
+            'I' => (12, 1 << 4),
+            'D' => (7, 1 << 6),
+            _ => (8, 1 << 7),
+        };
+        let operation = if one.operation == Operation::Read { 1 } else { 1 << 1 };
+        all.extend(blktrace_event(time_ns, number | ((category | operation) << 16), &one, 0, &[]));
+    }
+    all
+}
+
+/// What a format keeps: times in units of `unit_ns` that are not known better, and no response
+/// times where it has none.
+pub(crate) fn kept(records: &[Record], unit_ns: i64, responses: bool) -> Vec<Record> {
+    let keep = |one: &Record| Record {
+        time_ns: one.time_ns / unit_ns * unit_ns,
+        response_ns: if responses { one.response_ns / unit_ns * unit_ns } else { NO_RESPONSE },
+        ..*one
+    };
+    records.iter().map(keep).collect()
+}
