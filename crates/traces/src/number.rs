@@ -10,21 +10,55 @@ pub(crate) const NS_PER_US: u64 = 1_000;
 /// Windows counts time in these.
 pub(crate) const NS_PER_TICK: u64 = 100;
 
-/// A whole number in decimal digits.
-pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
-    // 19 digits always fit, which spares a check for each.
-    if text.is_empty() || text.len() > 19 {
-        return long_whole(text);
-    }
-    let mut value = 0;
-    for &byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(not_whole(text));
+/// So many decimal digits always fit.
+const DIGITS_FIT: usize = 19;
+const ALL: u64 = 0x0101_0101_0101_0101;
+
+/// Whether eight bytes are decimal digits.
+#[inline]
+fn are_digits(bytes: u64) -> bool {
+    let high = 0xf0 * ALL;
+    (bytes & high) | ((bytes.wrapping_add(6 * ALL) & high) >> 4) == 0x33 * ALL
+}
+
+/// The number of eight decimal digits: pairs, then pairs of pairs, then both halves at once.
+#[inline]
+fn of_digits(bytes: u64) -> u64 {
+    let pairs = (bytes & (0x0f * ALL)).wrapping_mul(10 * 256 + 1) >> 8;
+    let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(100 * 65_536 + 1) >> 16;
+    (fours & 0x0000_ffff_0000_ffff).wrapping_mul((10_000 << 32) + 1) >> 32
+}
+
+/// The whole number that begins at `at`, and where it ends; None without digits, or with more than
+/// always fit.
+#[inline]
+pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
+    let (mut value, mut end) = (0_u64, at);
+    while let Some(eight) = text.get(end..end + 8).and_then(|eight| eight.try_into().ok()) {
+        let eight = u64::from_le_bytes(eight);
+        if !are_digits(eight) {
+            break;
         }
-        value = value * 10 + u64::from(digit);
+        value = value.wrapping_mul(100_000_000).wrapping_add(of_digits(eight));
+        end += 8;
     }
-    Ok(value)
+    while let Some(digit) = text.get(end).map(|byte| byte.wrapping_sub(b'0')) {
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    (end > at && end - at <= DIGITS_FIT).then_some((value, end))
+}
+
+/// A whole number in decimal digits.
+#[inline]
+pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
+    match leading(text, 0) {
+        Some((value, end)) if end == text.len() => Ok(value),
+        _ => long_whole(text),
+    }
 }
 
 #[cold]
@@ -59,6 +93,11 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
 /// A time in units of `unit_ns`, with or without a fraction, in nanoseconds; what is below one is
 /// cut off.
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
+    if let Some((value, end)) = leading(text, 0)
+        && end == text.len()
+    {
+        return value.checked_mul(unit_ns).ok_or("time too large");
+    }
     let Some(point) = text.iter().position(|&byte| !byte.is_ascii_digit()) else {
         return whole(text)?.checked_mul(unit_ns).ok_or("time too large");
     };
@@ -116,6 +155,17 @@ mod tests {
         assert_eq!(whole(b"7.5"), Err("not a whole number"));
         assert_eq!(whole(b"nan"), Err("not a whole number"));
         assert_eq!(whole(b""), Err("empty field"));
+        let mut state = 1_u64;
+        for _ in 0..2000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let value = state >> (state >> 58);
+            assert_eq!(whole(value.to_string().as_bytes()), Ok(value));
+        }
+        for damage in [b'/', b':', b' ', 0xb5] {
+            let mut text = *b"1234567890123456";
+            text[5] = damage;
+            assert!(whole(&text).is_err());
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Etw {
     header: bool,
+    /// Events have a column of the processor, as newer versions of the tool write.
+    processor: bool,
 }
 
 impl LineFormat for Etw {
@@ -34,6 +36,9 @@ impl LineFormat for Etw {
             return Ok(Line::Beside("header"));
         }
         if self.header {
+            if event == b"DiskRead" {
+                self.processor = Commas::new(line).any(|field| field == b"CPU");
+            }
             return Ok(Line::Beside("header"));
         }
         let operation = match event {
@@ -51,14 +56,21 @@ impl LineFormat for Etw {
             }
             _ => return Err("event that is no disk I/O"),
         };
-        event_of(operation, &mut fields, to)?;
+        event_of(operation, self.processor, &mut fields, to)?;
         Ok(Line::Used)
     }
 }
 
-fn event_of(operation: Operation, fields: &mut Commas<'_>, to: &mut Sink) -> Result<(), Reason> {
+fn event_of(
+    operation: Operation,
+    processor: bool,
+    fields: &mut Commas<'_>,
+    to: &mut Sink,
+) -> Result<(), Reason> {
     let (time, process) = (time_ns(fields.field()?, NS_PER_US)?, fields.field()?);
-    let (_thread, _irp) = (fields.field()?, fields.field()?);
+    for _ in 0..2 + usize::from(processor) {
+        fields.field()?; // thread, packet
+    }
     let (offset, length, elapsed, disk) = if operation == Operation::Flush {
         let (elapsed, disk) = (fields.field()?, fields.field()?);
         (0, 0, elapsed, disk)

@@ -1,7 +1,7 @@
 //! MSR Cambridge (IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 
 use crate::fields::Commas;
-use crate::number::{NS_PER_TICK, time_ns, whole};
+use crate::number::{NS_PER_TICK, leading, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::{Operation, Record};
 use crate::sink::Sink;
@@ -42,8 +42,66 @@ impl Msr {
     }
 }
 
+/// The fields of a line.
+struct Fields<'a> {
+    ticks: u64,
+    host: &'a [u8],
+    disk: &'a [u8],
+    operation: Operation,
+    offset: u64,
+    length: u64,
+    response_ticks: u64,
+}
+
+/// The fields of a line as it is in nearly all files: without blanks, fractions and long numbers.
+/// None for all others, which are read field by field.
+#[inline]
+fn plain(line: &[u8]) -> Option<Fields<'_>> {
+    let number = |at: usize| {
+        let (value, end) = leading(line, at)?;
+        (line.get(end) == Some(&b',')).then_some((value, end + 1))
+    };
+    let (ticks, host) = number(0)?;
+    let host_end = host + line[host..].iter().position(|&byte| byte == b',')?;
+    let (_, kind) = number(host_end + 1)?;
+    let (operation, offset) = match &line[kind..] {
+        [b'R', b'e', b'a', b'd', b',', ..] => (Operation::Read, kind + 5),
+        [b'W', b'r', b'i', b't', b'e', b',', ..] => (Operation::Write, kind + 6),
+        _ => return None,
+    };
+    let (offset, length) = number(offset)?;
+    let (length, response) = number(length)?;
+    let (response_ticks, end) = leading(line, response)?;
+    let (host, disk) = (&line[host..host_end], &line[host_end + 1..kind - 1]);
+    (end == line.len()).then_some(Fields {
+        ticks,
+        host,
+        disk,
+        operation,
+        offset,
+        length,
+        response_ticks,
+    })
+}
+
+impl Msr {
+    fn plain(&mut self, of: &Fields<'_>, to: &mut Sink) -> Result<Line, Reason> {
+        let time = of.ticks.checked_mul(NS_PER_TICK).ok_or("time too large")?;
+        let response = of.response_ticks.checked_mul(NS_PER_TICK).ok_or("time too large")?;
+        let time = to.since_begin(time)?;
+        let mut record = Record::new(time, of.operation, of.offset, of.length);
+        record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
+        record.volume = self.volume(of.host, of.disk, to);
+        to.push(&record)?;
+        Ok(Line::Used)
+    }
+}
+
 impl LineFormat for Msr {
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
+        if let Some(fields) = plain(line) {
+            return self.plain(&fields, to);
+        }
         let mut fields = Commas::new(line);
         let (time, host, disk) = (fields.field()?, fields.field()?, fields.field()?);
         let operation = match fields.field()? {

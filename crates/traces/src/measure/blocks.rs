@@ -1,4 +1,5 @@
-//! What happens to blocks of 4 KiB: exact while they fit, then a spatial sample of them.
+//! What happens to blocks of 4 KiB: exact while they fit, then a spatial sample of them, which is
+//! smaller so that it stays in the processor's cache.
 //!
 //! A block is in the sample if its hash is below a threshold, which is halved whenever there are too
 //! many. So all that is known of a block that stays is known from the first I/O on.
@@ -39,6 +40,8 @@ pub(crate) struct Blocks {
     slots: Vec<Block>,
     used: usize,
     max: usize,
+    /// Of a sample, once there is one.
+    sample_max: usize,
     threshold: u64,
     /// How many blocks each one of the sample stands for: 1 while all are kept.
     pub(crate) scale: f64,
@@ -51,12 +54,12 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new(max: usize) -> Self {
-        let slots = vec![Block::default(); (max * 2).next_power_of_two()];
+    pub(crate) fn new(max: usize, sample_max: usize) -> Self {
         Self {
-            slots,
+            slots: vec![Block::default(); 64],
             used: 0,
             max,
+            sample_max: sample_max.min(max),
             threshold: u64::MAX,
             scale: 1.0,
             update_ns: Histogram::default(),
@@ -73,10 +76,14 @@ impl Blocks {
         if hash > self.threshold || hash == 0 {
             return;
         }
-        let at = self.find(hash);
+        let mut at = self.find(hash);
         if self.slots[at].hash == 0 {
             self.slots[at] = Block { hash, volume, ..Block::default() };
             self.used += 1;
+            if self.used * 2 > self.slots.len() {
+                self.keep(self.slots.len() * 2);
+                at = self.find(hash);
+            }
         }
         let block = &mut self.slots[at];
         let known = block.writes > 0;
@@ -108,12 +115,23 @@ impl Blocks {
         at
     }
 
-    /// Keep half of the blocks.
+    /// Keep half of the blocks, as often as it takes.
     #[cold]
     fn shrink(&mut self) {
-        self.threshold >>= 1;
-        self.scale *= 2.0;
-        let empty = vec![Block::default(); self.slots.len()];
+        self.max = self.sample_max;
+        while self.used > self.max {
+            self.threshold >>= 1;
+            self.scale *= 2.0;
+            self.keep(self.slots.len());
+        }
+        // With more slots than it may ever fill, it need not grow again.
+        self.keep((self.sample_max * 4).next_power_of_two());
+    }
+
+    /// Put what is below the threshold into `slots` slots, a power of two.
+    #[cold]
+    fn keep(&mut self, slots: usize) {
+        let empty = vec![Block::default(); slots];
         let all = std::mem::replace(&mut self.slots, empty);
         self.used = 0;
         for block in all {

@@ -26,15 +26,17 @@ use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 /// How much is kept in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureLimits {
-    /// Blocks of 4 KiB of which all is known; more are sampled.
+    /// Blocks of 4 KiB of which all is known; of more there is a sample.
     pub blocks: usize,
+    /// Blocks of the sample.
+    pub sample_blocks: usize,
     /// The same, for reuse distances, which cost more.
     pub reuse_blocks: usize,
 }
 
 impl Default for MeasureLimits {
     fn default() -> Self {
-        Self { blocks: 1 << 18, reuse_blocks: 1 << 13 }
+        Self { blocks: 1 << 18, sample_blocks: 1 << 16, reuse_blocks: 1 << 13 }
     }
 }
 
@@ -81,7 +83,7 @@ impl Measures {
             depths: Depths::default(),
             arrivals: Arrivals::default(),
             timeline: Timeline::default(),
-            blocks: Blocks::new(limits.blocks.max(16)),
+            blocks: Blocks::new(limits.blocks.max(16), limits.sample_blocks.max(16)),
             reuse: Reuse::new(limits.reuse_blocks.max(16)),
             aligned: [0; ALIGNMENTS],
             block_reads: 0,

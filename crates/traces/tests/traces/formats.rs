@@ -63,6 +63,10 @@ fn rows_of_the_header_of_etw_are_told_from_events() {
     let wanted = plain(&kept(&all, 1000, true), &["0".to_owned(), "1".to_owned()]);
     assert_eq!(shown, wanted);
     assert_eq!(reader.processes().words(), ["", "svchost.exe"]);
+    let newer = samples::etw(&all)
+        .replace("ThreadID\n", "ThreadID, CPU, IrpPtr\n")
+        .replace("4012, 0x", "4012,   3, 0x");
+    assert_eq!(read_bytes(newer.as_bytes()).unwrap().0, found);
     // The line about the system is no event.
     assert_eq!(reader.skipped().unexpected(), 1);
 }

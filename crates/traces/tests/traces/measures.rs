@@ -251,8 +251,12 @@ fn a_sample_of_the_blocks_is_within_its_error() {
     for (n, one) in (0..).zip(&mut all) {
         one.offset_bytes = (one.offset_bytes * 31 + n * 4096 * 97) % (1 << 31);
     }
-    let whole = measured(&all, MeasureLimits { blocks: 1 << 20, reuse_blocks: 1 << 18 });
-    let part = measured(&all, MeasureLimits { blocks: 4000, reuse_blocks: 2000 });
+    let whole = measured(
+        &all,
+        MeasureLimits { blocks: 1 << 20, sample_blocks: 4000, reuse_blocks: 1 << 18 },
+    );
+    let part =
+        measured(&all, MeasureLimits { blocks: 8000, sample_blocks: 4000, reuse_blocks: 2000 });
     close(&whole["unique"]["sampled_one_in"], 1.0);
     assert!(number(&part["unique"]["sampled_one_in"]) >= 32.0);
     let error = number(&part["unique"]["relative_error_pct"]) / 100.0;
@@ -306,7 +310,8 @@ fn times_beyond_all_traces_do_no_harm() {
         Record::new(-5, Operation::Read, 4096, 4096),
     ];
     all[1].response_ns = i64::MAX;
-    let found = measured(&all, MeasureLimits { blocks: 1000, reuse_blocks: 100 });
+    let found =
+        measured(&all, MeasureLimits { blocks: 1000, sample_blocks: 500, reuse_blocks: 100 });
     close(&found["ios"], 3.0);
     assert_eq!(found["out_of_order"], 1);
     assert_eq!(found["arrivals"]["ios_beyond_windows"], 1);

@@ -1,0 +1,318 @@
+//! `TraceReader` and `TraceWriter`: block traces of other programs as columns, and back.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use writecliff_traces::{
+    Batch, Choice, FORMATS, MeasureLimits, Measures, Reader, Role, SIZE_UNITS, TIME_UNITS,
+    TraceError, WRITTEN, Writer,
+};
+
+use crate::errors;
+
+/// Batches between two calls that can be interrupted: some 50 ms of work.
+const BATCHES_AT_ONCE: u32 = 16;
+const NAMES_MAX: u32 = 1 << 20;
+
+pub(crate) fn config(error: &TraceError) -> PyErr {
+    errors::config(&error.message, error.hint.as_deref())
+}
+
+fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{}: {error}", path.display()))
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct TraceReader {
+    path: PathBuf,
+    reader: Mutex<Reader>,
+}
+
+impl TraceReader {
+    /// Hand batches to `take` until some work is done; false at the end of the trace.
+    pub(crate) fn each_batch(
+        &self,
+        mut take: impl FnMut(&Batch, &Reader) -> PyResult<()>,
+    ) -> PyResult<bool> {
+        let mut reader = locked(&self.reader);
+        let mut batch = Batch::default();
+        for _ in 0..BATCHES_AT_ONCE {
+            if !reader.next(&mut batch).map_err(|error| config(&error))? {
+                return Ok(false);
+            }
+            take(&batch, &reader)?;
+        }
+        Ok(true)
+    }
+}
+
+#[pymethods]
+impl TraceReader {
+    #[new]
+    #[pyo3(signature = (path, *, format = None, columns = None, member = None))]
+    fn new(
+        path: PathBuf,
+        format: Option<String>,
+        columns: Option<&str>,
+        member: Option<String>,
+    ) -> PyResult<Self> {
+        let columns = columns.map(parsed).transpose()?.unwrap_or_default();
+        let choice = Choice { format, columns, member };
+        let reader = Reader::open(&path, choice).map_err(|error| config(&error))?;
+        Ok(Self { path, reader: Mutex::new(reader) })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TraceReader({})", self.path.display())
+    }
+
+    /// The next I/Os as columns; None at the end.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let mut batch = Batch::default();
+        let more = py.detach(|| locked(&self.reader).next(&mut batch));
+        if !more.map_err(|error| config(&error))? {
+            return Ok(None);
+        }
+        let to = PyDict::new(py);
+        let signed = |of: Vec<u64>| of.into_iter().map(u64::cast_signed);
+        let numbers = |of: Vec<u32>| of.into_iter().map(u32::cast_signed);
+        to.set_item("time_ns", PyArray1::from_vec(py, batch.time_ns))?;
+        to.set_item("volume", PyArray1::from_iter(py, numbers(batch.volume)))?;
+        to.set_item("operation", PyArray1::from_vec(py, batch.operation))?;
+        to.set_item("offset_bytes", PyArray1::from_iter(py, signed(batch.offset_bytes)))?;
+        to.set_item("length_bytes", PyArray1::from_iter(py, signed(batch.length_bytes)))?;
+        to.set_item("response_ns", PyArray1::from_vec(py, batch.response_ns))?;
+        to.set_item("process", PyArray1::from_iter(py, numbers(batch.process)))?;
+        to.set_item("content", PyArray1::from_vec(py, batch.content))?;
+        Ok(Some(to))
+    }
+
+    #[getter]
+    fn formats(&self) -> Vec<&'static str> {
+        locked(&self.reader).formats().to_vec()
+    }
+
+    #[getter]
+    fn members(&self) -> Vec<String> {
+        locked(&self.reader).members().to_vec()
+    }
+
+    #[getter]
+    fn passed_over(&self) -> Vec<String> {
+        locked(&self.reader).passed_over().to_vec()
+    }
+
+    #[getter]
+    fn volumes(&self) -> Vec<String> {
+        locked(&self.reader).volumes().words().to_vec()
+    }
+
+    #[getter]
+    fn processes(&self) -> Vec<String> {
+        locked(&self.reader).processes().words().to_vec()
+    }
+
+    #[getter]
+    fn late(&self) -> u64 {
+        locked(&self.reader).late()
+    }
+
+    /// Lines that are no I/Os: reason, how many, the first one, whether the format has such lines.
+    fn skipped(&self) -> Vec<(&'static str, u64, u64, bool)> {
+        let reader = locked(&self.reader);
+        let each = reader.skipped().reasons().iter();
+        each.map(|one| (one.reason, one.lines, one.first_line, one.expected)).collect()
+    }
+}
+
+fn parsed(columns: &str) -> PyResult<Vec<writecliff_traces::Column>> {
+    writecliff_traces::parse_columns(columns).map_err(|why| {
+        let example = "for example time=ts:us,operation=op,offset=lba:sectors,length=size";
+        errors::config(&format!("--columns: {why}"), Some(example))
+    })
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct TraceWriter {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+}
+
+#[pymethods]
+impl TraceWriter {
+    #[new]
+    fn new(path: PathBuf, format: &str) -> PyResult<Self> {
+        let writer = Writer::create(&path, format).map_err(|error| config(&error))?;
+        Ok(Self { path, writer: Mutex::new(writer) })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TraceWriter({})", self.path.display())
+    }
+
+    /// Writes the next I/Os of a reader; false at its end.
+    fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
+        py.detach(|| {
+            let mut writer = locked(&self.writer);
+            reader.each_batch(|batch, of| {
+                writer
+                    .add(batch, of.volumes().words(), of.processes().words())
+                    .map_err(|error| os_error(&self.path, &error))
+            })
+        })
+    }
+
+    /// Writes I/Os from columns.
+    fn add(
+        &self,
+        py: Python<'_>,
+        columns: &Bound<'_, PyDict>,
+        volumes: Vec<String>,
+        processes: Vec<String>,
+    ) -> PyResult<()> {
+        let batch = batch_of(columns)?;
+        py.detach(|| locked(&self.writer).add(&batch, &volumes, &processes))
+            .map_err(|error| os_error(&self.path, &error))
+    }
+
+    /// Completes the file.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| locked(&self.writer).finish()).map_err(|error| os_error(&self.path, &error))
+    }
+
+    /// So far: records, left_out (that the format cannot have), moved (to a later time).
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let writer = locked(&self.writer);
+        let to = PyDict::new(py);
+        to.set_item("records", writer.records)?;
+        to.set_item("left_out", writer.left_out)?;
+        to.set_item("moved", writer.moved)?;
+        Ok(to)
+    }
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct TraceMeasures(Mutex<Measures>);
+
+#[pymethods]
+impl TraceMeasures {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::new(Measures::new(MeasureLimits::default())))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TraceMeasures(ios={})", self.ios())
+    }
+
+    /// Measures the next I/Os of a reader; false at its end.
+    fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
+        py.detach(|| {
+            let mut measures = locked(&self.0);
+            reader.each_batch(|batch, of| {
+                measures.add(batch, of.volumes().words(), of.processes().words());
+                Ok(())
+            })
+        })
+    }
+
+    /// Measures I/Os from columns.
+    fn add(
+        &self,
+        py: Python<'_>,
+        columns: &Bound<'_, PyDict>,
+        volumes: Vec<String>,
+        processes: Vec<String>,
+    ) -> PyResult<()> {
+        let batch = batch_of(columns)?;
+        let most = batch.volume.iter().chain(&batch.process).copied().max().unwrap_or(0);
+        if most >= NAMES_MAX {
+            return Err(errors::config("too many volumes or processes", None));
+        }
+        py.detach(|| locked(&self.0).add(&batch, &volumes, &processes));
+        Ok(())
+    }
+
+    #[getter]
+    fn ios(&self) -> u64 {
+        locked(&self.0).ios()
+    }
+
+    /// All measures, as JSON.
+    fn result(&self, py: Python<'_>) -> String {
+        py.detach(|| locked(&self.0).result().to_string())
+    }
+}
+
+/// I/Os from the columns that `TraceReader.next` gives.
+pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
+    fn column<'py, T: numpy::Element>(
+        of: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> PyResult<PyReadonlyArray1<'py, T>> {
+        let missing = || errors::config(&format!("no column '{name}'"), None);
+        Ok(of.get_item(name)?.ok_or_else(missing)?.extract()?)
+    }
+    let unsigned = |name: &str| -> PyResult<Vec<u64>> {
+        let found = column::<i64>(columns, name)?;
+        let each = found.as_array();
+        let checked: Result<Vec<u64>, _> = each.iter().map(|&one| u64::try_from(one)).collect();
+        checked.map_err(|_| errors::config(&format!("{name} is negative"), None))
+    };
+    let numbers = |name: &str| -> PyResult<Vec<u32>> {
+        let found = column::<i32>(columns, name)?;
+        Ok(found.as_array().iter().map(|one| one.cast_unsigned()).collect())
+    };
+    let batch = Batch {
+        time_ns: column::<i64>(columns, "time_ns")?.as_array().to_vec(),
+        volume: numbers("volume")?,
+        operation: column::<u8>(columns, "operation")?.as_array().to_vec(),
+        offset_bytes: unsigned("offset_bytes")?,
+        length_bytes: unsigned("length_bytes")?,
+        response_ns: column::<i64>(columns, "response_ns")?.as_array().to_vec(),
+        process: numbers("process")?,
+        content: column::<u64>(columns, "content")?.as_array().to_vec(),
+    };
+    if batch.is_even() { Ok(batch) } else { Err(errors::config("columns differ in length", None)) }
+}
+
+/// All formats that are recognised: name, title, columns, units.
+#[pyfunction]
+pub(crate) fn trace_formats() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    FORMATS.iter().map(|one| (one.name, one.title, one.columns, one.units)).collect()
+}
+
+/// Names of the formats that are written.
+#[pyfunction]
+pub(crate) fn trace_formats_written() -> Vec<&'static str> {
+    WRITTEN.to_vec()
+}
+
+/// Meaning, name and unit (in nanoseconds or bytes) of each column of a mapping.
+#[pyfunction]
+pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u64)>> {
+    let name_of = |role: Role| Role::ALL.iter().find(|one| one.1 == role).map_or("", |one| one.0);
+    Ok(parsed(text)?.into_iter().map(|one| (name_of(one.role), one.name, one.unit)).collect())
+}
+
+/// Meanings of columns; units of times; units of addresses and lengths.
+#[pyfunction]
+pub(crate) fn trace_column_words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
+    let names = |of: &[(&'static str, u64)]| of.iter().map(|one| one.0).collect();
+    (Role::ALL.iter().map(|one| one.0).collect(), names(&TIME_UNITS), names(&SIZE_UNITS))
+}
+
+/// The number of the operation that a word of a trace means.
+#[pyfunction]
+pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
+    let found = writecliff_traces::operation_of(word.as_bytes());
+    found.map(|operation| operation as u8).map_err(|why| errors::config(why, None))
+}
