@@ -6,6 +6,8 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from writecliff._native_traces import *  # noqa: F403
+
 # What `Drive.run` calls about every 50 ms: share done, device time of the step in ns,
 # I/Os, IOPS now, write amplification now (None: nothing written), counters as `Drive.counters`.
 _Hook = Callable[[float, int, int, float, float | None, Mapping[str, Any]], None]
@@ -408,13 +410,6 @@ def row_classes(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Classes of rows that agree in everything: the class of each row, and the first row of each
     class, in the order in which they appear. Raises NativeConfigError."""
-
-def synthetic_trace(
-    table_bytes: int, chunk_bytes: int, logged_bytes: int, seed: int
-) -> dict[str, Any]:
-    """File operations of a small log-structured merge store: columns of equal length (op, numbers
-    as those that `FileTrace.add` gives a meaning; file, offset_bytes, length_bytes, origin), and
-    `origins`, the names of the origins. Raises NativeConfigError."""
 
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""

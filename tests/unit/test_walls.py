@@ -45,9 +45,11 @@ MAY_KNOW = {
         "runner",
         "serve",
         "tracefs",
+        "traces",
     },
     "preload": set(),
     "tracefs": set(),
+    "traces": {"tracefs"},  # requests from events
 }
 # Crate: what its code must not name, and why.
 MUST_NOT_NAME = {
@@ -64,6 +66,10 @@ MUST_NOT_NAME = {
     ),
     "nvme-tcp": (r"std::(net|thread|time|io|os)\b|\bSocket", "sockets, threads"),
     "serve": (r"\bpyo3\b|\bPyResult\b|\bWorkloadSpec\b", "Python, workloads"),
+    "traces": (
+        r"\bpyo3|std::(thread|time|net)\b|\bDrive\b|\bSsd\b",
+        "Python, clocks, drives",
+    ),
     "tracefs": (r"\bpyo3|std::(thread|time|net)\b", "Python, clocks"),
     "runner": (r"\bpyo3\b|\bPyResult\b", "Python"),
 }

@@ -11,8 +11,11 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
     store.py   the run store
     tables.py  tables and figures, shown and as frames
     traces.py  captures, replays, stream advice
+    block_traces.py  traces of other programs: converted, characterised
 """
 
+from writecliff.api.block_traces import characterise_trace as characterise_trace
+from writecliff.api.block_traces import convert_trace as convert_trace
 from writecliff.api.runs import Run as Run
 from writecliff.api.runs import execute as execute
 from writecliff.api.runs import load_run as load_run

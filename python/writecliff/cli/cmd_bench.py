@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from writecliff.cli.options import NO_TARGET, TargetOptions, opened
+from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
 from writecliff.cli.output import emit_json, log, table
 
 GROUP = "validation and research", 5
@@ -347,6 +347,42 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
     ]  # fmt: skip
     header = ("--jobs 2", "Dask", "CPU", "CPU with Dask", "ratio", "identical tables")
     print(table(header, cells_))
+    return 0
+
+
+@app.command
+def trace(*, lines: Whole = None, json: bool = False) -> int:
+    """Measure how fast a block trace of the MSR Cambridge format is read and characterised.
+
+    Parameters
+    ----------
+    lines
+        Lines of the trace, which is made in a temporary folder (default: 10,000,000).
+    json
+        Print {"schema", "lines", "rows": [{"case", "lines", "bytes", "cpu_s", "wall_s",
+        "lines_per_cpu_s", "peak_rss_mib"}]}.
+    """
+    from writecliff.bench.trace import run
+
+    count = 10_000_000 if lines is None else lines
+    rows = []
+    for row in run(count):
+        rows.append(row)
+        log(f"{row['case']}: {row['lines_per_cpu_s'] / 1e6:.2f} million lines a CPU second")
+    if json:
+        emit_json({"lines": count, "rows": rows}, "bench-trace")
+        return 0
+    cells = [
+        (
+            str(row["case"]),
+            f"{row['lines']:,}",
+            f"{row['cpu_s']:.2f} s",
+            _millions(row["lines_per_cpu_s"]),
+            f"{row['peak_rss_mib']:,.0f} MiB",
+        )
+        for row in rows
+    ]
+    print(table(("case", "lines", "CPU", "M lines per CPU s", "peak memory"), cells, "lrrrr"))
     return 0
 
 

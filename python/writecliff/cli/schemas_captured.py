@@ -6,7 +6,81 @@ from collections.abc import Mapping
 
 from writecliff.cli.schema import Schema
 
+_SKIPPED = {
+    "skipped_lines": "lines (of binary formats: records) that are no I/Os",
+    "skipped": "by reason: `reason`, `lines`, `first_line` (from 1), `expected` (the format has "
+    "such lines; others are damage)",
+    "notes": "sentences",
+}
+
 CAPTURED: Mapping[str, Schema] = {
+    "trace-convert": Schema(
+        "trace convert",
+        {
+            "trace": "the file that was read",
+            "output": "the file that was written",
+            "format": "of what was read",
+            "written_as": "the format of what was written",
+            "ios": "that were written",
+            "left_out": "I/Os that the new format cannot have",
+            "moved": "I/Os at a time before that of one before, which got that time",
+            **_SKIPPED,
+        },
+    ),
+    "trace-formats": Schema(
+        "trace formats",
+        {"formats": "`name`, `title`, `columns`, `units` and `written` (by `convert`) of each"},
+    ),
+    "characterise": Schema(
+        "characterise",
+        {
+            "trace": "the file",
+            "format": "its format; several for an archive of several",
+            "ios": "all I/Os",
+            "read_pct": "reads among the reads and writes, by number",
+            "read_bytes": "that were read",
+            "write_bytes": "that were written",
+            "duration_s": "from the first arrival to the last",
+            "operations": "`ios` and `bytes` of `read`, `write`, `flush`, `discard`",
+            "sizes": "the 8 most frequent sizes, then all others (`size_bytes`: `null`): `ios`, "
+            "`share_pct`, `reads`, `writes`",
+            "streams": "I/O streams by share of the reads and writes: `access` (`random`, "
+            "`sequential`), `operation`, `size_bytes`, `share_pct`, `ios`; at most 32",
+            "sequential_pct": "reads and writes that begin where one of the last 32 runs of their "
+            "operation and volume ended",
+            "sequential": "the same of reads and of writes: `read_pct`, `write_pct`",
+            "alignment": "`ios_pct` whose address and length are multiples of `bytes`",
+            "queue_depth": "I/Os under way at an arrival, itself included: `mean`, `p50`, `p90`, "
+            "`p99`, `max`, `ios`, `distribution` (depth, percentage); `null` without completions",
+            "response_ms": "by operation: `count`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `max`; "
+            "`points` (ms, percentage up to it); `null` without completions",
+            "arrivals": "`between_us`, `ios_per_s`, `peak_ios_per_s`, `peak_to_mean`, "
+            "`index_of_dispersion` (variance by mean) over windows of 1 s, `idle` periods "
+            "(`at_least_ms`, `periods`, `time_pct`), `idle_longest_ms`",
+            "unique_bytes": "of different 4 KiB blocks that were read or written",
+            "unique": "the same of reads and writes, and its error: `sampled_one_in` blocks "
+            "(1: exact), `relative_error_pct` (one standard deviation)",
+            "hottest": "by `blocks_pct` of the most used blocks: `traffic_pct`, `read_pct`, "
+            "`write_pct`",
+            "reuse": "`distance_bytes` of other blocks between two uses of one (SHARDS), "
+            "`first_use_pct`, `hits` (`hit_pct` of an LRU cache of `cache_bytes`)",
+            "updates": "written blocks: `overwritten_pct`, `reads_of_written_pct`, and between two "
+            "writes of a block `interval_s` and `interval_bytes`",
+            "content": "of traces with hashes: `writes`, `distinct`, `duplicate_pct`; else `null`",
+            "intervals": "of `length_s`: `rows` with counts, bytes and `working_set_bytes`",
+            "volumes": "the same figures of each volume, the busiest first; at most 1024",
+            "volumes_total": "how many there are",
+            "heat": "I/Os by address (rows) and time (columns) of the 4 busiest volumes",
+            "processes": "`process`, `ios`, `bytes` of the busiest ones",
+            "out_of_order": "I/Os at a time before that of one before",
+            "drive": "what it means for a drive: `writes_per_day_bytes`, `writes_per_year_bytes`, "
+            "`footprint_overwrites_per_day`, `read_not_written_bytes`, `replay` (with `--on`: "
+            "`waf`, `endurance_bytes`, `years`, ...)",
+            "against": "the same of the trace of `--against`, or `null`",
+            "report": "the page",
+            **_SKIPPED,
+        },
+    ),
     "capture": Schema(
         "capture",
         {

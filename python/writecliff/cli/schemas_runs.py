@@ -82,6 +82,14 @@ RUNS: Mapping[str, Schema] = {
             "allow_changes": "whether tags can be changed and runs be deleted",
         },
     ),
+    "bench-trace": Schema(
+        "bench trace",
+        {
+            "lines": "of the trace",
+            "rows": "of each case `case`, `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` "
+            "and `peak_rss_mib`",
+        },
+    ),
     "runs-index": Schema(
         "runs index",
         {

@@ -97,11 +97,14 @@ def _by_region(table: pa.Table) -> pa.Table:
     row = np.repeat(np.arange(len(offset)), pieces)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     region = first[row] + piece
+    # Volumes of a trace have the same addresses for other data.
+    of_volume = _column(table, "file")[row].astype(np.int64) << 40 | region
+    _, numbers = np.unique(of_volume, return_inverse=True)
     begin = np.maximum(offset[row], region * _REGION_BYTES)
     end = np.minimum((offset + length)[row], (region + 1) * _REGION_BYTES)
     found = table.take(pa.array(row))
     for name, values in (
-        ("file", region.astype(np.int32)),
+        ("file", numbers.reshape(-1).astype(np.int32)),
         ("offset_bytes", begin),
         ("length_bytes", np.maximum(end - begin, 0)),
     ):

@@ -21,6 +21,7 @@ CRATE = ROOT / "crates" / "python" / "src"
 USERS = {
     "bench/serve.py",  # the load that it measures servers with
     "bench/sim.py",
+    "bench/trace.py",  # the reader and the measures themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
     "devices/__init__.py",
     "devices/edit.py",
@@ -37,6 +38,11 @@ USERS = {
     "serve/server.py",  # the drive itself
     "reliability/power_loss.py",  # cuts the power
     "store/tables.py",  # rebuilds histograms
+    "traces/characterise.py",  # measures traces
+    "traces/convert.py",  # writes them
+    "traces/formats.py",  # what there is to know of their formats
+    "traces/parquet.py",  # the meaning of columns and operations
+    "traces/source.py",  # reads them
     "units.py",  # reads sizes as device files do
     "validate/handles.py",
     "validate/power_cuts.py",

@@ -1,0 +1,95 @@
+"""Block traces of other programs: converted, and what they say of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.api.runs import PathLike
+
+if TYPE_CHECKING:
+    from writecliff.traces.characterise import Characterised
+    from writecliff.traces.convert import Converted
+
+
+def convert_trace(
+    trace: PathLike,
+    output: PathLike,
+    *,
+    to: str | None = None,
+    format: str | None = None,
+    columns: str | None = None,
+    member: str | None = None,
+    on_batch: Callable[[int], None] = lambda ios: None,
+) -> Converted:
+    """Write a trace of any format to `output`: as "parquet" (which `replay_trace` reads),
+    "fio-iolog", "msr" or "blkparse" (default: by the suffix).
+
+    `format` insists on how the trace is read; `columns` gives the columns of a table their meaning;
+    `member` is one of an archive. `on_batch` gets the I/Os so far. Raises ConfigError, StoreError.
+    """
+    from writecliff.traces.convert import convert, written_format
+    from writecliff.traces.source import open_trace
+
+    path = Path(output)
+    written = written_format(path, to)
+    source = open_trace(Path(trace), format=format, columns=columns, member=member)
+    return convert(source, path, written, on_batch=on_batch)
+
+
+def characterise_trace(
+    trace: PathLike,
+    *,
+    format: str | None = None,
+    columns: str | None = None,
+    member: str | None = None,
+    on: str | None = None,
+    on_batch: Callable[[int], None] = lambda ios: None,
+) -> Characterised:
+    """What a trace of any format says of its workload.
+
+    `on`: a simulated drive on which its writes are replayed, for their write amplification. The
+    rest is as in `convert_trace`. Raises ConfigError, StoreError.
+    """
+    from writecliff.traces.characterise import characterise
+    from writecliff.traces.source import open_trace
+
+    path = Path(trace)
+    if on is not None:
+        from writecliff.replay.model import simulated_name
+
+        simulated_name(on)  # before a large file is read
+
+    def source() -> Any:
+        return open_trace(path, format=format, columns=columns, member=member)
+
+    found = characterise(source(), path, on_batch=on_batch)
+    if on is None or not found.measures["write_bytes"]:
+        return found
+    return replace(found, replayed=_replayed(source(), on))
+
+
+def _replayed(source: Any, on: str) -> dict[str, Any]:
+    """What the writes of a trace do to a drive of their size."""
+    import tempfile
+
+    from writecliff.api.traces import replay_trace
+    from writecliff.traces.convert import convert
+    from writecliff.traces.source import PARQUET
+
+    with tempfile.TemporaryDirectory(prefix="writecliff-trace-") as folder:
+        trace = Path(folder) / "trace.parquet"
+        convert(source, trace, PARQUET)
+        done = replay_trace(trace, on, timed=False)
+    return {
+        "on": on,
+        "waf": done.waf,
+        "endurance_bytes": done.endurance_bytes,
+        "years": done.years,
+        "simulated_bytes": done.setup.simulated.capacity_bytes,
+        "overprovision_pct": done.setup.simulated.overprovision_pct,
+        "written_bytes": done.setup.blocks.written_bytes,
+        "rounds": done.setup.blocks.rounds,
+    }

@@ -1,0 +1,81 @@
+"""Show what a block trace says of its workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json, pairs
+
+GROUP = "workloads and traces", 7
+
+
+def characterise(
+    trace: Path,
+    *,
+    format_: Annotated[str | None, Parameter(name="--format")] = None,
+    columns: str | None = None,
+    member: str | None = None,
+    against: Path | None = None,
+    on: str | None = None,
+    output: Path | None = None,
+    csv: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Show what a block trace says of its workload: streams, sizes, bursts, working set, reuse.
+
+    Reads traces of 15 formats, packed or not, in one pass and bounded memory. Sizes, sequentiality
+    and arrivals are exact; what is about single blocks is sampled in long traces, with the error
+    stated.
+
+    Parameters
+    ----------
+    trace
+        The trace, in a format of `writecliff trace formats`.
+    format_
+        Read the trace in this format (default: recognised by content).
+    columns
+        The meaning of the columns of a CSV or Parquet file of your own, such as
+        time=ts:us,operation=op,offset=lba:sectors,length=size.
+    member
+        Read only this member of an archive.
+    against
+        Another trace, shown beside the first one.
+    on
+        Replay the writes on this simulated drive, to find their write amplification: sim:NAME or
+        sim:PATH.toml.
+    output
+        The HTML file to write (default: workload.html).
+    csv
+        A folder to write the numbers of all figures and tables to.
+    json
+        Print {"trace", "format", "ios", "read_pct", "read_bytes", "write_bytes", "duration_s",
+        "sizes", "streams", "sequential_pct", "unique_bytes", "queue_depth", "response_ms",
+        "skipped_lines", ..., "report", "against"}.
+    """
+    from writecliff.api import characterise_trace
+    from writecliff.cli.trace_view import Counter, skipped_line, summary
+    from writecliff.report.pages import write_page
+    from writecliff.report.trace_workload import workload_page
+
+    found = []
+    for path in (trace, *(() if against is None else (against,))):
+        with Counter("measured") as counter:
+            found.append(
+                characterise_trace(
+                    path, format=format_, columns=columns, member=member, on=on, on_batch=counter
+                )
+            )
+    page = write_page(workload_page(found), output or Path("workload.html"), csv=csv)
+    if json:
+        other = found[1].mapping() if against is not None else None
+        emit_json({**found[0].mapping(), "against": other, "report": page}, "characterise")
+        return 0
+    for one in found:
+        lines = [("trace", str(one.trace)), *summary(one.mapping())]
+        lines += [("skipped", skipped_line(skipped)) for skipped in one.skipped]
+        print(pairs([*lines, *(("note", note) for note in one.notes)]) + "\n")
+    print(pairs([("report", str(page))]))
+    return 0

@@ -1,0 +1,109 @@
+"""Convert block traces of other programs, and list their formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from writecliff import units
+from writecliff.cli.output import emit_json, log, pairs, table
+
+GROUP = "workloads and traces", 6
+app = App(name="trace", help=__doc__)
+
+
+@app.command
+def convert(
+    trace: Path,
+    output: Path,
+    *,
+    to: str | None = None,
+    format_: Annotated[str | None, Parameter(name="--format")] = None,
+    columns: str | None = None,
+    member: str | None = None,
+    json: bool = False,
+) -> int:
+    """Write a trace in another format: Parquet for `writecliff replay`, or one of other programs.
+
+    Packed files (gz, zst, bz2) and archives (tar) are read as they are.
+
+    Parameters
+    ----------
+    trace
+        The trace, in a format of `writecliff trace formats`.
+    output
+        The file to write.
+    to
+        Its format: parquet, fio-iolog, msr or blkparse (default: by its suffix .parquet, .log,
+        .csv or .txt).
+    format_
+        Read the trace in this format (default: recognised by content).
+    columns
+        The meaning of the columns of a CSV or Parquet file of your own, such as
+        time=ts:us,operation=op,offset=lba:sectors,length=size.
+    member
+        Read only this member of an archive.
+    json
+        Print {"trace", "output", "format", "written_as", "ios", "left_out", "moved",
+        "skipped_lines", "skipped", "notes"}.
+    """
+    from writecliff.api import convert_trace
+    from writecliff.cli.trace_view import Counter, skipped_line, skipped_mapping
+
+    with Counter("converted") as counter:
+        done = convert_trace(
+            trace, output, to=to, format=format_, columns=columns, member=member, on_batch=counter
+        )
+    if json:
+        emit_json(
+            {
+                "trace": trace,
+                "output": done.output,
+                "format": ", ".join(done.formats),
+                "written_as": done.written_as,
+                "ios": done.ios,
+                "left_out": done.left_out,
+                "moved": done.moved,
+                **skipped_mapping(done.skipped),
+                "notes": done.notes,
+            },
+            "trace-convert",
+        )
+        return 0
+    lines = [
+        ("read", f"{trace}, {', '.join(done.formats)}"),
+        ("written", f"{done.output}, {done.written_as}, {units.size(output.stat().st_size)}"),
+        ("I/Os", f"{done.ios:,}"),
+        *(
+            (("left out", f"{done.left_out:,} that the format cannot have"),)
+            if done.left_out
+            else ()
+        ),
+        *((("moved", f"{done.moved:,} to the time of the one before"),) if done.moved else ()),
+        *(("skipped", skipped_line(one)) for one in done.skipped),
+        *(("note", note) for note in done.notes),
+    ]
+    log(pairs(lines))
+    return 0
+
+
+@app.command
+def formats(*, json: bool = False) -> int:
+    """List the formats that traces are read and written in.
+
+    Parameters
+    ----------
+    json
+        Print {"formats": [{"name", "title", "columns", "units", "written"}]}.
+    """
+    from writecliff.traces.formats import all_formats
+
+    rows = [one.mapping() for one in all_formats()]
+    if json:
+        emit_json({"formats": rows}, "trace-formats")
+        return 0
+    cells = [(row["name"], row["title"], "yes" if row["written"] else "") for row in rows]
+    print(table(("format", "of", "written"), cells, "lll"))
+    return 0

@@ -1,0 +1,400 @@
+"""The page of `characterise`: what one or two traces say of their workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.report.axes import Axis, Line, time_axis
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.heat_map import heat_map
+from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.pages import Page
+from writecliff.report.plots import Bars, bars, lines
+
+if TYPE_CHECKING:
+    from writecliff.traces.characterise import Characterised
+
+NS_PER_S = 1e9
+_STREAMS_DRAWN = 9  # the dominant ones of SNIA's real world workloads
+_DEPTHS_MAX = 60
+
+
+class _Shown:
+    """A trace with its name on the page."""
+
+    def __init__(self, name: str, of: Characterised) -> None:
+        self.name = name
+        self.of = of
+        self.all = of.mapping()
+
+    def label(self, what: str, several: bool) -> str:
+        """The label of a series: with the trace, if there are several."""
+        return f"{self.name}: {what}" if several else what
+
+
+@one_page()
+def workload_page(found: Sequence[Characterised]) -> Page:
+    """The page of one trace, or of two beside each other."""
+    shown = [_Shown(name, one) for name, one in zip(_names(found), found, strict=True)]
+    return Page(
+        title=f"Workload of {' and '.join(one.name for one in shown)}",
+        intro="",
+        verdict=_verdict(shown[0]),
+        sections=(
+            _overview(shown),
+            _streams(shown),
+            _over_time(shown),
+            _arrivals(shown),
+            _locality(shown),
+            _heat(shown),
+            _drive(shown),
+            *(_volumes(one) for one in shown if one.all["volumes_total"] > 1),
+            _conditions(shown),
+        ),
+        summary={"traces": [{**one.all, "trace": str(one.all["trace"])} for one in shown]},
+        disclosures=tuple(_disclosures(shown)),
+    )
+
+
+def _names(found: Sequence[Characterised]) -> list[str]:
+    names = [one.trace.name for one in found]
+    return names if len({*names}) == len(names) else [str(one.trace) for one in found]
+
+
+def _verdict(one: _Shown) -> str:
+    of, stream = one.all, one.all["streams"][:1]
+    said = f"{of['ios']:,} I/Os, {units.pct(of['read_pct'], 0)} reads"
+    if of["sequential_pct"] is not None:
+        said += f", {units.pct(of['sequential_pct'], 0)} sequential"
+    if stream:
+        (top,) = stream
+        said += (
+            f"; most often {top['access']} {top['operation']}s of {units.size(top['size_bytes'])}"
+            f" ({units.pct(top['share_pct'], 0)})"
+        )
+    return f"{said}; {units.size(of['unique_bytes'])} of addresses are used."
+
+
+def _disclosures(shown: Sequence[_Shown]) -> Iterator[str]:
+    for one in shown:
+        unique, reuse = one.all["unique"], one.all["reuse"]
+        if unique["sampled_one_in"] > 1:
+            yield (
+                f"{one.name}: figures about single blocks are of one in "
+                f"{unique['sampled_one_in']:,.0f} of them, chosen by a hash of their address. The "
+                f"standard error of numbers of blocks is {unique['relative_error_pct']:.2g} %."
+            )
+        if reuse["sampled_one_in"] > 1:
+            yield (
+                f"{one.name}: reuse distances are of one block in {reuse['sampled_one_in']:,.0f}"
+                " (SHARDS)."
+            )
+        for skipped in one.of.skipped:
+            if not skipped.expected:
+                yield (
+                    f"{one.name}: {skipped.lines:,} lines are no I/Os: {skipped.reason}, first in "
+                    f"line {skipped.first_line:,}."
+                )
+        yield from (f"{one.name}: {note}." for note in one.of.notes)
+
+
+def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The figures of a trace, by name."""
+    arrivals, response, depth = of["arrivals"], of["response_ms"], of["queue_depth"]
+    found = [
+        ("I/Os", f"{of['ios']:,}"),
+        ("Duration", units.duration(of["duration_s"] * NS_PER_S)),
+        ("Reads, by number", units.pct(of["read_pct"], 1)),
+        ("Read", units.size(of["read_bytes"])),
+        ("Written", units.size(of["write_bytes"])),
+        ("Flushes", f"{of['operations']['flush']['ios']:,}"),
+        ("Discards", f"{of['operations']['discard']['ios']:,}"),
+        ("Sequential", units.pct(of["sequential_pct"], 1)),
+        ("Aligned to 4 KiB", _aligned(of)),
+        ("Mean IOPS", units.significant(arrivals["ios_per_s"])),
+        ("Peak IOPS (1 s)", f"{arrivals['peak_ios_per_s']:,}"),
+        ("Peak : mean", units.significant(arrivals["peak_to_mean"])),
+        ("Index of dispersion (1 s)", units.significant(arrivals["index_of_dispersion"])),
+        ("Unique", units.size(of["unique_bytes"])),
+        ("Unique written", units.size(of["unique"]["write_bytes"])),
+        ("Writes that overwrite", units.pct(of["updates"]["overwritten_pct"], 1)),
+    ]
+    if depth is not None:
+        found.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
+    for name in ("read", "write"):
+        if response is not None and (times := response[name]) is not None:
+            mean, p99 = (units.latency(1e6 * times[key]) for key in ("mean", "p99"))
+            found.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
+    if (content := of["content"]) is not None:
+        found.append(("Writes of data seen before", units.pct(content["duplicate_pct"], 1)))
+    return found
+
+
+def _aligned(of: Mapping[str, Any]) -> str:
+    return next(units.pct(row["ios_pct"], 1) for row in of["alignment"] if row["bytes"] == 4096)
+
+
+def _overview(shown: Sequence[_Shown]) -> Section:
+    columns = [dict(_figures_of(one.all)) for one in shown]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    rows = [(name, *(column.get(name, units.UNKNOWN) for column in columns)) for name in names]
+    head = ("", *(one.name for one in shown))
+    return Section("Overview", "", tables=(table("", head, rows),))
+
+
+def _stream_name(row: Mapping[str, Any]) -> str:
+    access = {"random": "RND", "sequential": "SEQ"}[row["access"]]
+    return f"{access} {row['operation'][0].upper()}\n{units.block(row['size_bytes'])}"
+
+
+def _streams(shown: Sequence[_Shown]) -> Section:
+    parts: list[Figure | Table | None] = []
+    rows = [(one.name, row) for one in shown for row in one.all["streams"]]
+    streams = data_file(
+        "io-streams.csv",
+        ("trace", "access", "operation", "size_bytes", "share_pct", "ios"),
+        ((name, *(row[key] for key in ("access", "operation", "size_bytes", "share_pct", "ios")))
+         for name, row in rows),
+    )  # fmt: skip
+    groups = list(
+        dict.fromkeys(
+            _stream_name(row) for one in shown for row in one.all["streams"][:_STREAMS_DRAWN]
+        )
+    )
+    series = [Bars(one.name, _shares(one.all["streams"], groups, _stream_name)) for one in shown]
+    y = Axis("Share of the reads and writes (%)")
+    alt = "Share of each I/O stream"
+    parts.append(bars("io-streams", "I/O streams", streams, groups, series, y, alt=alt, wide=True))
+    sizes = [row for one in shown for row in one.all["sizes"] if row["size_bytes"] is not None]
+    named = [units.block(size) for size in sorted({row["size_bytes"] for row in sizes})]
+    size_file = data_file(
+        "block-sizes.csv",
+        ("trace", "size_bytes", "ios", "share_pct", "reads", "writes"),
+        ((one.name, *(row[key] for key in ("size_bytes", "ios", "share_pct", "reads", "writes")))
+         for one in shown for row in one.all["sizes"]),
+    )  # fmt: skip
+
+    def name_of(row: Mapping[str, Any]) -> str:
+        return "" if row["size_bytes"] is None else units.block(row["size_bytes"])
+
+    drawn = [Bars(one.name, _shares(one.all["sizes"], named, name_of)) for one in shown]
+    parts.append(bars("block-sizes", "Block sizes", size_file, named, drawn, y, wide=True))
+    intro = (
+        "An I/O stream is an operation, an access (SEQ: it begins where one of the last 32 runs "
+        "ended) and a size."
+    )
+    return section("I/O streams", intro, *parts)
+
+
+def _shares(
+    rows: Sequence[Mapping[str, Any]], groups: Sequence[str], name: Callable[[Any], str]
+) -> list[float]:
+    """The share of each group, 0 where a trace has none."""
+    found: dict[str, float] = {}
+    for row in rows:
+        found[name(row)] = found.get(name(row), 0.0) + row["share_pct"]
+    return [found.get(group, 0.0) for group in groups]
+
+
+def _over_time(shown: Sequence[_Shown]) -> Section:
+    several = len(shown) > 1
+    longest = max(one.all["duration_s"] for one in shown) * NS_PER_S
+    x = time_axis(longest)
+
+    def series(pick: Callable[[Mapping[str, Any], float], float], what: str) -> list[Line]:
+        found = []
+        for one in shown:
+            length, rows = one.all["intervals"]["length_s"], one.all["intervals"]["rows"]
+            times = [row["begin_s"] * NS_PER_S for row in rows]
+            values = [pick(row, length) for row in rows]
+            found.append(Line(one.label(what, several), times, values))
+        return found
+
+    iops = [
+        *series(lambda row, length: row["reads"] / length, "reads"),
+        *series(lambda row, length: row["writes"] / length, "writes"),
+    ]
+    rate = [
+        *series(lambda row, length: row["read_bytes"] / length, "read"),
+        *series(lambda row, length: row["write_bytes"] / length, "written"),
+    ]
+    working = series(lambda row, _: row["working_set_bytes"], "working set")
+    throughput = Axis("Throughput", (units.MB_S,))
+    size = Axis("Working set", units.BYTE_UNITS)
+    return section(
+        "Over time",
+        f"Means of intervals of {units.duration(shown[0].all['intervals']['length_s'] * NS_PER_S)}."
+        " The working set is what is read or written in an interval.",
+        _lines("iops", "IOPS v time", iops, x, Axis("IOPS"), ("time_ns", "iops")),
+        _lines("throughput", "Throughput v time", rate, x, throughput, ("time_ns", "bytes_per_s")),
+        _lines("working-set", "Working set v time", working, x, size, ("time_ns", "bytes")),
+    )
+
+
+def _lines(
+    name: str, title: str, series: Sequence[Line], x: Axis, y: Axis, columns: tuple[str, str]
+) -> Figure | None:
+    """A figure with its own file; one column of numbers for each axis."""
+    data = DataFile(f"{name}.csv", lines_csv(series, "series", *columns))
+    return lines(name, title, data, [one for one in series if len(one.x)], x, y)
+
+
+def _curve(label: str, points: Sequence[Sequence[float]], unit: float) -> Line:
+    return Line(label, [x * unit for x, _ in points], [y for _, y in points])
+
+
+def _arrivals(shown: Sequence[_Shown]) -> Section:
+    several = len(shown) > 1
+    up_to = Axis("I/Os up to it (%)", top=100)
+    between = [
+        _curve(one.label("arrivals", several), one.all["arrivals"]["between_points_us"], 1e3)
+        for one in shown
+    ]
+    times = [
+        _curve(one.label(operation, several), points, 1e6)
+        for one in shown
+        if one.all["response_ms"] is not None
+        for operation, points in one.all["response_ms"]["points"].items()
+    ]
+    depths = []
+    for one in shown:
+        if (depth := one.all["queue_depth"]) is not None:
+            rows = depth["distribution"]
+            total, sums = 0.0, []
+            for _, part in rows:
+                total += part
+                sums.append(total)
+            depths.append(Line(one.label("arrivals", several), [n for n, _ in rows], sums))
+    latency = Axis("Response time", units.LATENCY_UNITS, log=True)
+    idle = Table.of(
+        "Idle periods",
+        [(one.name, row) for one in shown for row in one.all["arrivals"]["idle"]],
+        ("Trace", "left", lambda row: row[0]),
+        ("At least", "right", lambda row: units.latency(row[1]["at_least_ms"] * 1e6)),
+        ("Periods", "right", lambda row: f"{row[1]['periods']:,}"),
+        ("Of the time", "right", lambda row: units.pct(row[1]["time_pct"], 1)),
+        note="Nothing is under way, as far as completions are known, and nothing arrives.",
+    )
+    return section(
+        "Arrivals, queue depth and response times",
+        "",
+        idle,
+        _lines("between", "Time between arrivals", between,
+               Axis("Time between arrivals", units.LATENCY_UNITS, log=True), up_to,
+               ("time_ns", "ios_pct")),
+        _lines("depth", "Queue depth at arrivals", depths, Axis("Queue depth", log=True), up_to,
+               ("queue_depth", "ios_pct")),
+        _lines("response", "Response times", times, latency, up_to, ("time_ns", "ios_pct")),
+    )  # fmt: skip
+
+
+def _locality(shown: Sequence[_Shown]) -> Section:
+    several = len(shown) > 1
+    hot, hits, updates = [], [], []
+    for one in shown:
+        for key, what in (("traffic_pct", "all"), ("write_pct", "writes")):
+            rows = [row for row in one.all["hottest"] if row[key] is not None]
+            points = [(row["blocks_pct"], row[key]) for row in rows]
+            hot.append(_curve(one.label(what, several), points, 1))
+        rows = [row for row in one.all["reuse"]["hits"] if row["hit_pct"] is not None]
+        points = [(row["cache_bytes"], row["hit_pct"]) for row in rows]
+        hits.append(_curve(one.label("LRU cache", several), points, 1))
+        points = one.all["updates"]["interval_points_bytes"]
+        updates.append(_curve(one.label("writes", several), [p for p in points if p[0] > 0], 1))
+    rows_table = Table.of(
+        "Share of the traffic to the most used blocks",
+        [(one.name, row) for one in shown for row in one.all["hottest"] if row["blocks_pct"] < 100],
+        ("Trace", "left", lambda row: row[0]),
+        ("Hottest", "right", lambda row: f"{row[1]['blocks_pct']:g} %"),
+        ("All", "right", lambda row: units.pct(row[1]["traffic_pct"], 1)),
+        ("Reads", "right", lambda row: units.pct(row[1]["read_pct"], 1)),
+        ("Writes", "right", lambda row: units.pct(row[1]["write_pct"], 1)),
+    )
+    size = Axis("Cache", units.BYTE_UNITS, log=True)
+    written = Axis("Bytes written meanwhile", units.BYTE_UNITS, log=True)
+    return section(
+        "Locality",
+        "Of 4 KiB blocks: how unevenly they are used, how soon again, and how soon they are "
+        "overwritten.",
+        rows_table,
+        _lines("hottest", "Traffic to the hottest blocks", hot, Axis("Blocks (%)", log=True),
+               Axis("Share of the traffic (%)", top=100), ("blocks_pct", "traffic_pct")),
+        _lines("hits", "Hits of an LRU cache", hits, size, Axis("Hits (%)", top=100),
+               ("cache_bytes", "hit_pct")),
+        _lines("updates", "Update interval of written blocks", updates, written,
+               Axis("Overwritten by then (%)", top=100), ("bytes", "writes_pct")),
+    )  # fmt: skip
+
+
+def _heat(shown: Sequence[_Shown]) -> Section:
+    found = []
+    for at, one in enumerate(shown):
+        for n, heat in enumerate(one.all["heat"]):
+            for which in ("reads", "writes"):
+                if any(map(any, heat[which])):
+                    title = f"{one.name}, {heat['volume']}: {which}"
+                    found.append(heat_map(f"heat-{at}-{n}-{which}", title, heat, which))
+    return section("Addresses over time", "I/Os by address and time; darker is more.", *found)
+
+
+def _drive(shown: Sequence[_Shown]) -> Section:
+    def rows(one: _Shown) -> list[tuple[str, str]]:
+        drive = one.all["drive"]
+        per_day = drive["footprint_overwrites_per_day"]
+        replay = drive["replay"]
+        found = [
+            ("Written in a year (TBW)", units.size(drive["writes_per_year_bytes"])),
+            ("Written in a day", units.size(drive["writes_per_day_bytes"])),
+            ("Overwrites of the footprint in a day", units.significant(per_day)),
+            ("Read and never written: to be filled before", units.size(
+                drive["read_not_written_bytes"])),
+        ]  # fmt: skip
+        if replay is not None:
+            found += [
+                (f"Write amplification on {replay['on']}", units.number(replay["waf"], 3)),
+                ("Endurance of the whole drive", units.size(replay["endurance_bytes"])),
+                ("Years at this rate", units.significant(replay["years"])),
+            ]
+        return found
+
+    columns = [dict(rows(one)) for one in shown]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    cells = [(name, *(column.get(name, units.UNKNOWN) for column in columns)) for name in names]
+    head = ("", *(one.name for one in shown))
+    intro = (
+        "At the rate of the trace, if it goes on like this. A drive must hold what is read before "
+        "it was written, and be in steady state, before a test with this workload means anything."
+    )
+    return Section("What it means for a drive", intro, tables=(table("", head, cells),))
+
+
+def _volumes(one: _Shown) -> Section:
+    total = one.all["volumes_total"]
+    rows = one.all["volumes"][:64]
+    rows_table = Table.of(
+        "",
+        rows,
+        ("Volume", "left", lambda row: row["volume"]),
+        ("I/Os", "right", lambda row: f"{row['ios']:,}"),
+        ("Reads", "right", lambda row: units.pct(row["read_pct"], 1)),
+        ("Read", "right", lambda row: units.size(row["read_bytes"])),
+        ("Written", "right", lambda row: units.size(row["write_bytes"])),
+        ("Sequential", "right", lambda row: units.pct(row["sequential_pct"], 1)),
+        ("Unique", "right", lambda row: units.size(row["unique_bytes"])),
+        ("Highest address", "right", lambda row: units.size(row["end_bytes"])),
+        note=f"The busiest {len(rows)} of {total:,}." if total > len(rows) else "",
+    )
+    return section(f"Volumes of {one.name}", "", rows_table)
+
+
+def _conditions(shown: Sequence[_Shown]) -> Section:
+    rows = []
+    for one in shown:
+        rows.append((one.name, f"format {one.all['format']}"))
+        for skipped in one.of.skipped:
+            text = f"{skipped.lines:,} lines skipped: {skipped.reason}"
+            rows.append(("", f"{text}, first in line {skipped.first_line:,}"))
+    return Section("Conditions", "", tables=(Table("", ("", ""), tuple(rows), ("left", "left")),))

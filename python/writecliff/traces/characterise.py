@@ -1,0 +1,90 @@
+"""What a trace says of its workload: measured by the native module in one pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff import _native
+from writecliff.errors import ConfigError
+from writecliff.traces.source import Skipped, Source
+
+YEAR_S = 365.25 * 86_400
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Characterised:
+    """The measures of a trace."""
+
+    trace: Path
+    formats: tuple[str, ...]
+    measures: Mapping[str, Any]
+    """What `_native.TraceMeasures.result` gives; `docs/reference/json-commands.md` has the keys."""
+    skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+    replayed: Mapping[str, Any] | None = None
+    """What its writes do to a simulated drive, if one was named."""
+
+    @property
+    def format(self) -> str:
+        """The format, or those of the members of an archive."""
+        return ", ".join(self.formats)
+
+    @property
+    def drive(self) -> dict[str, Any]:
+        """What the workload means for a drive."""
+        seconds, measures = self.measures["duration_s"], self.measures
+        per_second = measures["write_bytes"] / seconds if seconds > 0 else None
+        footprint = measures["unique_bytes"]
+        per_day = None if per_second is None else per_second * DAY_S
+        read_first = footprint - measures["unique"]["write_bytes"]
+        return {
+            "writes_per_day_bytes": per_day,
+            "writes_per_year_bytes": None if per_second is None else per_second * YEAR_S,
+            "footprint_overwrites_per_day": per_day / footprint if per_day and footprint else None,
+            "read_not_written_bytes": read_first,
+            "replay": self.replayed,
+        }
+
+    def mapping(self) -> dict[str, Any]:
+        """All of it, as `writecliff characterise --json` prints it."""
+        return {
+            "trace": self.trace,
+            "format": self.format,
+            **self.measures,
+            "skipped_lines": sum(one.lines for one in self.skipped),
+            "skipped": [asdict(one) for one in self.skipped],
+            "notes": list(self.notes),
+            "drive": self.drive,
+        }
+
+
+def characterise(
+    source: Source, trace: Path, *, on_batch: Callable[[int], None] = lambda ios: None
+) -> Characterised:
+    """Measure all of `source`; `on_batch` gets the I/Os so far. Raises ConfigError: no I/Os, or a
+    file that is cut off or mostly no trace."""
+    measures = _native.TraceMeasures()
+    for _ in source.feed(measures):
+        on_batch(measures.ios)
+    if not measures.ios:
+        reasons = ", ".join(one.reason for one in source.skipped())
+        raise ConfigError(f"{trace}: has no I/Os" + (f" ({reasons})" if reasons else ""))
+    result = json.loads(measures.result())
+    notes = source.notes()
+    if late := result["out_of_order"]:
+        notes.append(
+            f"{late:,} I/Os have a time before that of one before them: measures of arrivals and "
+            "queue depth leave them out or are inexact"
+        )
+    return Characterised(
+        trace=trace,
+        formats=tuple(source.formats),
+        measures=result,
+        skipped=tuple(source.skipped()),
+        notes=tuple(notes),
+    )

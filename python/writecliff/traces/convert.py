@@ -1,0 +1,166 @@
+"""Writes a trace in another format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff import _native
+from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
+from writecliff.errors import ConfigError
+from writecliff.native_errors import as_user_errors
+from writecliff.store.files import TEMPORARY_SUFFIX
+from writecliff.traces.source import PARQUET, Skipped, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OPS = ("read", "write", "fsync", "punch")  # by the numbers of `_native.TraceReader.next`
+_SUFFIXES = {".parquet": PARQUET, ".csv": "msr", ".log": "fio-iolog", ".txt": "blkparse"}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A trace that was written."""
+
+    output: Path
+    formats: tuple[str, ...]  # of what was read
+    written_as: str
+    ios: int
+    left_out: int  # that the new format cannot have
+    moved: int  # to the time of the one before, which is later than theirs
+    skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+
+
+def written_formats() -> list[str]:
+    """Names of all formats that are written."""
+    return [PARQUET, *_native.trace_formats_written()]
+
+
+def written_format(output: Path, to: str | None) -> str:
+    """The format to write: `to`, else that of the suffix. Raises ConfigError."""
+    if to is not None:
+        if to not in written_formats():
+            raise ConfigError.unknown("format to write", to, written_formats())
+        return to
+    found = _SUFFIXES.get(output.suffix)
+    if found is None:
+        raise ConfigError(
+            f"{output}: its suffix is that of no format",
+            hint=f"give --to: {', '.join(written_formats())}",
+        )
+    return found
+
+
+def convert(
+    source: Source,
+    output: Path,
+    to: str,
+    *,
+    on_batch: Callable[[int], None] = lambda ios: None,
+) -> Converted:
+    """Write all of `source` to `output` in the format `to`; `on_batch` gets the I/Os so far.
+
+    The file has its name when it is whole. Raises ConfigError, StoreError, EngineError.
+    """
+    written = _to_parquet if to == PARQUET else _to_text
+    ios, left_out, moved = written(source, output, to, on_batch)
+    return Converted(
+        output=output,
+        formats=tuple(source.formats),
+        written_as=to,
+        ios=ios,
+        left_out=left_out,
+        moved=moved,
+        skipped=tuple(source.skipped()),
+        notes=tuple(source.notes()),
+    )
+
+
+def _to_text(
+    source: Source, output: Path, to: str, on_batch: Callable[[int], None]
+) -> tuple[int, int, int]:
+    part = output.with_name(output.name + TEMPORARY_SUFFIX)
+    try:
+        with as_user_errors():
+            writer = _native.TraceWriter(part, to)
+        for _ in source.feed(writer):
+            on_batch(writer.counts()["records"])
+        with as_user_errors():
+            writer.finish()
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+    counts = writer.counts()
+    return counts["records"], counts["left_out"], counts["moved"]
+
+
+def _to_parquet(
+    source: Source, output: Path, to: str, on_batch: Callable[[int], None]
+) -> tuple[int, int, int]:
+    from writecliff.capture.trace_file import TraceFile, fields
+
+    file = TraceFile(output, fields({**BLOCK_COLUMNS, "content": "uint64"}))
+    last_ns = moved = 0
+    try:
+        for columns in source.batches():
+            times = columns["time_ns"]
+            latest = np.maximum.accumulate(np.concatenate(([last_ns], times)))[1:]
+            moved += int((times < latest).sum())
+            columns["time_ns"], last_ns = latest, int(latest[-1])
+            file.add(_record_batch(columns, source))
+            on_batch(file.rows)
+        volumes = source.volumes
+        file.finish(
+            {
+                "level": BLOCK,
+                "program": f"{', '.join(source.formats)} trace",
+                "formats": source.formats,
+                "volumes": volumes,
+                "requests_moved": moved,
+                "skipped_lines": sum(one.lines for one in source.skipped()),
+            }
+        )
+    except BaseException:
+        file.abandon()
+        raise
+    return file.rows, 0, moved
+
+
+def _record_batch(columns: dict[str, Any], source: Source) -> pa.RecordBatch:
+    """The columns of a trace of this program."""
+    import pyarrow as pa
+
+    from writecliff.capture.trace_file import fields, texts
+
+    rows = len(columns["time_ns"])
+    zeros = np.zeros(rows, np.int32)
+    done = columns["time_ns"] + columns["response_ns"]
+    unknown = columns["response_ns"] < 0
+    process = texts(columns["process"], source.processes)
+    found = {
+        "time_ns": columns["time_ns"],
+        "op": texts(columns["operation"].astype(np.int32), OPS),
+        "file": columns["volume"],
+        "path": texts(columns["volume"], source.volumes),
+        "offset_bytes": columns["offset_bytes"],
+        "length_bytes": columns["length_bytes"],
+        "thread": process,
+        "process": process,
+        "hint": pa.nulls(rows, pa.int8()),
+        "issue_ns": columns["time_ns"],
+        "complete_ns": pa.array(done, mask=unknown),
+        "flags": texts(zeros, [""]),
+        "pid": zeros,
+        "errno": zeros.astype(np.int16),
+        "content": pa.array(columns["content"], mask=columns["content"] == 0),
+    }
+    schema = fields({**BLOCK_COLUMNS, "content": "uint64"})
+    arrays = [pa.array(values) for values in found.values()]
+    return pa.record_batch(arrays, schema=schema)
