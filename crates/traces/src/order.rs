@@ -13,6 +13,9 @@ const WINDOW: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Order {
+    /// I/Os that are in order and wait together, as those of most traces do.
+    ready: Batch,
+    /// Else they wait one by one.
     waiting: VecDeque<Record>,
     began_ns: Option<i64>,
     last_ns: i64,
@@ -21,8 +24,26 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Take I/Os, and pass on those that are in order.
-    pub(crate) fn add(&mut self, from: &Batch, to: &mut Batch) {
+    /// Take I/Os, which leaves `from` empty, and pass on those that are in order.
+    pub(crate) fn add(&mut self, from: &mut Batch, to: &mut Batch) {
+        if from.is_empty() {
+            return;
+        }
+        let last =
+            self.waiting.back().map(|one| one.time_ns).or(self.ready.time_ns.last().copied());
+        let behind = last.is_none_or(|last| last <= from.time_ns[0]);
+        if behind && from.time_ns.is_sorted() {
+            while !self.waiting.is_empty() {
+                self.pass(to);
+            }
+            if self.ready.len() >= WINDOW {
+                self.pass_ready(to);
+            }
+            self.ready.append(from);
+            return;
+        }
+        self.waiting.extend(self.ready.iter());
+        self.ready.clear();
         for record in from.iter() {
             let behind = self.waiting.back().is_none_or(|last| last.time_ns <= record.time_ns);
             if behind {
@@ -35,12 +56,26 @@ impl Order {
                 self.pass(to);
             }
         }
+        from.clear();
     }
 
     pub(crate) fn finish(&mut self, to: &mut Batch) {
         while !self.waiting.is_empty() {
             self.pass(to);
         }
+        self.pass_ready(to);
+    }
+
+    /// Pass on what is ready: as it is, but for its times.
+    fn pass_ready(&mut self, to: &mut Batch) {
+        let Some(&first) = self.ready.time_ns.first() else { return };
+        let began = *self.began_ns.get_or_insert(first);
+        for time in &mut self.ready.time_ns {
+            *time = time.saturating_sub(began);
+            self.late += u64::from(*time < self.last_ns);
+            self.last_ns = self.last_ns.max(*time);
+        }
+        to.append(&mut self.ready);
     }
 
     fn pass(&mut self, to: &mut Batch) {
@@ -66,7 +101,7 @@ mod tests {
         for &time in times {
             from.push(&Record::new(time, Operation::Read, 0, 512));
         }
-        order.add(&from, &mut to);
+        order.add(&mut from, &mut to);
         order.finish(&mut to);
         (to.time_ns, order.late)
     }

@@ -147,8 +147,7 @@ impl Reader {
                 part.parser.finish(&mut self.sink);
                 self.member = None;
             }
-            self.order.add(&self.sink.batch, batch);
-            self.sink.batch.clear();
+            self.order.add(&mut self.sink.batch, batch);
             self.give_up_early()?;
             if done {
                 self.next_member()?;

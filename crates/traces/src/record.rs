@@ -113,6 +113,22 @@ impl Batch {
         self.content.clear();
     }
 
+    /// Move all of `other` behind what is here.
+    pub fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, other);
+            return;
+        }
+        self.time_ns.append(&mut other.time_ns);
+        self.volume.append(&mut other.volume);
+        self.operation.append(&mut other.operation);
+        self.offset_bytes.append(&mut other.offset_bytes);
+        self.length_bytes.append(&mut other.length_bytes);
+        self.response_ns.append(&mut other.response_ns);
+        self.process.append(&mut other.process);
+        self.content.append(&mut other.content);
+    }
+
     pub fn push(&mut self, record: &Record) {
         self.time_ns.push(record.time_ns);
         self.volume.push(record.volume);

@@ -188,7 +188,8 @@ class ParquetSource:
         names = _Names()
         numbers = names.of(column)
         known = [self._operation(word) for word in names.words]
-        return np.array([*known, _LEFT_OUT], np.uint8)[numbers]
+        found = np.array([*known, _LEFT_OUT], np.uint8)[numbers]
+        return np.where(column.is_null().to_numpy(), np.uint8(_LEFT_OUT), found)
 
     def _operation(self, word: str | None) -> int:
         if self._own:

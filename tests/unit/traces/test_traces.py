@@ -92,7 +92,7 @@ def test_the_same_trace_makes_the_same_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "lossless"), [("t.parquet", True), ("t.log", False), ("t.csv", True), ("t.txt", True)]
+    ("name", "lossless"), [("t.parquet", True), ("t.log", False), ("t.csv", True), ("t.txt", False)]
 )
 def test_converted_traces_say_the_same(tmp_path: Path, name: str, lossless: bool) -> None:
     trace = msr(tmp_path / "a.csv")
@@ -100,6 +100,7 @@ def test_converted_traces_say_the_same(tmp_path: Path, name: str, lossless: bool
     assert (done.ios, done.left_out, done.moved) == (IOS, 0, 0)
     first, second = (characterise_trace(path).measures for path in (trace, tmp_path / name))
     same = ["ios", "read_bytes", "write_bytes", "sizes", "streams", "sequential", "unique"]
+    # blkparse's text cannot tell requests for one address apart that are under way at once.
     same += ["queue_depth", "response_ms"] if lossless else []
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 
@@ -111,7 +112,9 @@ def test_a_converted_trace_is_one_that_replay_reads(tmp_path: Path) -> None:
     assert found.is_block
     assert found.rows == IOS
     assert found.requests is not None
-    done = found.requests.column("complete_ns").to_numpy() - found.table.column("time_ns").to_numpy()
+    done = (
+        found.requests.column("complete_ns").to_numpy() - found.table.column("time_ns").to_numpy()
+    )
     assert done.tolist() == [100 * row[4] for row in rows()]
 
 

@@ -6,7 +6,8 @@ use crate::record::{NO_RESPONSE, Record};
 
 /// Intervals of a trace; they grow with it.
 const INTERVALS: usize = 256;
-const FIRST_WIDTH_NS: u64 = 1_000_000;
+/// Lengths are powers of two, so that no time is divided.
+const FIRST_BITS: u32 = 20;
 const NS_PER_S: u64 = 1_000_000_000;
 /// Seconds that are counted one by one: 97 days.
 const SECONDS_MAX: usize = 1 << 23;
@@ -25,24 +26,30 @@ pub(crate) struct Interval {
 /// All of a trace in at most 256 intervals of the same length.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    pub(crate) width_ns: u64,
+    /// Their length is 2^bits ns.
+    bits: u32,
     pub(crate) intervals: Vec<Interval>,
 }
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { width_ns: FIRST_WIDTH_NS, intervals: Vec::new() }
+        Self { bits: FIRST_BITS, intervals: Vec::new() }
     }
 }
 
 impl Timeline {
+    /// The length of an interval.
+    pub(crate) fn width_ns(&self) -> u64 {
+        1 << self.bits
+    }
+
     /// The interval of a time.
     #[inline]
     pub(crate) fn at(&mut self, time_ns: u64) -> &mut Interval {
-        let mut n = time_ns / self.width_ns;
+        let mut n = time_ns >> self.bits;
         while n >= INTERVALS as u64 {
             self.merge();
-            n = time_ns / self.width_ns;
+            n = time_ns >> self.bits;
         }
         let n = n as usize;
         if n >= self.intervals.len() {
@@ -54,7 +61,7 @@ impl Timeline {
     /// Make each two of them one.
     #[cold]
     fn merge(&mut self) {
-        self.width_ns *= 2;
+        self.bits += 1;
         let mut merged = Vec::with_capacity(INTERVALS);
         let mut rest = std::mem::take(&mut self.intervals).into_iter();
         while let Some(mut one) = rest.next() {

@@ -2,35 +2,51 @@
 
 const TIMES: usize = 96;
 const ADDRESSES: usize = 64;
-const FIRST_NS: u64 = 1_000_000;
-const FIRST_BYTES: u64 = 1 << 20;
+/// Cells are powers of two in both directions, so that nothing is divided.
+const FIRST_BITS: u32 = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
-    pub(crate) cell_ns: u64,
-    pub(crate) cell_bytes: u64,
+    /// A cell is 2^bits ns and bytes.
+    time_bits: u32,
+    address_bits: u32,
     /// Reads and writes, by address and time.
     cells: Vec<[u32; 2]>,
 }
 
 impl Default for Heat {
     fn default() -> Self {
-        Self { cell_ns: FIRST_NS, cell_bytes: FIRST_BYTES, cells: vec![[0; 2]; TIMES * ADDRESSES] }
+        Self {
+            time_bits: FIRST_BITS,
+            address_bits: FIRST_BITS,
+            cells: vec![[0; 2]; TIMES * ADDRESSES],
+        }
     }
 }
 
 impl Heat {
+    /// The time of a cell.
+    pub(crate) fn cell_ns(&self) -> u64 {
+        1 << self.time_bits
+    }
+
+    /// The addresses of a cell.
+    pub(crate) fn cell_bytes(&self) -> u64 {
+        1 << self.address_bits
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, time_ns: u64, offset: u64, write: bool) {
-        while time_ns / self.cell_ns >= TIMES as u64 {
+        while time_ns >> self.time_bits >= TIMES as u64 {
             self.fold(|address, time| (address, time / 2));
-            self.cell_ns *= 2;
+            self.time_bits += 1;
         }
-        while offset / self.cell_bytes >= ADDRESSES as u64 {
+        while offset >> self.address_bits >= ADDRESSES as u64 {
             self.fold(|address, time| (address / 2, time));
-            self.cell_bytes *= 2;
+            self.address_bits += 1;
         }
-        let at = (offset / self.cell_bytes) as usize * TIMES + (time_ns / self.cell_ns) as usize;
+        let at =
+            (offset >> self.address_bits) as usize * TIMES + (time_ns >> self.time_bits) as usize;
         let cell = &mut self.cells[at][usize::from(write)];
         *cell = cell.saturating_add(1);
     }

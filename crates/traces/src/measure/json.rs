@@ -325,7 +325,7 @@ impl Measures {
     }
 
     fn intervals(&self) -> Value {
-        let seconds = self.timeline.width_ns as f64 / NS_PER_S;
+        let seconds = self.timeline.width_ns() as f64 / NS_PER_S;
         let row = |(n, one): (usize, &super::arrival::Interval)| {
             json!({
                 "begin_s": n as f64 * seconds,
@@ -393,8 +393,8 @@ impl Measures {
         let map = |(n, heat): (usize, &super::heat::Heat)| {
             json!({
                 "volume": self.name(n),
-                "cell_s": heat.cell_ns as f64 / NS_PER_S,
-                "cell_bytes": heat.cell_bytes,
+                "cell_s": heat.cell_ns() as f64 / NS_PER_S,
+                "cell_bytes": heat.cell_bytes(),
                 "reads": heat.rows(0),
                 "writes": heat.rows(1),
             })

@@ -36,7 +36,7 @@ pub struct MeasureLimits {
 
 impl Default for MeasureLimits {
     fn default() -> Self {
-        Self { blocks: 1 << 18, sample_blocks: 1 << 16, reuse_blocks: 1 << 13 }
+        Self { blocks: 1 << 17, sample_blocks: 1 << 16, reuse_blocks: 1 << 13 }
     }
 }
 
