@@ -1,4 +1,4 @@
-"""Convert block traces of other programs, and list their formats."""
+"""Convert block traces of other programs, list their formats."""
 
 from __future__ import annotations
 

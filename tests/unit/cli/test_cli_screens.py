@@ -108,6 +108,8 @@ Workloads and traces:
   capture         Trace the I/O of a command or of a block device.
   replay          Replay a trace on a simulated drive.
   advise-streams  Find the best stream assignment for a trace.
+  trace           Convert block traces of other programs, list their formats.
+  characterise    Show what a block trace says of its workload.
 
 Drives:
   device          List, show, export and make simulated drives, probe real ones.
@@ -330,6 +332,7 @@ hint: did you mean 'test'?
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
 hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
