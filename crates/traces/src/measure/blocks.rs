@@ -1,8 +1,8 @@
 //! What happens to blocks of 4 KiB: exact while they fit, then a spatial sample of them, which is
 //! smaller so that it stays in the processor's cache.
 //!
-//! A block is in the sample if its hash is below a threshold, which is halved whenever there are too
-//! many. So all that is known of a block that stays is known from the first I/O on.
+//! A block is in the sample if its hash is below a threshold, which is halved whenever there are
+//! too many. So all that is known of a block that stays is known from the first I/O on.
 
 use super::histogram::Histogram;
 

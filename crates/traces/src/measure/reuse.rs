@@ -56,9 +56,9 @@ impl Reuse {
         }
     }
 
-    /// Distances of all uses but the first ones. Where the sample stands for more or fewer uses than
-    /// there were, that is mostly because of a few hot blocks, in it or not: the difference counts
-    /// as uses at no distance (SHARDS-adj of the paper).
+    /// Distances of all uses but the first ones. Where the sample stands for more or fewer uses
+    /// than there were, that is mostly because of a few hot blocks, in it or not: the difference
+    /// counts as uses at no distance (SHARDS-adj of the paper).
     pub(crate) fn distances(&self) -> Histogram {
         let mut found = self.distances.clone();
         let missing = self.uses as f64 - (found.total + self.cold);

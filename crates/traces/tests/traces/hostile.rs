@@ -132,7 +132,7 @@ proptest! {
     #[test]
     fn no_bytes_do_harm(
         mut bytes in prop::collection::vec(any::<u8>(), 1..2000),
-        format in prop::sample::select(FORMATS.to_vec().iter().map(|one| one.name).collect::<Vec<_>>()),
+        format in prop::sample::select(FORMATS.map(|one| one.name).to_vec()),
         kind in 0..6_usize,
         at in any::<prop::sample::Index>(),
     ) {

@@ -261,7 +261,7 @@ pub(crate) fn tracefs(records: &[Record]) -> String {
         };
         writeln!(
             all,
-            "       kjournald-697     [001] d..2. {:>6}.{:06}: {event}: 8,{} {} {size}{} + {} [{process}]",
+            "  kjournald-697 [001] d..2. {:>6}.{:06}: {event}: 8,{} {} {size}{} + {} [{process}]",
             77 + time_ns / 1_000_000_000,
             time_ns % 1_000_000_000 / 1000,
             16 * one.volume,
