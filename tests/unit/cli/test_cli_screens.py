@@ -332,7 +332,6 @@ hint: did you mean 'test'?
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
 hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
-hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
