@@ -95,8 +95,8 @@ def _disclosures(shown: Sequence[_Shown]) -> Iterator[str]:
         for skipped in one.of.skipped:
             if not skipped.expected:
                 yield (
-                    f"{one.name}: {skipped.lines:,} lines are no I/Os: {skipped.reason}, first in "
-                    f"line {skipped.first_line:,}."
+                    f"{one.name}: lines that are no I/Os: {skipped.lines:,} ({skipped.reason}, "
+                    f"first in line {skipped.first_line:,})."
                 )
         yield from (f"{one.name}: {note}." for note in one.of.notes)
 
@@ -159,11 +159,11 @@ def _streams(shown: Sequence[_Shown]) -> Section:
         ((name, *(row[key] for key in ("access", "operation", "size_bytes", "share_pct", "ios")))
          for name, row in rows),
     )  # fmt: skip
-    groups = list(
-        dict.fromkeys(
-            _stream_name(row) for one in shown for row in one.all["streams"][:_STREAMS_DRAWN]
-        )
-    )
+    largest: dict[str, float] = {}
+    for _, row in rows:
+        name = _stream_name(row)
+        largest[name] = max(largest.get(name, 0.0), row["share_pct"])
+    groups = sorted(largest, key=lambda name: -largest[name])[:_STREAMS_DRAWN]
     series = [Bars(one.name, _shares(one.all["streams"], groups, _stream_name)) for one in shown]
     y = Axis("Share of the reads and writes (%)")
     alt = "Share of each I/O stream"
@@ -192,11 +192,11 @@ def _streams(shown: Sequence[_Shown]) -> Section:
 def _shares(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], name: Callable[[Any], str]
 ) -> list[float]:
-    """The share of each group, 0 where a trace has none."""
+    """The share of each group, NaN where a trace has none."""
     found: dict[str, float] = {}
     for row in rows:
         found[name(row)] = found.get(name(row), 0.0) + row["share_pct"]
-    return [found.get(group, 0.0) for group in groups]
+    return [found.get(group, float("nan")) for group in groups]
 
 
 def _over_time(shown: Sequence[_Shown]) -> Section:
