@@ -188,7 +188,7 @@ impl TraceWriter {
         py.detach(|| locked(&self.writer).finish()).map_err(|error| os_error(&self.path, &error))
     }
 
-    /// So far: records, left_out (that the format cannot have), moved (to a later time).
+    /// So far: `records`, `left_out` (that the format cannot have), `moved` (to a later time).
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let writer = locked(&self.writer);
         let to = PyDict::new(py);
@@ -259,7 +259,7 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
         name: &str,
     ) -> PyResult<PyReadonlyArray1<'py, T>> {
         let missing = || errors::config(&format!("no column '{name}'"), None);
-        Ok(of.get_item(name)?.ok_or_else(missing)?.extract()?)
+        of.get_item(name)?.ok_or_else(missing)?.extract()
     }
     let unsigned = |name: &str| -> PyResult<Vec<u64>> {
         let found = column::<i64>(columns, name)?;
