@@ -331,7 +331,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, runs, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, act, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
