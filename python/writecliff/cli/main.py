@@ -102,7 +102,7 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             print(json.dumps(body), file=sys.stderr)
         else:
             # Messages quote files of others, whose escape sequences are not for the terminal.
-            from writecliff.runs.printable import printable
+            from writecliff.errors import printable
 
             lines = message.split("\n")
             print("error: " + "\n".join(map(printable, lines)), file=sys.stderr)

@@ -12,8 +12,8 @@ from writecliff import units
 from writecliff.cli.output import pairs, table
 from writecliff.cli.runs_options import SelectionOptions
 from writecliff.errors import ConfigError
+from writecliff.errors import printable as printable  # noqa: PLC0414 - for commands
 from writecliff.runs.names import known_runs, run_named
-from writecliff.runs.printable import printable as printable  # noqa: PLC0414 - for commands
 
 if TYPE_CHECKING:
     from writecliff.runs.catalogue import Catalogue, Changes

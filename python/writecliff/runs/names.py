@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from writecliff.errors import ConfigError, did_you_mean
+from writecliff.errors import ConfigError, did_you_mean, printable
 from writecliff.runs.place import Place
-from writecliff.runs.printable import printable
 
 _SHOWN = 5
 

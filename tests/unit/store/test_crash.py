@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -194,13 +195,13 @@ def test_a_reader_survives_a_merge_under_its_feet(
 
     read = parts._read
 
-    def merged_meanwhile(file: Path) -> object:
+    def merged_meanwhile(file: Path, *columns: Sequence[str] | None) -> object:
         if file.name == "000002.parquet":
             monkeypatch.undo()
             with RunDirectory.open(path, write=True) as run:
                 run.finish("complete")
             assert not file.exists()
-        return read(file)
+        return read(file, *columns)
 
     monkeypatch.setattr(parts, "_read", merged_meanwhile)
     assert reader.rounds().num_rows == 6
