@@ -293,8 +293,11 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     root = tracefs.find_tracefs() / "instances"
 
     def recording() -> bool:
+        # A new instance is on for a moment, before it is prepared: events are enabled after that.
         return any(
-            (root / name / "tracing_on").read_text() == "1\n" for name in _instances(child.pid)
+            (root / name / "events/block/block_rq_complete/enable").read_text()[0] == "1"
+            and (root / name / "tracing_on").read_text() == "1\n"
+            for name in _instances(child.pid)
         )
 
     require(recording, 60)
