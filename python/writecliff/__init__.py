@@ -9,10 +9,10 @@ The industry's tests on simulated and real drives. From Python:
 (1000, 4096000)
 
 The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `compare`,
-`write_report`, `capture_program`, `capture_device`, `capture_stack`, `replay_trace`,
-`advise_streams`; `load_run` opens what a run has left, `open_store` a store of runs. The guide is
-docs/guides/python.md. Names are imported when they are first used, so that `writecliff --help`
-stays quick.
+`write_report`, `capture_program`, `capture_device`, `capture_stack`, `convert_trace`,
+`characterise_trace`, `replay_trace`, `advise_streams`; `load_run` opens what a run has left,
+`open_store` a store of runs. The guide is docs/guides/python.md. Names are imported when they are
+first used, so that `writecliff --help` stays quick.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from writecliff.api import capture_device as capture_device
     from writecliff.api import capture_program as capture_program
     from writecliff.api import capture_stack as capture_stack
+    from writecliff.api import characterise_trace as characterise_trace
     from writecliff.api import compare as compare
+    from writecliff.api import convert_trace as convert_trace
     from writecliff.api import load_run as load_run
     from writecliff.api import open_store as open_store
     from writecliff.api import replay_trace as replay_trace
@@ -54,8 +56,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "writecliff.api": (
         "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device", "capture_program",
-        "capture_stack", "compare", "load_run", "open_store", "replay_trace", "resume_run",
-        "run_suite", "run_test", "run_workload", "write_report",
+        "capture_stack", "characterise_trace", "compare", "convert_trace", "load_run",
+        "open_store", "replay_trace", "resume_run", "run_suite", "run_test", "run_workload",
+        "write_report",
     ),
     "writecliff.engines.base": ("OperationNumber",),
     "writecliff.engines.sim": ("SimEngine",),

@@ -6,9 +6,12 @@ is data, names of runs and drives too, so all of it is escaped.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
+
+from writecliff.errors import printable
 
 ROWS = 20  # of a grid; a notebook with thousands of rows helps nobody
 _CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -48,7 +51,9 @@ class Grid(NamedTuple):
         sides = [{"l": "<", "r": ">"}[side] for side in self.align]
         shape = list(zip(sides, widths, strict=True))
         text = [
-            "  ".join(f"{_line(c):{s}{w}}" for c, (s, w) in zip(line, shape, strict=True)).rstrip()
+            "  ".join(
+                f"{printable(c):{s}{w}}" for c, (s, w) in zip(line, shape, strict=True)
+            ).rstrip()
             for line in lines
         ]
         return "\n".join([*text, *filter(None, [self._more()])])
@@ -75,20 +80,17 @@ class Shown(NamedTuple):
 
     def text(self) -> str:
         """The same on a terminal."""
-        head = "\n".join(map(_line, filter(None, [self.title, *self.lines])))
+        head = "\n".join(map(printable, filter(None, [self.title, *self.lines])))
         return "\n\n".join(filter(None, [head, *(grid.text() for grid in self.grids)]))
 
 
-def _line(text: str) -> str:
-    """Without what would move the cursor or start another line."""
-    return "".join(c if c.isprintable() else "�" for c in text)
-
-
-class Shows:
+class Shows(ABC):
     """Has `str()` and notebooks show what `_shown` says."""
 
-    def _shown(self) -> Shown:
-        raise NotImplementedError
+    __slots__ = ()
+
+    @abstractmethod
+    def _shown(self) -> Shown: ...
 
     def __str__(self) -> str:
         return self._shown().text()

@@ -88,7 +88,7 @@ def _sweep(folder: Path, load: Path, cells: int, words: tuple[str, ...]) -> tupl
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     wall_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        raise ConfigError(f"the sweep failed: {done.stderr.strip().splitlines()[-1:]}")
+        raise ConfigError(f"the sweep failed: {done.stderr.strip()}")
     return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -47,7 +47,7 @@ def characterise(
         Replay the writes on this simulated drive, to find their write amplification: sim:NAME or
         sim:PATH.toml.
     output
-        The HTML file to write (default: workload.html).
+        The HTML file to write (default: workload.html); an existing file is replaced.
     csv
         A folder to write the numbers of all figures and tables to.
     json

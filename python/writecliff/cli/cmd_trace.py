@@ -50,7 +50,8 @@ def convert(
         "skipped_lines", "skipped", "notes"}.
     """
     from writecliff.api import convert_trace
-    from writecliff.cli.trace_view import Counter, skipped_line, skipped_mapping
+    from writecliff.cli.trace_view import Counter, skipped_line
+    from writecliff.traces.source import skipped_mapping
 
     with Counter("converted") as counter:
         done = convert_trace(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from writecliff import units
@@ -61,12 +60,6 @@ class Counter:
 def skipped_line(one: Skipped) -> str:
     """What was skipped for one reason."""
     return f"{one.lines:,} lines: {one.reason}, first in line {one.first_line:,}"
-
-
-def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
-    """The keys about skipped lines."""
-    found = [asdict(one) for one in skipped]
-    return {"skipped_lines": sum(one["lines"] for one in found), "skipped": found}
 
 
 def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from writecliff.engines.base import NOT_PURGED, CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError
@@ -24,7 +24,6 @@ MANIFEST_NAME = "manifest.json"
 SUITE_NAME = "suite.json"  # beside the run directories of a suite or sweep
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
-STATUSES: tuple[Status, ...] = get_args(Status)
 _MADE_ANEW = ("command",)  # what a manifest without it must not be given
 
 

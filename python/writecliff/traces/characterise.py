@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from writecliff import _native
 from writecliff.errors import ConfigError
-from writecliff.traces.source import Skipped, Source
+from writecliff.traces.source import Skipped, Source, skipped_mapping
 
 YEAR_S = 365.25 * 86_400
 DAY_S = 86_400.0
@@ -56,8 +56,7 @@ class Characterised:
             "trace": self.trace,
             "format": self.format,
             **self.measures,
-            "skipped_lines": sum(one.lines for one in self.skipped),
-            "skipped": [asdict(one) for one in self.skipped],
+            **skipped_mapping(self.skipped),
             "notes": list(self.notes),
             "drive": self.drive,
         }

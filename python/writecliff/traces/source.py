@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,12 @@ class Skipped:
     lines: int
     first_line: int  # from 1
     expected: bool  # the format has such lines; others are damage, or another format
+
+
+def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
+    """The keys of JSON about skipped lines."""
+    found = [asdict(one) for one in skipped]
+    return {"skipped_lines": sum(one["lines"] for one in found), "skipped": found}
 
 
 class Target(Protocol):

@@ -2,13 +2,15 @@
 
     server.py      listening, the address, until it is told to end
     access.py      who may ask: token, cookie, names of the host, headers of every answer
-    pages.py       the pages; forms.py: what they ask in their addresses
+    pages.py       the pages
     answers.py     the JSON that plots ask for while they are looked at
     changes.py     tags and deletion, if they are allowed
+    static_files.py  scripts and styles
     handler.py     what all answers have: checks, threads, errors
     library.py     the store: its catalogue, and no path out of it
     listing.py     a page of the list
     run_page.py    what the page of a run shows
+    plots.py       which quantities are plotted, and a view of them
     series.py      the intervals of a run as arrays, kept in memory
     marks.py       few enough of them for a plot
     overlay.py     several runs on one plot
