@@ -1,8 +1,8 @@
 """Entry point: dispatch, exit codes, and how errors are shown.
 
 Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit is missed (see limits.py),
-130 interrupted. stdout carries data
-only; diagnostics go to stderr. With `--json` an error is one JSON object on stderr:
+130 interrupted. stdout carries data only; diagnostics go to stderr. With `--json` an error is one
+JSON object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
 """
@@ -10,6 +10,7 @@ only; diagnostics go to stderr. With `--json` an error is one JSON object on std
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -24,9 +25,15 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
+# Almost all that a command makes lives until it ends: collecting at Python's 700 new objects finds
+# nothing, and takes a tenth of the time of `runs list`.
+_NEW_OBJECTS = 50_000
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return the exit code."""
+    if argv is None:  # a process of our own
+        gc.set_threshold(_NEW_OBJECTS)
     arguments = list(sys.argv[1:] if argv is None else argv)
     end = arguments.index("--") if "--" in arguments else len(arguments)  # of our options
     ours, others = arguments[:end], arguments[end:]
