@@ -80,6 +80,25 @@ SCHEMAS: Mapping[str, Schema] = {
             "runs": _RUNS,
         },
     ),
+    "choose": Schema(
+        "choose",
+        {
+            "workload": "the file",
+            "limits": "as given",
+            "weights": "by figure",
+            "ranking": "of each `device` (its row), `candidate` (the drive that it is made of), "
+            "`rank`, `passes`, `score` from 0 to 1, `why`, `sure` (of the difference to the "
+            "first), `best_of_its_kind` (no drive is better in every figure that counts), "
+            "`metrics` (with units in their names; `null` if unknown), `intervals` (by figure), "
+            "`limits` (what became of them), `model_error` (medians in percent), `scale` (how many "
+            "times smaller it was simulated) and `runs`",
+            "what_if": "of each `change`, which drive is `first` then, whether that "
+            "`changes_answer`, and the `ranking` of the first drives",
+            "verdict": "a sentence or two",
+            "folder": "the directory of the runs",
+            "report": "the page",
+        },
+    ),
     **SERVED,
     **RUNS,
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),

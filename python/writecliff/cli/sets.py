@@ -50,7 +50,7 @@ def stored_folder(
     folder = SuiteFolder.open(path)
     if folder.kind != kind:
         raise ConfigError(
-            f"{path} is a {folder.kind}", hint=f"writecliff {folder.kind} --resume {path}"
+            f"{path} is a {folder.kind}", hint=f"writecliff {folder.command} --resume {path}"
         )
     if target.on is not None and target.on not in folder.targets:
         raise ConfigError(f"{path} was run on {', '.join(folder.targets)}, not on {target.on}")
@@ -70,7 +70,7 @@ def run_members(
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)
     screen.log(f"{folder.kind} directory: {folder.path}")
-    view = _SetView(screen, list(folder.members))
+    view = SetView(screen, list(folder.members))
     with screen.showing(view.render, keep=True):
         done = run(
             folder,
@@ -126,10 +126,11 @@ def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:
     }
 
 
-class _SetView:
+class SetView:
     """A row per run on a terminal: how long it has run, how far its stage is, what it does.
 
-    In a log, the lines of each run without looks at single steps. Events come from several threads.
+    Below them how many are done, and how long the rest may take. In a log, the lines of each run
+    without looks at single steps. Events come from several threads.
     """
 
     def __init__(self, screen: Screen, names: Sequence[str]) -> None:
@@ -139,6 +140,10 @@ class _SetView:
         self._events: dict[str, ChildEvent] = {}
         self._began_s: dict[str, float] = {}
         self._ended_s: dict[str, float] = {}
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Show these runs from now on."""
+        self._names, self._start_s = list(names), time.monotonic()
 
     def log(self, event: ChildEvent) -> None:
         now_s = time.monotonic()
@@ -164,4 +169,19 @@ class _SetView:
             took_s = self._ended_s.get(name, time.monotonic()) - began_s
             bar = ProgressBar(total=1.0, completed=event.fraction or 0.0, width=16)
             grid.add_row(Text(name), units.duration(took_s * 1e9), bar, Text(event.text))
+        if (left := self._left()) is not None:
+            grid.add_row(Text("all"), "", "", Text(left))
         return grid
+
+    def _left(self) -> str | None:
+        """How many runs are done, and how long the rest may take; None of a single run."""
+        if len(self._names) < 2:
+            return None
+        events = [self._events.get(name) for name in self._names]
+        share = sum((one.fraction or 0.0) for one in events if one is not None) / len(events)
+        done = sum(name in self._ended_s for name in self._names)
+        text = f"{done} of {len(events)} runs"
+        if not 0 < share < 1:
+            return text
+        left_s = (time.monotonic() - self._start_s) * (1 / share - 1)
+        return f"{text}, about {units.duration(left_s * 1e9)} left"

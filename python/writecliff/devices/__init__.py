@@ -96,6 +96,11 @@ def preset_names() -> list[str]:
     return sorted([path.stem for path in FOLDER.glob("*.toml")] + list(variants()))
 
 
+def drives_of_today() -> list[str]:
+    """The drives that can be bought now, by name."""
+    return [name for name in preset_names() if name.startswith("pm9d3a")]
+
+
 def read_device_file(name_or_path: str) -> tuple[str, str]:
     """(text, file name for messages) of a preset or of a user's file.
 

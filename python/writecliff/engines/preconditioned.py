@@ -115,9 +115,14 @@ def bring_to(
 
     A simulated drive begins anew, with its write cache as it is set: what it has been through
     before must not be in a state that others are served. Two processes that need the same state
-    make it once.
+    make it once. A drive that is simulated smaller has states of its own.
     """
+    from writecliff.engines.scaled import ScaledEngine
     from writecliff.engines.sim import SimEngine
+
+    if isinstance(engine, ScaledEngine):
+        small = [engine.shrunk(workload) for workload in steps]
+        return bring_to(engine.small, small, cache=cache, on_progress=engine.hook(on_progress))
 
     def make() -> None:
         if isinstance(engine, SimEngine):

@@ -53,20 +53,20 @@ class ScaledEngine:
         self._identity = replace(full.identify(), scale=scale)
         with as_user_errors():
             device = full.device.scaled(scale, largest_io_bytes)
-        self._small = SimEngine.from_device(
+        self.small = SimEngine.from_device(
             device, seed=full.seed, attribute_latency=full.attribute_latency
         )
-        self._capacity_bytes = self._small.identify().capacity_bytes
+        self._capacity_bytes = self.small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:
         """The whole drive, and how many times smaller it is simulated."""
         return self._identity
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        return self._small.purge(on_progress)
+        return self.small.purge(on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        return self._small.set_write_cache(enabled)
+        return self.small.set_write_cache(enabled)
 
     def run(
         self,
@@ -75,7 +75,7 @@ class ScaledEngine:
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        result = self._small.run(self._shrunk(workload), self._hook(on_progress))
+        result = self.small.run(self.shrunk(workload), self.hook(on_progress))
         return self._grown(result, workload)
 
     def speed_limit(self, workload: Workload) -> float | None:
@@ -83,27 +83,27 @@ class ScaledEngine:
         return None
 
     def stop_load(self) -> None:
-        self._small.stop_load()
+        self.small.stop_load()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        result = self._small.precondition(self._shrunk(workload), self._hook(on_progress))
+        result = self.small.precondition(self.shrunk(workload), self.hook(on_progress))
         return self._grown(result, workload)
 
     def counters(self) -> Counters:
-        return self._small.counters().scaled(self.scale)
+        return self.small.counters().scaled(self.scale)
 
     def health(self) -> Mapping[str, object] | None:
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
     def save(self, path: Path) -> bool:
         """Write the state of the small drive, which no drive of another size takes."""
-        return self._small.save(path)
+        return self.small.save(path)
 
     def restore(self, path: Path) -> None:
         """Go back to a saved state of the same drive at the same scale. Raises ConfigError."""
-        self._small.restore(path)
+        self.small.restore(path)
 
     def scales(self) -> Sequence[float]:
         """The scales of the whole drive that are larger."""
@@ -114,11 +114,12 @@ class ScaledEngine:
         return ScaledEngine(self._full, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
-        self._small.close()
+        self.small.close()
 
     # -- the way in -------------------------------------------------------------------------
 
-    def _shrunk(self, workload: Workload) -> Workload:
+    def shrunk(self, workload: Workload) -> Workload:
+        """The load as the small drive gets it."""
         zones = SmallZones.of(workload.jobs, self.scale, self._capacity_bytes)
         return replace(
             workload,
@@ -175,7 +176,8 @@ class ScaledEngine:
 
     # -- the way out ------------------------------------------------------------------------
 
-    def _hook(self, on_progress: ProgressHook | None) -> ProgressHook | None:
+    def hook(self, on_progress: ProgressHook | None) -> ProgressHook | None:
+        """What shows the progress of the small drive as that of the whole one."""
         if on_progress is None:
             return None
 
@@ -213,7 +215,7 @@ class ScaledEngine:
         one: that part is not scaled."""
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
-        after_ns = result.elapsed_ns - _asked_ns(self._shrunk(workload))
+        after_ns = result.elapsed_ns - _asked_ns(self.shrunk(workload))
         if after_ns < 0:  # another end came first
             return round(result.elapsed_ns * self.scale)
         return _asked_ns(workload) + after_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -82,16 +83,19 @@ class SimEngine:
         self.seed = seed
         self._target = target
         self.described: Mapping[str, str] = {}  # by the user; see `open_target`
-        self._drive = self._new_drive()
 
     def renew(self) -> None:
         """Take a new drive of the same kind, with the write cache as it is set."""
+        if "_drive" not in vars(self):
+            return
         write_cache = self.write_cache
         del self._drive  # the memory of two large drives may not be there
-        self._drive = self._new_drive()
         self.set_write_cache(write_cache)
 
-    def _new_drive(self) -> _native.Drive:
+    @cached_property
+    def _drive(self) -> _native.Drive:
+        """Made when it is first used: its memory may be gigabytes, and a drive that is described,
+        or simulated smaller, needs none."""
         with as_user_errors():
             return _native.Drive(self.device, self.seed, attribute_latency=self._attribute_latency)
 

@@ -380,6 +380,11 @@ class Procedure(ABC):
         return False
 
     @property
+    def scale(self) -> float | None:
+        """How many times smaller a simulated drive is made; None: as much as a quick test may."""
+        return None
+
+    @property
     def is_short(self) -> bool:
         """Whether its steps are shorter than they have to be for what the test is to show."""
         return False

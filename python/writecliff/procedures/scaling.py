@@ -19,8 +19,9 @@ SHORTEST_BURST_NS = SECOND_NS // 2  # the buffer, empty after the pause, takes a
 
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:
-    """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be."""
-    scale = quick_scale(procedure, engine) if procedure.quick else 1.0
+    """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be, or
+    as the procedure says. Raises ConfigError: not possible."""
+    scale = procedure.scale or (quick_scale(procedure, engine) if procedure.quick else 1.0)
     if scale == 1.0 or not isinstance(engine, ScalableEngine):
         return engine
     return engine.scaled(scale, largest_io_bytes=largest_io_bytes(procedure, engine))

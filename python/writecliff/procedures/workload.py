@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -36,7 +36,7 @@ from writecliff.procedures.options import Deviation
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
 from writecliff.workload.change import job_with
 from writecliff.workload.load import LoadStep, WorkloadFile
-from writecliff.workload.model import KIB, Workload
+from writecliff.workload.model import KIB, Job, Workload
 from writecliff.workload.unwritten import reads_unwritten
 
 NONE, FILL = "none", "fill"
@@ -56,6 +56,7 @@ class WorkloadRun(Procedure):
     why: str = NOT_NEEDED
     expect: tuple[str, ...] = ()  # limits on figures, of the file
     seed: int = 1  # of the drive's own random choices; workloads have theirs
+    scale: float | None = None  # how many times smaller a simulated drive is made
 
     @classmethod
     def of(
@@ -86,9 +87,10 @@ class WorkloadRun(Procedure):
         return cls(**{**data, "steps": steps, "expect": tuple(data.get("expect", ()))})
 
     def options_mapping(self) -> dict[str, Any]:
-        expect = {"expect": list(self.expect)} if self.expect else {}
-        own = {name: value for name, value in vars(self).items() if name != "expect"}
-        return {**own, "steps": list(map(asdict, self.steps)), **expect}
+        unset = {name for name in ("expect", "scale") if not getattr(self, name)}
+        own = {name: value for name, value in vars(self).items() if name not in unset}
+        own |= {"expect": list(self.expect)} if self.expect else {}
+        return {**own, "steps": list(map(asdict, self.steps))}
 
     def changed(self, key: str, text: str) -> Self:
         """The same run with another value in its jobs: `key` is a field of all, "queue_depth", or
@@ -98,11 +100,15 @@ class WorkloadRun(Procedure):
         if job and job not in known:
             raise ConfigError.unknown("job", job, sorted(known), where=self.file)
 
+        return self.with_jobs(
+            lambda one: job_with(one, name, text) if job in ("", one.name) else one
+        )
+
+    def with_jobs(self, change: Callable[[Job], Job]) -> Self:
+        """The same run with every job of its steps changed."""
+
         def made(load: Workload) -> Workload:
-            jobs = (
-                job_with(one, name, text) if job in ("", one.name) else one for one in load.jobs
-            )
-            return replace(load, jobs=tuple(jobs))
+            return replace(load, jobs=tuple(map(change, load.jobs)))
 
         steps = (
             replace(step, workload=made(step.workload), ramp=step.ramp and made(step.ramp))

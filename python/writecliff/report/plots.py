@@ -308,7 +308,7 @@ def _draw(
             py / y_unit.size,
             linestyle=line if joined else "none",
             marker=colours.marker(look) if marked else "",
-            markersize=4 if joined else 3,
+            markersize=4 if joined else 6 if known <= _MARKED_POINTS else 3,
             markeredgewidth=0,
             linewidth=1.2,
             color=colours.colour(look),

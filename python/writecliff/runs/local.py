@@ -1,10 +1,10 @@
 """A store in a folder.
 
-Runs are found directly in the root and, at any depth, below its folders `runs`, `suites`, `sweeps`
-and `imports`; so the root may be a project's folder with much else in it. Hidden folders are left
-out. Two looks at the file system tell whether a run has changed: everything in a run directory is
-replaced by renaming, which changes the time of the directory, and its manifest has a time of its
-own.
+Runs are found directly in the root and, at any depth, below its folders `runs`, `suites`, `sweeps`,
+`choices` and `imports`; so the root may be a project's folder with much else in it. Hidden folders
+are left out. Two looks at the file system tell whether a run has changed: everything in a run
+directory is replaced by renaming, which changes the time of the directory, and its manifest has a
+time of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.runs.place import CATALOGUE_FOLDER, NO_MANIFEST, REMAINS, Found,
 from writecliff.store.files import is_locked, store_error, write_atomically
 from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
-FOLDERS = ("runs", "suites", "sweeps", "imports")
+FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
 DELETED = ".deleted-"  # before the name of a directory that is being removed
 COMING = ".coming-"  # before the name of one that is being copied
 _DEPTH = 6

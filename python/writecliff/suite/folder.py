@@ -1,4 +1,4 @@
-"""A suite or sweep on disk: `suite.json`, schema "writecliff/suite/1", and its run directories.
+"""A suite, sweep or choice on disk: `suite.json`, schema "writecliff/suite/1", and its runs.
 
 Each member has a directory by its name. Its status is read from that run directory alone, so that
 nothing can disagree.
@@ -21,7 +21,8 @@ from writecliff.store.rundir import RunDirectory
 from writecliff.store.typed import typed
 
 SCHEMA = "writecliff/suite/1"
-Kind = Literal["suite", "sweep"]
+Kind = Literal["suite", "sweep", "choice"]
+_COMMANDS: Mapping[Kind, str] = {"suite": "suite", "sweep": "sweep", "choice": "choose"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,11 @@ class _Stored:
 
 @dataclass(frozen=True)
 class SuiteFolder:
-    """A suite (all tests of an edition) or a sweep (one test, options varied) that was started.
+    """A suite (all tests of an edition), a sweep (one test, options varied) or a choice (one load
+    on several drives) that was started.
 
-    `members` are in order; `about` is the edition of a suite, or what a sweep varies, with commas
-    between.
+    `members` are in order; `about` is the edition of a suite, what a sweep varies, with commas
+    between, or the load of a choice.
     """
 
     path: Path
@@ -94,6 +96,11 @@ class SuiteFolder:
             if not is_plain_name(name):
                 raise damaged(path / SUITE_NAME, f"members: {name!r} is not the name of a folder")
         return cls(path, stored.kind, stored.about, stored.members, stored.created)
+
+    @property
+    def command(self) -> str:
+        """The command that makes such a set."""
+        return _COMMANDS[self.kind]
 
     @property
     def simulated(self) -> bool:

@@ -20,7 +20,7 @@ from writecliff.errors import EngineError, WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.signals import handling
 from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
-from writecliff.suite.folder import SuiteFolder
+from writecliff.suite.folder import Member, SuiteFolder
 from writecliff.suite.remote import run_members
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run_suite(
     """
     stop = Event()
     specs = [
-        (spec, _memory_bytes(spec.member.target))
+        (spec, _memory_bytes(spec.member))
         for spec in (_spec(folder, name, opening, finish) for name in _left(folder))
     ]
     outcomes: list[Outcome] = []
@@ -78,7 +78,7 @@ def run_suite(
     if stop.is_set():
         raise SuiteStopped(
             f"stopped; complete: {len(folder.complete())} of {len(folder.members)}",
-            hint=f"resume with `writecliff {folder.kind} --resume {folder.path}`",
+            hint=f"resume with `writecliff {folder.command} --resume {folder.path}`",
         )
     return outcomes
 
@@ -115,12 +115,14 @@ def _spec(
     )
 
 
-def _memory_bytes(target: str) -> int:
-    if not is_simulated(target):
+def _memory_bytes(member: Member) -> int:
+    if not is_simulated(member.target):
         return PROCESS_BYTES
     from writecliff.devices import show_device
 
-    device = show_device(target.removeprefix("sim:"))
+    device = show_device(member.target.removeprefix("sim:"))
     if device.raw_bytes is None:  # a hard disk has no map
         return PROCESS_BYTES
-    return drive_memory_bytes(device.capacity_bytes, device.mapped_bytes) + PROCESS_BYTES
+    scale = float(member.options.get("scale") or 1.0)
+    whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
+    return round(whole_bytes / scale) + PROCESS_BYTES

@@ -86,7 +86,7 @@ def plan_sweep(
             if made_of not in drives:
                 name = _name({key: settings[key] for key in of_drive}, len(drives) + 1, "drive")
                 drives[made_of] = folder.resolve() / f"{name}.toml"
-                devices[drives[made_of]] = _device(target, of_drive)
+                devices[drives[made_of]] = changed_device(target, of_drive)
             on = f"sim:{drives[made_of]}"
         of_load = {k.removeprefix(LOAD): v for k, v in cell.items() if k.startswith(LOAD)}
         options = {k: v for k, v in cell.items() if k not in of_drive and not k.startswith(LOAD)}
@@ -116,7 +116,7 @@ def _word(value: Any) -> str:
     return Path(value).name if isinstance(value, str) else str(value)  # of a file, its name
 
 
-def _device(target: str, changes: Mapping[str, Any]) -> str:
+def changed_device(target: str, changes: Mapping[str, Any]) -> str:
     """The device file of `target` with other values.
 
     Over-provisioning is (flash - user capacity) / user capacity, of the flash that the other

@@ -1,0 +1,129 @@
+"""The figures of a drive from its runs, over all measured steps of the load.
+
+Latencies are from the intended arrival where the load has a rate, else from issue. Life is counted
+until the flash has its rated cycles or the vendor's TBW is written, whichever comes first, at the
+load's own rate all day or at a given volume a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from writecliff._native import Histogram
+from writecliff.choice.question import LIFE, PRICE, Question
+from writecliff.report.headline import Headline, Interval, headline, ms, quantile_headline
+from writecliff.units import MB_S
+
+if TYPE_CHECKING:
+    from writecliff.devices import DeviceDescription
+    from writecliff.report.loads import Done, Load
+
+DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
+LIFE_MOST_YEARS = 100.0  # of a load that hardly writes: nobody knows more
+QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+METRICS: Mapping[str, str] = {
+    "iops": "iops", "mb_per_s": "mb_per_s", "mean": "mean_ms", "p99": "p99_ms",
+    "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms", "reads/p99.99": "read_p9999_ms",
+    "writes/p99.99": "write_p9999_ms", "waf": "waf", "watts": "watts", LIFE: "life_years",
+    PRICE: "price",
+}  # fmt: skip
+"""Names of figures in JSON, with units, by the names that limits and weights use."""
+
+Figures = Mapping[str, Headline]
+
+
+def figures_of(
+    loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
+) -> dict[str, Headline]:
+    """The figures of one run, by name; those that it cannot have are left out."""
+    done = [one for load in loads for one in load.done]
+    seconds = sum(load.elapsed_ns for load in loads) / 1e9
+    found: list[Headline] = []
+    if seconds:
+        rate = sum(one.bytes for one in done) / seconds / MB_S.size
+        found += headline("iops", "IOPS", sum(one.ios for one in done) / seconds, "IOPS")
+        found += headline("mb_per_s", "Throughput", rate, "MB/s")
+    found += _latencies("", "Latency", done)
+    for operation in ("read", "write"):
+        mine = [one for one in done if one.operation == operation]
+        found += _latencies(f"{operation}s/", f"Latency of {operation}s", mine)
+    found += _wear(_Wear.of(loads, seconds), device, question)
+    joules = [load.counters.get("energy_j") for load in loads]
+    if seconds and joules and None not in joules:
+        watts = sum(filter(None, joules)) / seconds
+        found += headline("watts", "Power", watts, "W", higher_is_better=False)
+    found += headline(PRICE, "Price", price, "", higher_is_better=False)
+    return {one.key: one for one in found}
+
+
+def _latencies(prefix: str, label: str, done: Iterable[Done]) -> Iterator[Headline]:
+    merged = Histogram()
+    for one in done:
+        histogram = one.response or one.service
+        if histogram is not None:
+            merged.merge(histogram)
+    if not merged.count:
+        return
+    ends = {"mean": ("average", merged.mean_ns), "max": ("maximum", merged.max_ns)}
+    for key, (words, value_ns) in ends.items():
+        yield from headline(f"{prefix}{key}", f"{label}, {words}", ms(value_ns), "ms",
+                            higher_is_better=False)  # fmt: skip
+    for key, q in QUANTILES.items():
+        yield from quantile_headline(f"{prefix}{key}", f"{label}, {key}", merged, q)
+
+
+@dataclass(frozen=True)
+class _Wear:
+    """What the load wrote, and what the flash programmed for it."""
+
+    host_bytes: float
+    nand_bytes: float | None
+    rate_bytes_per_s: float
+
+    @classmethod
+    def of(cls, loads: Sequence[Load], seconds: float) -> _Wear:
+        host = sum(load.counters["host_write_bytes"] or 0.0 for load in loads)
+        nand = [load.counters["nand_write_bytes"] for load in loads]
+        known = None if None in nand else sum(filter(None, nand))
+        return cls(host, known, host / seconds if seconds else 0.0)
+
+
+def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterator[Headline]:
+    if wear.nand_bytes is None:  # a hard disk
+        return
+    waf = wear.nand_bytes / wear.host_bytes if wear.host_bytes else None
+    yield from headline("waf", "Write amplification", waf, "", higher_is_better=False)
+    rate = wear.rate_bytes_per_s
+    if question.writes_per_day_bytes is not None:
+        rate = question.writes_per_day_bytes / DAY_S
+    if device.raw_bytes is None or device.rated_cycles is None:
+        return
+    ends = [] if waf is None else [device.rated_cycles * device.raw_bytes / waf]
+    if device.rated_tbw_bytes is not None:
+        ends.append(float(device.rated_tbw_bytes))
+    years = min((end / rate / YEAR_S for end in ends if rate), default=LIFE_MOST_YEARS)
+    yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")
+
+
+def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
+    """The means of the figures of several runs that differ in their seeds, with the least and the
+    greatest as intervals; the figures themselves of one run."""
+    if len(runs) == 1:
+        return dict(runs[0])
+    found = {}
+    for key in dict.fromkeys(chain.from_iterable(runs)):
+        of_all = [run[key] for run in runs if key in run]
+        values = [one.value for one in of_all]
+        interval = Interval(min(values), max(values), f"least and greatest of {len(runs)} seeds")
+        same = min(values) == max(values)
+        found[key] = replace(of_all[0], value=fmean(values), interval=None if same else interval)
+    return found
+
+
+def metrics_of(figures: Figures) -> dict[str, float | None]:
+    """The figures as JSON has them; those that are unknown are null."""
+    return {name: figures[key].value if key in figures else None for key, name in METRICS.items()}

@@ -1,0 +1,239 @@
+"""The page about a choice: ranking with reasons, pictures, certainty, what would change it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from writecliff import units
+from writecliff.choice.answer import Answer, Measured
+from writecliff.choice.measured import METRICS, metrics_of
+from writecliff.choice.question import LIFE, PRICE
+from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
+from writecliff.report import REPORT_NAME
+from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import data_file
+from writecliff.report.headline import interval_text, value_text
+from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.pages import Link, Page, write_page
+from writecliff.report.plots import Marks, lines
+
+PAGE_NAME = "choice.html"
+_SHOWN = ("iops", "mean", "p99.9", "p99.99", "waf", LIFE, "watts", PRICE)
+_PAIRS = (("p99.99", LIFE), ("p99.99", PRICE), ("p99.99", "iops"))
+
+
+@one_page()
+def write_choice_page(answer: Answer, folder: Path) -> Path:
+    """Write the page into the folder and return its path. Raises StoreError."""
+    return write_page(page_of(answer, folder), folder / PAGE_NAME)
+
+
+def page_of(answer: Answer, folder: Path) -> Page:
+    """The page; links are relative to `folder`."""
+    data = _data(answer)
+    question = answer.question
+    limits = ", ".join(question.limits) or "none"
+    weights = ", ".join(f"{key} {weight:g}" for key, weight in answer.weights.items())
+    return Page(
+        title=f"Which drive? {Path(question.workload).stem}",
+        intro=f"{len(answer.ranked)} simulated drives under the same load, each preconditioned. "
+        f"Limits: {limits}. Weights: {weights}.",
+        verdict=answer.verdict,
+        sections=(
+            section("Ranking", _RULE, _ranking(answer, data)),
+            section("Pictures", _PICTURES, *_pictures(answer, data)),
+            section("Figures", "", _figures(answer, data)),
+            section("How sure", _SURE, _certainty(answer)),
+            *_what_if(answer),
+        ),
+        summary=_summary(answer),
+        data=(data,),
+        disclosures=tuple(_disclosures(answer)),
+        links=tuple(_links(answer, folder)),
+    )
+
+
+_RULE = (
+    "Drives that meet all limits come first, ordered by score: the weighted geometric mean of how "
+    "near a drive comes to the best one in each figure that counts. "
+    f"A life beyond {LIFE_ENOUGH_YEARS:g} years counts as {LIFE_ENOUGH_YEARS:g}."
+)
+_PICTURES = (
+    "Each point is a drive. Circled are the drives that no other one is better than in every "
+    "figure that counts."
+)
+_SURE = (
+    "Model error: the median error of published figures of the same family which the fit of the "
+    "model had not seen. The difference to the first drive is compared with the errors of both."
+)
+
+
+def _summary(answer: Answer) -> dict[str, Any]:
+    """The answer without paths of this machine."""
+    found = answer.mapping()
+    rows = [
+        {key: value for key, value in row.items() if key not in ("runs", "candidate")}
+        for row in found["ranking"]
+    ]
+    return {**found, "workload": Path(answer.question.workload).name, "ranking": rows}
+
+
+def _data(answer: Answer) -> DataFile:
+    head = ("rank", "device", "passes", "score", *METRICS.values())
+    rows = [
+        (one.rank, one.name, int(one.passes), one.score, *metrics_of(one.figures).values())
+        for one in answer.ranked
+    ]
+    return data_file("ranking.csv", head, rows)
+
+
+def _head(answer: Answer, key: str) -> str:
+    figure = next((o.figures[key] for o in answer.ranked if key in o.figures), None)
+    if figure is None:
+        return key
+    name = key if key.startswith(("p", "reads/", "writes/")) and key != PRICE else figure.label
+    return f"{name} ({figure.unit})" if figure.unit not in ("", name) else name
+
+
+def _cell(one: Ranked, key: str) -> str:
+    figure = one.figures.get(key)
+    return units.UNKNOWN if figure is None else value_text(figure.value)
+
+
+def _ranking(answer: Answer, data: DataFile) -> Table:
+    keys = list(answer.weights)
+    head = ("Rank", "Drive", "Limits", "Score", *(_head(answer, key) for key in keys), "Why")
+    rows = [
+        (
+            str(one.rank),
+            one.name,
+            "met" if one.passes else "missed",
+            units.UNKNOWN if one.score is None else f"{100 * one.score:.0f} %",
+            *(_cell(one, key) for key in keys),
+            one.why,
+        )
+        for one in answer.ranked
+    ]
+    return table("", head, rows, "rwl" + "r" * (1 + len(keys)) + "l", data=data)
+
+
+def _figures(answer: Answer, data: DataFile) -> Table:
+    keys = [key for key in _SHOWN if any(key in one.figures for one in answer.ranked)]
+    head = ("Drive", *(_head(answer, key) for key in keys))
+    rows = [
+        (
+            one.name,
+            *(
+                f"{_cell(one, key)}{interval_text(one.figures[key].interval)}"
+                if key in one.figures
+                else units.UNKNOWN
+                for key in keys
+            ),
+        )
+        for one in answer.ranked
+    ]
+    note = "95 % intervals of percentiles, or least and greatest of the seeds"
+    return table("Figures that count and others", head, rows, "w" + "r" * len(keys), note=note,
+                 data=data)  # fmt: skip
+
+
+def _pictures(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
+    for x_key, y_key in _PAIRS:
+        if y_key not in answer.weights:
+            continue
+        have = [one for one in answer.ranked if {x_key, y_key} <= set(one.figures)]
+        if len(have) < 2:
+            continue
+        found = [
+            Line(one.name, [one.figures[x_key].value], [one.figures[y_key].value]) for one in have
+        ]
+        circled = [
+            (one.figures[x_key].value, one.figures[y_key].value)
+            for one in have
+            if one.name in answer.pareto
+        ]
+        x, y = _head(answer, x_key), _head(answer, y_key)
+        name = f"{y_key}-{x_key}".replace(".", "")
+        title = f"{have[0].figures[y_key].label} v {x_key}"
+        yield lines(name, title, data, found, Axis(x, log=True), Axis(y), joined=False,
+                    marks=[Marks("no drive is better in all", circled)])  # fmt: skip
+
+
+def _certainty(answer: Answer) -> Table:
+    def pct(value: float | None) -> str:
+        return "not known" if value is None else f"{value:.0f} %"
+
+    rows = [
+        (
+            one.name,
+            one.sure or "",
+            pct(one.error.rates_pct),
+            pct(one.error.means_pct),
+            pct(one.error.tails_pct),
+            str(one.error.figures),
+            "" if _scale(answer, one) == 1 else f"1/{_scale(answer, one):g}",
+        )
+        for one in answer.ranked
+    ]
+    head = ("Drive", "Difference to the first", "Rates", "Mean latency", "Tails",
+            "Figures", "Simulated at")  # fmt: skip
+    return table("", head, rows, "wlrrrrr")
+
+
+def _scale(answer: Answer, one: Ranked) -> float:
+    measured: Measured = answer.measured[one.name]
+    return measured.scale
+
+
+def _what_if(answer: Answer) -> Iterator[Section]:
+    if not answer.changed:
+        return
+    keys = list(answer.weights)
+    rows = []
+    for one in answer.changed:
+        for number, each in enumerate(one.ranked):
+            said = f"{each.name} is first" if number == 0 else ""
+            changes = number == 0 and each.name != answer.first.name
+            rows.append((
+                one.text if number == 0 else "",
+                each.name if each.name in one.applied else f"{each.name} (as it is)",
+                "met" if each.passes else "missed",
+                *(_cell(each, key) for key in keys),
+                f"{said}: another answer" if changes else said,
+            ))  # fmt: skip
+    head = ("Change", "Drive", "Limits", *(_head(answer, key) for key in keys), "Then")
+    intro = f"The first {len(answer.changed[0].ranked)} drives again, one thing changed at a time."
+    yield section("What would change the answer", intro,
+                  table("", head, rows, "lwl" + "r" * len(keys) + "l"))  # fmt: skip
+
+
+def _disclosures(answer: Answer) -> Iterator[str]:
+    question = answer.question
+    rate = "the load's own rate, all day"
+    if question.writes_per_day_bytes is not None:
+        rate = f"{units.size(question.writes_per_day_bytes)} written a day"
+    yield (
+        f"Life is until the rated cycles of the flash or the vendor's TBW, at {rate}; "
+        "TBW where a device file has it."
+    )
+    smaller = [one for one in answer.measured.values() if one.scale != 1]
+    if smaller:
+        most = max(one.scale for one in smaller)
+        yield (
+            f"{len(smaller)} of {len(answer.measured)} drives were simulated smaller, at 1/{most:g}"
+            " at most: rates are those of the whole drive, the slowest I/Os may be faster."
+        )
+    if question.prices:
+        yield "Prices are those of the given list."
+
+
+def _links(answer: Answer, folder: Path) -> Iterator[Link]:
+    for one in answer.ranked:
+        for number, run in enumerate(answer.measured[one.name].runs, 1):
+            many = len(answer.measured[one.name].runs) > 1
+            text = f"{one.name}, seed {number}" if many else one.name
+            yield Link(text, f"{os.path.relpath(run, folder)}/{REPORT_NAME}")

@@ -1,0 +1,202 @@
+"""Who passes, in which order, and why the others lose.
+
+Drives that meet all limits come first. Among them the score decides: the weighted geometric mean of
+how near a drive comes, in each figure that counts, to the best of them. So 80 % means four fifths
+of the best drive of each figure, on average; a factor of two counts the same in every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, hypot, log
+from typing import Literal
+
+from writecliff.choice.certainty import ModelError
+from writecliff.choice.measured import Figures
+from writecliff.choice.question import DEFAULT_WEIGHTS, LIFE, PRICE, Question
+from writecliff.errors import ConfigError
+from writecliff.report.expectations import Judged, judge
+from writecliff.report.headline import Headline, value_text
+
+LIFE_ENOUGH_YEARS = 10.0  # a longer life counts as this one
+_SAID = 2  # figures that say why a drive loses
+_TOLD = 0.02  # a smaller difference of scores is none
+
+Sure = Literal["clear", "within the model's error", "error unknown"]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A drive in the answer. `score` from 0 to 1; None if a figure that counts is unknown."""
+
+    name: str
+    drive: str
+    figures: Figures
+    judged: Sequence[Judged]
+    error: ModelError
+    score: float | None
+    rank: int = 0  # from 1
+    why: str = ""
+    sure: Sure | None = None  # of the difference to the first; None: of the first itself
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the best, by figure that counts
+
+    @property
+    def passes(self) -> bool:
+        return all(one.met for one in self.judged)
+
+
+def weights_of(question: Question, *, open_loop: bool) -> dict[str, float]:
+    """The figures that count, and how much: as asked, else latency, life, the price if there is a
+    price list, and IOPS if drives run as fast as they can."""
+    if question.weights:
+        found = {key: weight for key, weight in question.weights.items() if weight}
+    else:
+        found = dict(DEFAULT_WEIGHTS)
+        if not question.prices:
+            del found[PRICE]
+        if not open_loop:
+            found["iops"] = 1.0
+    return found
+
+
+def rank(
+    drives: Mapping[str, tuple[str, Figures, ModelError]],
+    question: Question,
+    weights: Mapping[str, float],
+) -> list[Ranked]:
+    """The drives in order; `drives` by name: the candidate, its figures, and the error of its
+    model. Raises ConfigError: a weight of a figure that no drive has."""
+    expected = question.expectations()
+    known = {key: one for _, figures, _ in drives.values() for key, one in figures.items()}
+    for key in weights:
+        if key not in known:
+            raise ConfigError.unknown("figure", key, list(known), where="--weight")
+    judged = {
+        name: [judge(one, list(figures.values())) for one in expected]
+        for name, (_, figures, _) in drives.items()
+    }
+    passing = [name for name, found in judged.items() if all(one.met for one in found)]
+    best = _best([drives[name][1] for name in passing or drives], weights)
+    rows = []
+    for name, (drive, figures, error) in drives.items():
+        shares = {key: _share(figures.get(key), best.get(key)) for key in weights}
+        told = {key: share for key, share in shares.items() if share is not None}
+        score = None
+        if len(told) == len(weights):
+            sums = sum(weights[key] * log(share) for key, share in told.items())
+            score = exp(sums / sum(weights.values()))
+        rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=told))
+    rows.sort(key=lambda one: (_misses(one), -(one.score or 0.0), one.name))
+    return [_placed(one, number, rows[0], weights) for number, one in enumerate(rows, 1)]
+
+
+def _misses(one: Ranked) -> int:
+    return sum(not limit.met for limit in one.judged)
+
+
+def counted_value(one: Headline) -> float:
+    """The value of a figure as it counts."""
+    return min(one.value, LIFE_ENOUGH_YEARS) if one.key == LIFE else one.value
+
+
+def _best(of: Sequence[Figures], keys: Mapping[str, float]) -> dict[str, Headline]:
+    found = {}
+    for key in keys:
+        have = [figures[key] for figures in of if key in figures]
+        if have:
+            higher = have[0].higher_is_better is not False
+            found[key] = (max if higher else min)(have, key=counted_value)
+    return found
+
+
+def _share(one: Headline | None, best: Headline | None) -> float | None:
+    """How near a figure comes to the best; more than 1 only for drives that do not pass."""
+    if one is None or best is None:
+        return None
+    value, best_value = counted_value(one), counted_value(best)
+    if min(value, best_value) <= 0:
+        return 1.0 if value == best_value else 1e-9
+    return value / best_value if one.higher_is_better is not False else best_value / value
+
+
+def _placed(one: Ranked, rank: int, first: Ranked, weights: Mapping[str, float]) -> Ranked:
+    sure = None if one.name == first.name else _sure(one, first, weights)
+    return Ranked(**{**vars(one), "rank": rank, "sure": sure, "why": _why(one, first, sure)})
+
+
+def _sure(one: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
+    """Whether the difference to the first is more than the errors of both models."""
+    if first.passes and not one.passes:
+        return _sure_of_limits(one)
+    errors = [_score_error(each, weights) for each in (one, first)]
+    if None in errors or one.score is None or first.score is None:
+        return "error unknown"
+    apart = abs(log(one.score / first.score))
+    return "clear" if apart > hypot(*filter(None, errors)) else "within the model's error"
+
+
+def _score_error(one: Ranked, weights: Mapping[str, float]) -> float | None:
+    """The error of the logarithm of a score; None if that of a figure is unknown."""
+    total = 0.0
+    for key, weight in weights.items():
+        if key in (LIFE, PRICE, "waf", "watts"):  # of ratings, lists and the mapping
+            continue
+        error = one.error.of(key)
+        if error is None:
+            return None
+        total = hypot(total, weight * log(1 + error / 100))
+    return total / sum(weights.values())
+
+
+def _sure_of_limits(one: Ranked) -> Sure:
+    """Whether a limit is missed by more than the model's error."""
+    for limit in one.judged:
+        if limit.met or limit.value is None or not limit.value or not limit.limit:
+            continue
+        error = one.error.of(limit.figure)
+        if limit.figure.rpartition("/")[2] in (LIFE, PRICE, "waf", "watts"):
+            return "clear"
+        if error is None:
+            return "error unknown"
+        if abs(log(limit.value / limit.limit)) > log(1 + error / 100):
+            return "clear"
+    return "within the model's error"
+
+
+def _why(one: Ranked, first: Ranked, sure: Sure | None) -> str:
+    """Why a drive wins or loses, in words."""
+    if missed := [limit for limit in one.judged if not limit.met]:
+        return "; ".join(map(_missed, missed))
+    if one.score is None:
+        gone = "too few I/Os, or the drive does not tell"
+        return f"a figure that counts is unknown: {gone}"
+    if sure is None:
+        best = [one.figures[key] for key, share in one.shares.items() if share >= 1 - _TOLD]
+        said = [said_of(each) for each in best]
+        return f"best {' and '.join(said)}" if said else "best on the whole"
+    if abs(one.score / (first.score or one.score) - 1) < _TOLD:
+        return "as good as the first"
+    ratios = {key: share / first.shares[key] for key, share in one.shares.items()
+              if key in first.shares}  # fmt: skip
+    worst = sorted((key for key, ratio in ratios.items() if ratio < 1 - _TOLD), key=ratios.get)  # type: ignore[arg-type]
+    return "; ".join(_behind(one.figures[key], first.figures[key]) for key in worst[:_SAID])
+
+
+def _missed(limit: Judged) -> str:
+    if limit.value is None:
+        return f"{limit.figure}: {limit.note}"
+    unit = f" {limit.unit}".rstrip()
+    return (
+        f"{limit.figure} is {value_text(limit.value)}{unit}, "
+        f"the limit is {limit.relation} {value_text(limit.limit)}{unit}"
+    )
+
+
+def _behind(mine: Headline, best: Headline) -> str:
+    return f"{said_of(mine)}, the first {best.text}"
+
+
+def said_of(one: Headline) -> str:
+    """A figure with its name: "p99.99 1.2 ms", "195,945 IOPS", "life 7 years"."""
+    return one.text if one.unit == one.label else f"{one.key} {one.text}"

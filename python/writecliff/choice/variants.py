@@ -1,0 +1,138 @@
+"""What would change the answer: the first drives again, with one thing changed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from writecliff.choice.plan import Change, Contender, device_path, member_of, with_spare
+from writecliff.choice.question import Question
+from writecliff.devices import DeviceDescription, show_device
+from writecliff.engines.target import SIMULATED
+from writecliff.errors import ConfigError
+from writecliff.procedures.workload import WorkloadRun
+from writecliff.suite.folder import Member
+from writecliff.workload.model import Job
+
+FIRST = 3  # drives that are run again
+SPARE_PCT = 28.0
+_LESS_SPARE_PCT = SPARE_PCT - 3  # a drive with more has nearly as much
+RATE_FACTOR = 1.25
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change. `members` are the runs by contender; drives that it does not apply to are as
+    they were."""
+
+    key: str  # "spare", in names of runs
+    text: str  # "28 % over-provisioning"
+    members: Mapping[str, Member]
+    devices: Mapping[Path, str]
+
+
+def plan_variants(
+    question: Question, first: Sequence[Contender], folder: Path
+) -> Iterator[Variant]:
+    """The changes that apply to a drive in `first`; writes nothing."""
+    yield from _spare(question, first, folder)
+    for key, text, change in _CHANGES:
+        members = {}
+        for one in first:
+            device = show_device(one.target.removeprefix(SIMULATED))
+            member = _changed(question, one, change, device)
+            if member is not None:
+                members[one.name] = member
+        if members:
+            yield Variant(key, text, members, {})
+    if question.seeds == 1:
+        again = {one.name: member_of(question, one, seed=2) for one in first}
+        yield Variant("seed", "another seed", again, {})
+
+
+def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iterator[Variant]:
+    members, devices = {}, {}
+    for one in first:
+        device = show_device(one.target.removeprefix(SIMULATED))
+        if device.overprovision_pct is None or device.overprovision_pct > _LESS_SPARE_PCT:
+            continue
+        made, text = with_spare(one, SPARE_PCT, folder)
+        try:
+            members[one.name] = member_of(question, made, seed=1, text=text)
+        except ConfigError:  # the load needs all of the drive
+            continue
+        devices[device_path(made)] = text
+    if members:
+        yield Variant("spare", f"{SPARE_PCT:g} % over-provisioning", members, devices)
+
+
+def _changed(
+    question: Question, one: Contender, change: _Make, device: DeviceDescription
+) -> Member | None:
+    """The run with a change; None if there is nothing to change."""
+    changes = 0
+
+    def counted(run: WorkloadRun) -> WorkloadRun:
+        nonlocal changes
+        made = change(device)(run)
+        changes += made != run
+        return made
+
+    member = member_of(question, one, seed=1, change=counted)
+    return member if changes else None
+
+
+_Make = Callable[[DeviceDescription], Change]
+
+
+def _each_job(change: Callable[[Job], Job]) -> _Make:
+    return lambda device: lambda run: run.with_jobs(change)
+
+
+def _is_paced(job: Job) -> bool:
+    return job.rate_iops is not None or job.rate_bytes_per_s is not None
+
+
+def _deeper(job: Job) -> Job:
+    return job if _is_paced(job) else replace(job, queue_depth=2 * job.queue_depth)
+
+
+def _shallower(job: Job) -> Job:
+    return job if _is_paced(job) else replace(job, queue_depth=max(1, job.queue_depth // 2))
+
+
+def _faster(job: Job) -> Job:
+    iops, rate = job.rate_iops, job.rate_bytes_per_s
+    return replace(
+        job,
+        rate_iops=None if iops is None else iops * RATE_FACTOR,
+        rate_bytes_per_s=None if rate is None else rate * RATE_FACTOR,
+    )
+
+
+def _streams(device: DeviceDescription) -> Change:
+    """A stream for each job that writes, as far as the drive has streams."""
+
+    def change(run: WorkloadRun) -> WorkloadRun:
+        jobs = [job for step in run.steps for job in step.workload.jobs if job.read_pct < 100]
+        if len(jobs) < 2 or device.streams < 2 or any(job.stream or job.streams for job in jobs):
+            return run
+        names = [*dict.fromkeys(job.name for job in jobs)]
+        return run.with_jobs(
+            lambda job: (
+                replace(job, stream=names.index(job.name) % device.streams)
+                if job.name in names
+                else job
+            )
+        )
+
+    return change
+
+
+_CHANGES: Sequence[tuple[str, str, _Make]] = (
+    ("deeper", "twice the queue depth", _each_job(_deeper)),
+    ("shallower", "half the queue depth", _each_job(_shallower)),
+    ("faster", f"{100 * (RATE_FACTOR - 1):g} % more I/O", _each_job(_faster)),
+    ("streams", "a stream for each job that writes", _streams),
+)

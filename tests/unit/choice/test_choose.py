@@ -1,0 +1,158 @@
+"""`writecliff choose` on small drives: from the command to the page, resumed, asked again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+
+LOAD = """
+name = "mixed"
+precondition = "sustained"
+[[job]]
+name = "mixed"
+read = "70 %"
+queue_depth = 8
+duration = "2 s"
+"""
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def drives(tmp_path: Path) -> list[str]:
+    """A drive, one whose flash is slower, and one with more life."""
+    changed = {
+        "usual": {},
+        "slow": {"program": '["9 ms"]', "read": '["300 us", "300 us", "300 us"]'},
+        "lasting": {"rated_cycles": "60000"},
+    }
+    for name, values in changed.items():
+        folder = tmp_path / "drives"
+        folder.mkdir(exist_ok=True)
+        write_small_drive(folder, **values).rename(folder / f"{name}.toml")
+    return [str(tmp_path / "drives" / f"{name}.toml") for name in changed]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Path:
+    path = tmp_path / "mixed.toml"
+    path.write_text(LOAD)
+    return path
+
+
+def asked(load: Path, drives: list[str], output: Path, *more: str) -> list[str]:
+    words = ["choose", "--workload", str(load), "--candidates", ",".join(drives), "--json"]
+    return [*words, "--quiet", "--output", str(output), *more]
+
+
+def answered(said: Any, code: int = 0) -> dict[str, Any]:
+    assert said.code == code, said.err
+    answer = json.loads(said.out)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_the_answer_has_reasons_and_can_be_asked_again(
+    load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
+) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("".join(f"{path},{100 + n}\n" for n, path in enumerate(drives)))
+    output = tmp_path / "choice"
+    more = ["--writes-per-day", "100GB", "--prices", str(prices), "--limit", "p99.9 <= 1 s"]
+    first = answered(cli(asked(load, drives, output, *more)))
+    ranking = first["ranking"]
+    assert [one["device"] for one in ranking] == ["lasting", "usual", "slow"]
+    assert [one["rank"] for one in ranking] == [1, 2, 3]
+    assert all(one["passes"] for one in ranking)
+    by_name = {one["device"]: one["metrics"] for one in ranking}
+    assert by_name["usual"]["iops"] == by_name["lasting"]["iops"] > by_name["slow"]["iops"]
+    assert by_name["usual"]["p999_ms"] < by_name["slow"]["p999_ms"]
+    assert by_name["lasting"]["life_years"] > by_name["usual"]["life_years"]
+    assert by_name["usual"]["price"] == 100
+    assert "the first" in ranking[2]["why"] and "best" in ranking[0]["why"]
+    assert first["verdict"].startswith("lasting is first of 3: ")
+    changes = {one["change"]: one for one in first["what_if"]}
+    assert {"28 % over-provisioning", "twice the queue depth", "another seed"} <= set(changes)
+    waf = {
+        each["device"]: each["metrics"]["waf"]
+        for each in changes["28 % over-provisioning"]["ranking"]
+    }
+    assert waf["usual"] < by_name["usual"]["waf"]
+    page = (output / "choice.html").read_text()
+    assert "Which drive? mixed" in page and "slow/report.html" in page
+    assert str(tmp_path) not in page
+
+    # Other limits: nothing is measured again, and nobody passes.
+    begun = {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
+    words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 ns"]
+    again = answered(cli(words), code=3)
+    assert again["ranking"][0]["passes"] is False
+    assert again["verdict"].startswith("None of 3 drives meets all limits")
+    assert begun == {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
+
+
+def test_the_same_question_has_the_same_answer(
+    load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
+) -> None:
+    answers = [
+        answered(cli(asked(load, drives[:2], tmp_path / name, "--no-what-if")))
+        for name in ("one", "two")
+    ]
+    for one in answers:
+        for key in ("folder", "report"):
+            del one[key]
+        for row in one["ranking"]:
+            del row["runs"]
+    assert answers[0] == answers[1]
+    assert answers[0]["what_if"] == []
+
+
+def test_over_provisionings_and_seeds_are_rows_and_runs(
+    load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
+) -> None:
+    output = tmp_path / "choice"
+    more = ["--overprovision", "28", "--seeds", "2", "--no-what-if", "--duration", "1s"]
+    answer = answered(cli(asked(load, drives[:2], output, *more)))
+    rows = {one["device"]: one for one in answer["ranking"]}
+    assert set(rows) == {"usual", "usual-op28", "slow", "slow-op28"}
+    assert rows["usual-op28"]["metrics"]["waf"] < rows["usual"]["metrics"]["waf"]
+    assert all(len(one["runs"]) == 2 for one in rows.values())
+    low, high = rows["usual"]["intervals"]["iops"]
+    assert low < rows["usual"]["metrics"]["iops"] < high
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("choose", "no load given"),
+        ("choose --workload oltp-4k --candidates pm863-480", "two drives or more"),
+        ("choose --workload oltp-4k --overprovision many", "no list of percentages"),
+        ("choose --workload oltp-4k --limit fast", "'fast' is not FIGURE >= LIMIT"),
+        ("choose --workload absent.toml --candidates pm863-480,pm863-960", "absent.toml"),
+        ("choose --resume nowhere --seeds 2", "resumed with the load and drives"),
+        ("choose --resume nowhere", "not a choice"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(words: str, said: str, cli: CommandLine) -> None:
+    answer = cli(words)
+    assert answer.code == 2
+    assert said in answer.err.splitlines()[0]
+
+
+def test_a_price_list_has_all_drives(
+    load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
+) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("other,5\n")
+    answer = cli(asked(load, drives, tmp_path / "choice", "--prices", str(prices)))
+    assert answer.code == 2 and "there is no price of" in answer.err
+    assert not (tmp_path / "choice").exists()

@@ -1,0 +1,155 @@
+"""Who is first, and why: on figures that are given."""
+
+from __future__ import annotations
+
+from math import isclose
+
+import pytest
+
+from writecliff.choice.certainty import ModelError, family_of, model_error
+from writecliff.choice.measured import over_seeds
+from writecliff.choice.question import Question
+from writecliff.choice.ranking import Ranked, rank, weights_of
+from writecliff.errors import ConfigError
+from writecliff.report.headline import Headline
+
+KNOWN = ModelError(rates_pct=5.0, means_pct=5.0, tails_pct=10.0, figures=9)
+WEIGHTS = {"p99.99": 1.0, "life": 1.0}
+
+
+def asked(*limits: str, **more: object) -> Question:
+    return Question(workload="x", candidates=("a", "b"), limits=limits, **more)  # type: ignore[arg-type]
+
+
+def figures(
+    p9999: float | None = None, life: float | None = None, **more: float
+) -> dict[str, Headline]:
+    found = {
+        "p99.99": (p9999, "ms", False), "life": (life, "years", True),
+        **{key: (value, "", key != "price") for key, value in more.items()},
+    }  # fmt: skip
+    return {
+        key: Headline(key=key, label=key, value=value, unit=unit, higher_is_better=higher)
+        for key, (value, unit, higher) in found.items()
+        if value is not None
+    }
+
+
+def ranked(
+    question: Question,
+    weights: dict[str, float] = WEIGHTS,
+    error: ModelError = KNOWN,
+    **drives: dict[str, Headline],
+) -> list[Ranked]:
+    return rank({name: (name, of, error) for name, of in drives.items()}, question, weights)
+
+
+def test_the_score_is_the_geometric_mean_of_the_shares_of_the_best() -> None:
+    one, two = ranked(asked(), a=figures(1.0, 2.0), b=figures(4.0, 8.0))
+    assert (one.name, two.name) == ("a", "b")  # equal scores: by name
+    assert one.score is not None and isclose(one.score, (1.0 * 0.25) ** 0.5)
+    assert two.score is not None and isclose(two.score, (0.25 * 1.0) ** 0.5)
+    assert two.why == "as good as the first"
+
+
+def test_weights_decide() -> None:
+    first, _ = ranked(
+        asked(), {"p99.99": 1.0, "life": 3.0}, a=figures(1.0, 2.0), b=figures(4.0, 8.0)
+    )
+    assert first.name == "b"
+    assert first.why == "best life 8.000 years"
+
+
+def test_drives_that_meet_the_limits_come_first() -> None:
+    order = ranked(
+        asked("p99.99 <= 2 ms", "life >= 3 years"),
+        a=figures(0.1, 1.0), b=figures(1.9, 3.5), c=figures(3.0, 1.0), d=figures(2500.0, 9.0),
+    )  # fmt: skip
+    assert [(one.name, one.rank, one.passes) for one in order] == [
+        ("b", 1, True), ("a", 2, False), ("d", 3, False), ("c", 4, False),
+    ]  # fmt: skip
+    assert order[1].why == "life is 1.000 years, the limit is >= 3.000 years"
+    assert "p99.99 is 3.000 ms" in order[3].why and "; life is" in order[3].why
+
+
+def test_a_limit_has_a_unit_of_its_own() -> None:
+    first, second = ranked(asked("p99.99 <= 500 us"), a=figures(0.6, 9.0), b=figures(0.4, 1.0))
+    assert (first.name, first.passes, second.passes) == ("b", True, False)
+
+
+def test_a_loser_hears_where_it_is_behind() -> None:
+    _, second = ranked(asked(), a=figures(1.0, 8.0), b=figures(2.0, 7.9))
+    assert second.why == "p99.99 2.000 ms, the first 1.000 ms"
+
+
+def test_life_beyond_enough_counts_no_more() -> None:
+    first, second = ranked(asked(), a=figures(1.1, 90.0), b=figures(1.0, 11.0))
+    assert first.name == "b"
+    assert second.shares["life"] == 1.0
+
+
+def test_a_drive_without_a_figure_that_counts_is_last() -> None:
+    order = ranked(asked(), a=figures(None, 9.0), b=figures(5.0, 1.0))
+    assert [one.name for one in order] == ["b", "a"]
+    assert order[1].score is None and "unknown" in order[1].why
+
+
+def test_a_weight_of_no_figure_is_refused() -> None:
+    with pytest.raises(ConfigError, match="lief"):
+        ranked(asked(), {"lief": 1.0}, a=figures(1.0, 2.0), b=figures(4.0, 8.0))
+
+
+@pytest.mark.parametrize(
+    ("behind", "error", "sure"),
+    [
+        (1.05, KNOWN, "within the model's error"),
+        (2.0, KNOWN, "clear"),
+        (2.0, ModelError(), "error unknown"),
+    ],
+)
+def test_a_difference_is_held_against_the_errors_of_the_models(
+    behind: float, error: ModelError, sure: str
+) -> None:
+    first, second = ranked(
+        asked(), {"p99.99": 1.0}, error, a=figures(1.0, 2.0), b=figures(behind, 2.0)
+    )
+    assert (first.sure, second.sure) == (None, sure)
+
+
+@pytest.mark.parametrize(("value", "sure"), [(2.1, "within the model's error"), (4.0, "clear")])
+def test_so_is_a_missed_limit(value: float, sure: str) -> None:
+    _, second = ranked(asked("p99.99 <= 2 ms"), a=figures(1.0, 2.0), b=figures(value, 2.0))
+    assert second.sure == sure
+
+
+def test_a_limit_of_life_or_price_needs_no_model() -> None:
+    _, second = ranked(
+        asked("life >= 3 years"), error=ModelError(), a=figures(1.0, 4.0), b=figures(1.0, 2.9)
+    )
+    assert second.sure == "clear"
+
+
+def test_iops_count_where_drives_run_as_fast_as_they_can() -> None:
+    assert weights_of(asked(), open_loop=True) == WEIGHTS
+    assert weights_of(asked(), open_loop=False) == {**WEIGHTS, "iops": 1.0}
+    priced = asked(prices={"a": 1.0, "b": 2.0})
+    assert "price" in weights_of(priced, open_loop=True)
+    given = asked(weights={"iops": 2.0, "life": 0.0})
+    assert weights_of(given, open_loop=True) == {"iops": 2.0}
+
+
+def test_figures_of_several_seeds_have_their_range() -> None:
+    both = over_seeds([figures(1.0, 3.0), figures(2.0, 3.0)])
+    assert both["p99.99"].value == 1.5
+    interval = both["p99.99"].interval
+    assert interval is not None and (interval.low, interval.high) == (1.0, 2.0)
+    assert both["life"].interval is None
+
+
+def test_the_error_of_a_model_is_that_of_its_family() -> None:
+    assert family_of("pm863-960") == family_of("pm863-120") == "pm863"
+    error = model_error("pm863-960")
+    assert error.figures > 5 and error == model_error("pm863-480")
+    assert error.of("iops") == error.rates_pct and error.of("reads/p99.9") == error.tails_pct
+    assert error.of("mean") == error.means_pct and error.of("life") is None
+    assert model_error("./my-drive.toml") == ModelError()
