@@ -8,8 +8,8 @@ The industry's tests on simulated and real drives. From Python:
 >>> engine.run(load).total("read")
 (1000, 4096000)
 
-The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `compare`,
-`write_report`, `capture_program`, `capture_device`, `capture_stack`, `convert_trace`,
+The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `choose_drive`,
+`compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`, `convert_trace`,
 `characterise_trace`, `replay_trace`, `advise_streams`; `load_run` opens what a run has left,
 `open_store` a store of runs. The guide is docs/guides/python.md. Names are imported when they are
 first used, so that `writecliff --help` stays quick.
@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from writecliff.api import Choice as Choice
     from writecliff.api import Replay as Replay
     from writecliff.api import Run as Run
     from writecliff.api import Store as Store
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from writecliff.api import capture_program as capture_program
     from writecliff.api import capture_stack as capture_stack
     from writecliff.api import characterise_trace as characterise_trace
+    from writecliff.api import choose_drive as choose_drive
     from writecliff.api import compare as compare
     from writecliff.api import convert_trace as convert_trace
     from writecliff.api import load_run as load_run
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from writecliff.api import run_test as run_test
     from writecliff.api import run_workload as run_workload
     from writecliff.api import write_report as write_report
+    from writecliff.choice.question import Question as Question
     from writecliff.engines.base import OperationNumber as OperationNumber
     from writecliff.engines.sim import SimEngine as SimEngine
     from writecliff.engines.target import open_target as open_target
@@ -55,11 +58,12 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "writecliff.api": (
-        "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device", "capture_program",
-        "capture_stack", "characterise_trace", "compare", "convert_trace", "load_run",
-        "open_store", "replay_trace", "resume_run", "run_suite", "run_test", "run_workload",
-        "write_report",
+        "Choice", "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device",
+        "capture_program", "capture_stack", "characterise_trace", "choose_drive", "compare",
+        "convert_trace", "load_run", "open_store", "replay_trace", "resume_run", "run_suite",
+        "run_test", "run_workload", "write_report",
     ),
+    "writecliff.choice.question": ("Question",),
     "writecliff.engines.base": ("OperationNumber",),
     "writecliff.engines.sim": ("SimEngine",),
     "writecliff.engines.target": ("open_target",),

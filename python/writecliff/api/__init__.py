@@ -8,6 +8,7 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
 
     runs.py    one run: made, resumed, opened
     sets.py    suites, comparisons, reports
+    choose.py  which drive for a load
     store.py   the run store
     tables.py  tables and figures, shown and as frames
     traces.py  captures, replays, stream advice
@@ -16,6 +17,8 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
 
 from writecliff.api.block_traces import characterise_trace as characterise_trace
 from writecliff.api.block_traces import convert_trace as convert_trace
+from writecliff.api.choose import Choice as Choice
+from writecliff.api.choose import choose_drive as choose_drive
 from writecliff.api.runs import Run as Run
 from writecliff.api.runs import execute as execute
 from writecliff.api.runs import load_run as load_run

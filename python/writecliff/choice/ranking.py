@@ -179,7 +179,8 @@ def _why(one: Ranked, first: Ranked, sure: Sure | None) -> str:
         return "as good as the first"
     ratios = {key: share / first.shares[key] for key, share in one.shares.items()
               if key in first.shares}  # fmt: skip
-    worst = sorted((key for key, ratio in ratios.items() if ratio < 1 - _TOLD), key=ratios.get)  # type: ignore[arg-type]
+    behind = [key for key, ratio in ratios.items() if ratio < 1 - _TOLD]
+    worst = sorted(behind, key=lambda key: ratios[key])
     return "; ".join(_behind(one.figures[key], first.figures[key]) for key in worst[:_SAID])
 
 

@@ -314,6 +314,40 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False)
 
 
 @app.command
+def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
+    """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: first time, cached.
+
+    Parameters
+    ----------
+    drives
+        How many drives.
+    jobs
+        Runs at a time (default: one per core, as memory allows).
+    json
+        Print {"schema", "rows": [{"case", "wall_s", "goal_s", "drives", "same"}]}.
+    """
+    import tempfile
+
+    from writecliff.bench.choose import run
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
+        for row in run(Path(folder), count=drives, jobs=jobs):
+            rows.append(row)
+            log(f"{row['case']}: {row['wall_s']:.0f} s")
+    if json:
+        emit_json({"rows": rows}, "bench-choose")
+        return 0
+    cells = [
+        (str(row["case"]), str(row["drives"]), f"{row['wall_s']:.0f} s", f"{row['goal_s']:.0f} s",
+         "yes" if row["same"] else "no")
+        for row in rows
+    ]  # fmt: skip
+    print(table(("case", "drives", "wall", "goal for 20", "same answer"), cells, "lrrrl"))
+    return 0
+
+
+@app.command
 def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
     """Measure a sweep on two local workers of Dask against `--jobs 2`: the same cells both ways.
 

@@ -1,4 +1,4 @@
-"""Find the drive for a load: many drives, limits, prices; a ranking with reasons."""
+"""Find the drive for a load, by limits, weights and prices."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def choose(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Find the drive for a load: run it on many drives, and rank them by limits and weights.
+    """Find the drive for a load, by limits, weights and prices.
 
     Each drive is preconditioned and runs the same load. The page says who wins, why each loser
     loses, how sure that is, and what would change the answer. The exit code is 3 if no drive meets

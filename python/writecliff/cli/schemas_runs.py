@@ -65,6 +65,13 @@ RUNS: Mapping[str, Schema] = {
             "`goal_s`, or `null`",
         },
     ),
+    "bench-choose": Schema(
+        "bench choose",
+        {
+            "rows": "of each `case` (the first time, with states cached) `wall_s`, `goal_s` (of 20 "
+            "drives), `drives`, and whether the answer is the `same` as the first time",
+        },
+    ),
     "bench-sweep": Schema(
         "bench sweep",
         {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.engines.sim import SimEngine
 
 BYTES_MAX = 20_000_000_000
-LIMIT = "WRITECLIFF_CACHE_LIMIT"
+FOLDER, LIMIT = "WRITECLIFF_CACHE", "WRITECLIFF_CACHE_LIMIT"
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
@@ -41,7 +41,7 @@ def build_id() -> str:
 
 def default_folder() -> Path:
     """`$WRITECLIFF_CACHE`, else `writecliff` in the user's cache folder."""
-    given = os.environ.get("WRITECLIFF_CACHE")
+    given = os.environ.get(FOLDER)
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -42,7 +42,7 @@ milliseconds for each run; later ones copy what is new.
 All of `.writecliff` follows from the run directories and may be deleted at any time.
 """
 _FILES = (
-    ("`runs/`, `suites/`, `sweeps/`, `imports/`",
+    ("`runs/`, `suites/`, `sweeps/`, `choices/`, `imports/`",
      "run directories, at any depth; also directly in the root"),
     ("`RUN/tags.json`", 'the tags of a run: `schema` `"writecliff/tags/1"`, `tags`, `sha256`'),
     ("`RUN/figures.json`",

@@ -97,6 +97,7 @@ Tests and suites:
   compare         Compare runs: who is better at what, and by more than noise.
   sweep           Run a test or load with settings varied.
   act             Run ACT from its own configuration files.
+  choose          Find the drive for a load, by limits, weights and prices.
   demo            See a write cliff in a minute.
   runs            List, query, tag, compare and move runs.
   ui              Look at the runs of a store in a browser.
@@ -331,7 +332,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -23,6 +23,7 @@ USERS = {
     "bench/sim.py",
     "bench/trace.py",  # the reader and the measures themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
+    "choice/measured.py",  # merges histograms
     "devices/__init__.py",
     "devices/edit.py",
     "devices/families.py",
