@@ -18,7 +18,6 @@ total size of the tables that it merges. In a trace it is known only afterwards.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import translate
@@ -31,18 +30,16 @@ from numpy.typing import NDArray
 
 from writecliff.capture.trace import STREAM_THREAD, Trace, codes
 from writecliff.errors import ConfigError
+from writecliff.input_files import parse_toml, read_text, shortened
 from writecliff.units import parse_size
 
 PRESETS = Path(__file__).with_name("rules")
 HINTS = {"not set": 0, "none": 1, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 STREAMS_MAX = 1 << 16
+FILE_BYTES_MAX = 1 << 62
 _GLOBS = ("path", "thread", "process")
 _KEYS = (*_GLOBS, "hint", "min_size", "max_size", "stream", "name")
 _TOP = ("name", "about", "default", "rule")
-
-
-class RuleError(ConfigError):
-    """An invalid rule file."""
 
 
 @dataclass(frozen=True)
@@ -142,19 +139,13 @@ def presets() -> list[str]:
 
 
 def load_rules(path: Path | str) -> Rules:
-    """Load rules from a file, or a preset by name. Raises RuleError with file and rule."""
+    """Load rules from a file, or a preset by name. Raises ConfigError with file and rule."""
     given = Path(path)
     if given.suffix != ".toml" and not given.is_file():
         if str(path) not in presets():
-            raise RuleError.unknown("rules", str(path), presets())
+            raise ConfigError.unknown("rules", str(path), presets())
         given = PRESETS / f"{path}.toml"
-    try:
-        text = given.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise RuleError(f"{given}: not UTF-8 text") from None
-    except OSError as error:
-        raise RuleError(f"{given}: {(error.strerror or str(error)).lower()}") from None
-    return parse_rules(text, str(given))
+    return parse_rules(read_text(given), str(given))
 
 
 PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra": "cassandra"}
@@ -193,22 +184,19 @@ def _streams_used(trace: Trace) -> tuple[Rule, ...]:
 
 
 def parse_rules(text: str, where: str) -> Rules:
-    """Parse rules in TOML. Raises RuleError with `where`, and the line if it is known."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RuleError(f"{where}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    """Parse rules in TOML. Raises ConfigError with `where`, and the line if it is known."""
+    document = parse_toml(text, where)
     _known(document, _TOP, where)
     entries = document.get("rule", [])
     if not isinstance(entries, list) or not entries:
-        raise RuleError(f"{where}: no rules", hint="add a table [[rule]] for each rule")
+        raise ConfigError(f"{where}: no rules", hint="add a table [[rule]] for each rule")
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
     rules = []
     for index, entry in enumerate(entries):
         at = f"{where}:{lines[index]}" if len(lines) == len(entries) else where
         rules.append(_rule(entry, f"{at}: rule {index + 1}"))
-    name = document.get("name", Path(where).stem)
-    return Rules(str(name), tuple(rules), _stream(document, "default", where, 0))
+    name = _name(document, Path(where).stem, where)
+    return Rules(name, tuple(rules), _stream(document, "default", where, 0))
 
 
 _HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
@@ -217,15 +205,15 @@ _HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
 def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in names:
-            raise RuleError.unknown("key", key, names, where=where)
+            raise ConfigError.unknown("key", key, names, where=where)
 
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise RuleError(f"{where}: not a table", hint="write each rule as a table [[rule]]")
+        raise ConfigError(f"{where}: not a table", hint="write each rule as a table [[rule]]")
     _known(entry, _KEYS, where)
     if "stream" not in entry:
-        raise RuleError(f"{where}: 'stream' is missing", hint="a number, 0 is the default stream")
+        raise ConfigError(f"{where}: 'stream' is missing", hint="a number, 0 is the default stream")
     stream = _stream(entry, "stream", where, 0)
     globs = {key: _glob(entry[key], f"{where}: {key}") for key in _GLOBS if key in entry}
     sizes = {
@@ -234,24 +222,31 @@ def _rule(entry: Any, where: str) -> Rule:
         if key in entry
     }
     if len(sizes) == 2 and sizes["min_size"] > sizes["max_size"]:
-        raise RuleError(f"{where}: min_size is above max_size")
+        raise ConfigError(f"{where}: min_size is above max_size")
     hint = _hint(entry["hint"], where) if "hint" in entry else None
-    name = str(entry.get("name", f"stream {stream}"))
+    name = _name(entry, f"stream {stream}", where)
     return Rule(stream=stream, name=name, hint=hint, **globs, **sizes)  # type: ignore[arg-type]
+
+
+def _name(table: Mapping[str, Any], default: str, where: str) -> str:
+    value = table.get("name", default)
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: name is {shortened(value)}", hint="a text in quotes")
+    return value
 
 
 def _stream(table: Mapping[str, Any], key: str, where: str, default: int) -> int:
     value = table.get(key, default)
     if type(value) is not int or not 0 <= value < STREAMS_MAX:
-        raise RuleError(
-            f"{where}: {key} is {value!r}", hint=f"a number from 0 to {STREAMS_MAX - 1}"
+        raise ConfigError(
+            f"{where}: {key} is {shortened(value)}", hint=f"a number from 0 to {STREAMS_MAX - 1}"
         )
     return value
 
 
 def _glob(value: Any, where: str) -> re.Pattern[str]:
     if not isinstance(value, str) or not value:
-        raise RuleError(f"{where} is {value!r}", hint='a glob, for example "*/pg_wal/*"')
+        raise ConfigError(f"{where} is {shortened(value)}", hint='a glob, for example "*/pg_wal/*"')
     return re.compile(translate(value))
 
 
@@ -261,17 +256,17 @@ def _hint(value: Any, where: str) -> int:
     if isinstance(value, str):
         if value in HINTS:
             return HINTS[value]
-        raise RuleError.unknown("hint", value, HINTS, where=where)
+        raise ConfigError.unknown("hint", value, HINTS, where=where)
     names = ", ".join(f"{number} {name}" for name, number in HINTS.items())
-    raise RuleError(f"{where}: hint is {value!r}", hint=f"one of {names}")
+    raise ConfigError(f"{where}: hint is {shortened(value)}", hint=f"one of {names}")
 
 
 def _size(value: Any, where: str) -> int:
-    if type(value) is int and value >= 0:
-        return value
-    if not isinstance(value, str):
-        raise RuleError(f"{where} is {value!r}", hint='bytes, or text such as "64 MiB"')
-    try:
-        return parse_size(value)
-    except ConfigError as error:
-        raise RuleError(f"{where}: {error}", hint=error.hint) from None
+    if isinstance(value, str):
+        try:
+            value = parse_size(value)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}", hint=error.hint) from None
+    if type(value) is not int or not 0 <= value <= FILE_BYTES_MAX:
+        raise ConfigError(f"{where} is {shortened(value)}", hint='bytes, or text such as "64 MiB"')
+    return value

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from writecliff import _native
 from writecliff.devices.families import variant_text, variants
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent
@@ -107,22 +108,15 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
     Raises ConfigError: no such file, or no such preset (and which is the nearest)."""
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
-        if not path.is_file():
+        if not path.exists():
             raise ConfigError(f"there is no device file {path}")
-        return _text(path), str(path)
+        return read_text(path), str(path)
     if name_or_path in variants():
         return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
     path = FOLDER / f"{name_or_path}.toml"
     if name_or_path and path.is_file():
-        return _text(path), path.name
+        return read_text(path), path.name
     raise ConfigError.unknown("simulated drive", name_or_path, preset_names())
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
 
 
 @lru_cache(maxsize=64)

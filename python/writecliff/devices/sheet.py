@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_toml
 
 INTERFACES = ("sata", "sas", "pcie3", "pcie4", "pcie5")
 CELLS = ("slc", "mlc", "tlc", "qlc")
@@ -120,7 +120,4 @@ _EXAMPLES = {"interface": "pcie4", "capacity": "1TB", "year": "2022"}
 
 def read_answers(path: Path) -> dict[str, object]:
     """A TOML file of answers, by the names of the fields. Raises ConfigError."""
-    try:
-        return dict(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
+    return dict(read_toml(path))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from writecliff.input_files import placed
 from writecliff.store.checksums import damaged
 
 T = TypeVar("T")
@@ -22,7 +23,5 @@ def typed(document: Mapping[str, Any], kind: type[T], path: Path) -> T:
 
     try:
         return msgspec.convert(document, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
-        why, _, place = str(error).partition(" - at `$.")
-        where = place.rstrip("`")
-        raise damaged(path, f"{where}: {why}" if where else why) from None
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
+        raise damaged(path, placed(error)) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from writecliff import units
 from writecliff.errors import ConfigError
+from writecliff.input_files import opened, read_text
 from writecliff.workload.model import Workload, workload_from_mapping
 
 if TYPE_CHECKING:
@@ -106,11 +107,8 @@ def check_workload_path(path: Path) -> None:
             f"{path} is neither a fio job file nor a workload file",
             hint="name it .fio or .toml after what it holds",
         )
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
+    with opened(path):
+        pass
 
 
 def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
@@ -125,10 +123,7 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text (byte {error.start})") from None
+    text = read_text(path)
     with as_user_errors():
         parsed = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
     steps = tuple(map(LoadStep.from_mapping, parsed["steps"]))

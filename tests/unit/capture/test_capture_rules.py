@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from writecliff.capture.rules import RuleError, Rules, load_rules, parse_rules, presets, rules_of
+from writecliff.capture.rules import Rules, load_rules, parse_rules, presets, rules_of
+from writecliff.errors import ConfigError
 from writecliff.capture.trace import COLUMNS, Trace
 
 MIB = 1 << 20
@@ -134,7 +135,7 @@ def test_no_rows_no_streams() -> None:
     ],
 )  # fmt: skip
 def test_errors_name_file_line_and_rule(text: str, message: str, hint: str | None) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(ConfigError) as caught:
         parse_rules(text, "r.toml")
     assert (str(caught.value), caught.value.hint) == (message, hint)
 
@@ -143,10 +144,10 @@ def test_presets_by_name(tmp_path: Path) -> None:
     assert presets() == ["cassandra", "postgres", "rocksdb-native", "rocksdb-tuned"]
     for name in presets():
         assert load_rules(name).name == name
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(ConfigError) as caught:
         load_rules("casandra")
     assert caught.value.hint == "did you mean 'cassandra'?"
-    with pytest.raises(RuleError, match="no such file"):
+    with pytest.raises(ConfigError, match="no such file"):
         load_rules(tmp_path / "absent.toml")
 
 

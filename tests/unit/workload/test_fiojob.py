@@ -176,7 +176,7 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("rw=read:100", "a hole of 100 bytes", "multiple of 512"),
     ("rw=randread:8\nrw_sequencer=identical", "several I/Os to one address", "leave it out"),
     ("nrfiles=300", "1048576 bytes in 300 files", "fewer files"),
-    ("read_iolog=/none/there", "read_iolog=/none/there: no such file", ""),
+    ("read_iolog=/none/there", "cannot read /none/there: no such file", ""),
     ("verify_only=1", "option verify_only is not supported", "data are not kept"),
     ("ss=iops", "'iops' has no limit", "iops:2%"),
     ("ss=waf:2%", "'waf' is unknown", "iops, bw, lat"),

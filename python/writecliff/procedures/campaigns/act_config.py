@@ -14,6 +14,7 @@ from typing import Any
 
 from writecliff.engines.preconditioned import RECIPES
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_text, shortened, whole_number
 from writecliff.procedures.campaigns.base import CampaignOptions
 from writecliff.procedures.options import (
     PERCENT,
@@ -131,12 +132,7 @@ class ActFile:
 
 def read_config(path: Path) -> ActFile:
     """Read a file. Raises ConfigError, with file and line, for an unknown name or bad value."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text (byte {error.start})") from None
+    text = read_text(path)
     options: dict[str, Any] = {}
     devices: tuple[str, ...] = ()
     notes, old = [], False
@@ -179,11 +175,12 @@ def _value(name: str, text: str, where: str) -> Any:
         raise ConfigError.unknown("item", name, known, where=where)
     if name in SWITCHES:
         if word not in ("yes", "no"):
-            raise ConfigError(f"{where}: {name} is yes or no, not '{text}'")
+            raise ConfigError(f"{where}: {name} is yes or no, not '{shortened(text)}'")
         return word == "yes"
-    if not word.isdigit():
-        raise ConfigError(f"{where}: {name} is a whole number, not '{text}'")
-    return int(word)
+    value = whole_number(word)
+    if value is None:
+        raise ConfigError(f"{where}: {name} is a whole number, not '{shortened(text)}'")
+    return value
 
 
 def config_lines(options: ActOptions, device: str) -> list[str]:

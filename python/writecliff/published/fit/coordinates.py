@@ -58,7 +58,7 @@ class Coordinates:
 
     def _of(self, parameter: Parameter, texts: Mapping[str, str]) -> list[Coordinate]:
         drives = self.drives_of[parameter.key]
-        logs = {d: float(np.log(number(value_of(texts[d], parameter.key)))) for d in drives}
+        logs = {d: float(np.log(_value(d, parameter.key, texts[d]))) for d in drives}
         low, high = float(np.log(parameter.low)), float(np.log(parameter.high))
         own = parameter.spread is not None and len(drives) > 1
         common = sum(logs.values()) / len(logs) if own else logs[drives[0]]
@@ -106,6 +106,13 @@ class Coordinates:
     def common(self) -> npt.NDArray[np.bool_]:
         """Which coordinates all drives of the parameter share."""
         return np.array([one.drive is None for one in self.all])
+
+
+def _value(drive: str, key: str, text: str) -> float:
+    value = number(value_of(text, key))
+    if not value > 0:
+        raise ConfigError(f"{drive}: '{key}' is {value:g}; only a value above 0 can be fitted")
+    return value
 
 
 def _drives_of(

@@ -27,17 +27,42 @@ which no device file may have, is raised to it.
 
 from __future__ import annotations
 
-import tomllib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
+from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
-_KEYS = {"drives", "rivals", "scale", "parameters"}
+SCALE_MAX = 1e6
+DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the simulations
+SPREAD_MAX = 10.0
+_Quantity = str | float  # "8 us", or a number in ns, bytes or bytes/s
+_Parameter = TypedDict(
+    "_Parameter",
+    {
+        "from": _Quantity,
+        "to": _Quantity,
+        "spread": float,
+        "drives": list[str],
+        "at_least": str,
+    },
+    total=False,
+)
+
+
+class _Specification(TypedDict, total=False):
+    drives: list[str]
+    rivals: list[str]
+    scale: float
+    parameters: dict[str, _Parameter]
+
+
+_KEYS = ("drives", "rivals", "scale", "parameters")
 _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least"}
 
 
@@ -66,25 +91,29 @@ class Specification:
 
 def read_specification(path: Path) -> Specification:
     """Raises ConfigError with the file and what is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
-    unknown = set(data) - _KEYS
-    if unknown:
-        raise ConfigError(
-            f"{path}: unknown key '{min(unknown)}'", hint=f"known: {', '.join(sorted(_KEYS))}"
-        )
-    drives, tables = data.get("drives"), data.get("parameters")
+    data = read_toml(path)
+    only_keys(data, _KEYS, path)
+    fit = as_type(data, _Specification, path)
+    drives, tables = fit.get("drives"), fit.get("parameters")
     if not drives or not tables:
         raise ConfigError(f"{path}: a fit needs 'drives' and a table of 'parameters'")
-    parameters = tuple(_parameter(path, key, table, drives) for key, table in tables.items())
+    if len(drives) > DRIVES_MAX or len(tables) > PARAMETERS_MAX:
+        raise ConfigError(
+            f"{path}: {len(drives)} drives and {len(tables)} parameters: "
+            f"a fit has at most {DRIVES_MAX} and {PARAMETERS_MAX}"
+        )
+    scale = fit.get("scale", 16.0)
+    if not 1 <= scale <= SCALE_MAX:
+        raise ConfigError(f"{path}: 'scale' is a factor between 1 and {SCALE_MAX:,.0f}")
+    parameters = tuple(
+        _parameter(f"{path}: {shortened(key)}", key, data["parameters"][key], table, drives)
+        for key, table in tables.items()
+    )
     keys = {one.key for one in parameters}
     for one in parameters:
         if one.at_least and one.at_least not in keys - {one.key}:
             raise ConfigError(f"{path}: {one.key}: '{one.at_least}' is no other parameter")
-    rivals = tuple(data.get("rivals", ()))
-    return Specification(tuple(drives), rivals, parameters, float(data.get("scale", 16)))
+    return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale)
 
 
 def shipped_fits() -> dict[str, Specification]:
@@ -92,18 +121,31 @@ def shipped_fits() -> dict[str, Specification]:
     return {path.stem: read_specification(path) for path in sorted(FITS.glob("*.toml"))}
 
 
-def _parameter(path: Path, key: str, table: Mapping[str, Any], drives: list[str]) -> Parameter:
-    if not {"from", "to"} <= set(table) <= _PARAMETER_KEYS:
+def _parameter(
+    where: str, key: str, given: Mapping[str, Any], table: _Parameter, drives: list[str]
+) -> Parameter:
+    if not {"from", "to"} <= set(given) <= _PARAMETER_KEYS:
         raise ConfigError(
-            f"{path}: {key} needs 'from' and 'to', and may have 'spread', 'drives' and 'at_least'"
+            f"{where} needs 'from' and 'to', and may have 'spread', 'drives' and 'at_least'"
         )
-    low, high = number(table["from"]), number(table["to"])
+    low, high = _bound(table["from"], f"{where}: from"), _bound(table["to"], f"{where}: to")
     if not 0 < low < high:
-        raise ConfigError(f"{path}: {key}: 'from' must be above 0 and below 'to'")
+        raise ConfigError(f"{where}: 'from' must be above 0 and below 'to'")
     spread = table.get("spread")
-    if spread is not None and not 1 < spread < 10:
-        raise ConfigError(f"{path}: {key}: 'spread' is a factor between 1 and 10")
+    if spread is not None and not 1 < spread < SPREAD_MAX:
+        raise ConfigError(f"{where}: 'spread' is a factor between 1 and {SPREAD_MAX:g}")
     only = tuple(table.get("drives", ()))
     if not set(only) <= set(drives):
-        raise ConfigError(f"{path}: {key}: '{min(set(only) - set(drives))}' is none of 'drives'")
+        other = min(set(only) - set(drives))
+        raise ConfigError(f"{where}: '{shortened(other)}' is none of 'drives'")
     return Parameter(key, low, high, spread, only, table.get("at_least", ""))
+
+
+def _bound(value: _Quantity, where: str) -> float:
+    try:
+        found = number(value)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}", hint=error.hint) from None
+    if not math.isfinite(found):
+        raise ConfigError(f"{where}: {found} is no quantity")
+    return found

@@ -10,9 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from writecliff.input_files import shortened
+
 _TOKEN = re.compile(r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?[A-Za-z]*)|([-+*/%^()]))")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 3}
 _POWER_MAX = 64
+TERMS_MAX = 200  # numbers, operators and parentheses
+_BITS_MAX = 256
 
 
 class ExpressionError(ValueError):
@@ -26,15 +30,17 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
     while position < len(stripped):
         match = _TOKEN.match(stripped, position)
         if match is None:
-            raise ExpressionError(f"cannot calculate '{text}'")
+            raise ExpressionError(f"cannot calculate '{shortened(text)}'")
         tokens.append(match.group(1) or match.group(2))
         position = match.end()
+        if len(tokens) > TERMS_MAX:
+            raise ExpressionError(f"cannot calculate '{shortened(text)}': it is too long")
     try:
         value = _expression(tokens, number, 1)
         if tokens:
             raise ExpressionError(f"'{tokens[0]}' is left over")
     except ExpressionError as problem:
-        raise ExpressionError(f"cannot calculate '{text}': {problem}") from None
+        raise ExpressionError(f"cannot calculate '{shortened(text)}': {problem}") from None
     return value
 
 
@@ -69,9 +75,11 @@ def _apply(operator: str, left: int, right: int) -> int:
     if operator == "-":
         return left - right
     if operator == "*":
+        if left.bit_length() + right.bit_length() > _BITS_MAX:
+            raise ExpressionError("the product is too large")
         return left * right
     if operator == "^":
-        if not 0 <= right <= _POWER_MAX:
+        if not 0 <= right <= _POWER_MAX or left.bit_length() * right > _BITS_MAX:
             raise ExpressionError(f"power {right}")
         return int(left**right)
     if right == 0:

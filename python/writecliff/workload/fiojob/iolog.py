@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.syntax import SourceLocation, fail
 from writecliff.workload.model import IoLog
 
 _US = 1000
+LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as numbers of Python
 _HEADER = re.compile(r"fio version (\d+) iolog")
 _FILE_ACTIONS = ("add", "open", "close", "unlink")
 _LETTERS = {"read": "r", "write": "w", "trim": "t", "sync": "f", "datasync": "f"}
@@ -75,10 +77,9 @@ def read_io_log(settings: Settings) -> IoLog:
 
 def _lines(settings: Settings, path: Path) -> Iterator[tuple[SourceLocation, list[str]]]:
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
-        raise settings.error("read_iolog", f"read_iolog={path}: {reason}") from None
+        data = read_bytes(path, LOG_BYTES_MAX)
+    except ConfigError as error:
+        raise settings.error("read_iolog", f"read_iolog: {error}") from None
     if data[:4] in _BLKTRACE or data[1:4] == _BLKTRACE[0][1:]:
         raise settings.error(
             "read_iolog", f"{path} is a binary block trace", "use a log that fio wrote"
@@ -100,9 +101,10 @@ def _version(location: SourceLocation, words: list[str]) -> int:
 
 
 def _whole(location: SourceLocation, text: str) -> int:
-    if not text.isdigit():
-        raise fail(location, f"'{text}' is not a whole number")
-    return int(text)
+    value = whole_number(text)
+    if value is None:
+        raise fail(location, f"'{shortened(text)}' is not a whole number")
+    return value
 
 
 def _skipped(settings: Settings) -> set[str]:

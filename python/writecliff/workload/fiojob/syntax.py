@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
 _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each other
+INCLUDED_MAX = 1000  # files included in all, the same one counted each time
+JOBS_MAX = 10_000  # of a file, a thread that is reported apart counted as one; 40 KB each
+VALUE_CHARACTERS_MAX = 4096  # of an option
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ def read_sections(
     sections: list[RawSection] = []
     for location, text in _lines(path, SourceLocation(path, 0)):
         if text.startswith("["):
+            if len(sections) > JOBS_MAX:
+                raise fail(location, f"more than {JOBS_MAX:,} sections")
             sections.append(RawSection(_section_name(text, location), location))
         elif not sections:
             raise fail(
@@ -89,14 +95,11 @@ def read_sections(
 def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
     """Lines with content, without comments. `origin` is the location that asked for the file."""
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except IsADirectoryError:
-        raise ConfigError(f"{path}: is a directory, not a fio job file") from None
-    except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
+        text = read_bytes(path).decode("utf-8", "surrogateescape")
+    except ConfigError as error:
         if origin.line:
-            raise fail(origin, f"include {path}: {reason}") from None
-        raise ConfigError(f"{path}: {reason}") from None
+            raise fail(origin, f"include: {error}") from None
+        raise
     if "\0" in text:
         raise ConfigError(f"{path}: is not a text file")
     for number, line in enumerate(text.splitlines(), start=1):
@@ -116,6 +119,7 @@ class _FileReader:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+        self._included = 0
 
     def options(self, text: str, location: SourceLocation, depth: int) -> Iterator[RawOption]:
         match = re.fullmatch(r"include\s+(.+)", text)
@@ -124,6 +128,10 @@ class _FileReader:
             return
         line = self._with_keywords(self._with_environment(text, location), location)
         name, equals, value = line.partition("=")
+        if len(line) > VALUE_CHARACTERS_MAX:
+            raise fail(
+                location, f"{shortened(name)} is longer than {VALUE_CHARACTERS_MAX} characters"
+            )
         if not name.strip():
             raise fail(location, f"'{text}' names no option")
         if value[:1].isspace() and not re.fullmatch(r"\s*\d*\s*", value):
@@ -138,6 +146,9 @@ class _FileReader:
     def _include(self, name: str, location: SourceLocation, depth: int) -> Iterator[RawOption]:
         if depth >= _INCLUDES_MAX:
             raise fail(location, f"include {name}: files include each other")
+        self._included += 1
+        if self._included > INCLUDED_MAX:
+            raise fail(location, f"include {name}: more than {INCLUDED_MAX:,} files are included")
         path = Path(name)
         if not path.is_absolute() and not path.exists():
             path = location.path.parent / name  # relative to the file that includes it
@@ -178,9 +189,10 @@ class _FileReader:
 
 
 def _plain(token: str) -> int:
-    if not token.isdigit():
-        raise ExpressionError(f"'{token}' is not a plain number")
-    return int(token)
+    value = whole_number(token)
+    if value is None:
+        raise ExpressionError(f"'{shortened(token)}' is not a plain number")
+    return value
 
 
 def _keywords() -> dict[str, int]:

@@ -1,0 +1,26 @@
+"""The kinds of files, each with what it mutates and the commands that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file. `prepare(corpus)` makes, once, what cases are made from or need beside
+    them; `case(corpus, folder, draw)` writes the files of a case and returns its command line."""
+
+    name: str
+    prepare: Callable[[Path], None]
+    case: Callable[[Path, Path, Random], list[str]]
+
+
+def all_kinds() -> Mapping[str, Kind]:
+    """The kinds by name."""
+    from tests.fuzz.kinds import stored, texts, tomls, traced
+
+    found = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS)
+    return {kind.name: kind for kind in found}

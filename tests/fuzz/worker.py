@@ -1,0 +1,158 @@
+"""One case in a process of its own, with a limit for time and memory.
+
+The process is a fork of one that has everything imported, so that a case costs milliseconds, and a
+panic, an abort or a loop of native code ends that case alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.fuzz.outcome import Outcome, Verdict
+
+SECONDS_MAX = 10.0
+BYTES_MAX = 2 << 30
+_STACK_AT_S = 9.5
+_ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
+_PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
+# A simulation may take as long as the load that the file asks for.
+SIMULATES = ("engines/sim.py", "parallel.py", "replay/model.py", "procedures/framework.py")
+
+
+def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> Outcome:
+    """`words(folder)` writes the files of the case and returns its command line, both in the child."""
+    case = folder / "case"
+    shutil.rmtree(case, ignore_errors=True)
+    case.mkdir()
+    child = os.fork()
+    if child == 0:
+        _child(case, words)
+    _, status, used = os.wait4(child, 0)
+    seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    said = _text(case / "stderr")
+    verdict, place = _judge(case, status, said, seconds, peak)
+    last = [line for line in said.splitlines() if line and not line.startswith("hint")]
+    return Outcome(number, verdict, seconds, peak, place, (last or [""])[-1][:150])
+
+
+def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tuple[Verdict, str]:
+    stack = _text(case / "stack")
+    if panic := _PANIC.search(said):
+        return "panic", panic[1]
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGALRM:
+            return ("simulates" if _simulates(stack) else "slow"), _place_of(stack)
+        return "killed", signal.Signals(number).name
+    answer = json.loads(_text(case / "answer") or "{}")
+    if place := answer.get("place"):
+        return (
+            "large" if answer["error"] == "MemoryError" else "traceback"
+        ), f"{place} {answer['error']}"
+    if peak > BYTES_MAX:
+        return "large", _place_of(stack)
+    if seconds > SECONDS_MAX and not _simulates(stack):
+        return "slow", _place_of(stack)
+    if answer.get("code") not in (0, 1, 2, 3):
+        return "killed", f"exit code {os.waitstatus_to_exitcode(status)}, {answer}"
+    if answer["code"] and not said.strip():
+        return "traceback", "nothing was said"
+    return ("refused" if answer["code"] else "done"), ""
+
+
+def _child(case: Path, words: Callable[[Path], list[str]]) -> None:
+    """Never returns."""
+    code = 70
+    try:
+        os.chdir(case)
+        resource.setrlimit(resource.RLIMIT_AS, 2 * (_mapped_bytes() + _ADDRESSES,))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        command = words(case)
+        Path("words").write_text(json.dumps(command))
+        for name, number in (("stdout", 1), ("stderr", 2)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.stdout, sys.stderr = (
+            open(number, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            for number in (1, 2)
+        )
+        stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
+        faulthandler.dump_traceback_later(_STACK_AT_S, file=stack)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, 2 * SECONDS_MAX)  # others use the processors, too
+        code = _main(command)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+    finally:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _main(command: list[str]) -> int:
+    from writecliff.cli import main as module
+
+    answer: dict[str, object] = {}
+
+    def unexpected(error: BaseException, as_json: bool = False) -> int:
+        answer.update(place=_place(error), error=type(error).__name__)
+        traceback.print_exception(error, file=sys.stderr)
+        return 1
+
+    module._unexpected = unexpected
+    try:
+        answer["code"] = module.main(command)
+    except SystemExit as error:
+        answer["code"] = error.code
+    except BaseException as error:
+        unexpected(error)
+        answer["code"] = 1
+    Path("answer").write_text(json.dumps(answer))
+    return 0
+
+
+def _place(error: BaseException) -> str:
+    """The innermost of our own lines that the error went through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [
+        one
+        for one in frames
+        if "/writecliff/" in one.filename and "site-packages" not in one.filename
+    ]
+    if not ours:
+        return "outside"
+    return f"{ours[-1].filename.partition('/writecliff/')[2]}:{ours[-1].lineno}"
+
+
+def _place_of(stack: str) -> str:
+    """The innermost of our own lines in what faulthandler wrote."""
+    current = (
+        stack.partition("(most recent call first)")[2]
+        if "Current" not in stack
+        else stack.partition("Current")[2]
+    )
+    found = re.findall(r'File "[^"]*?python/writecliff/([^"]+)", line (\d+)', current or stack)
+    return ":".join(found[0]) if found else "before the stack was taken"
+
+
+def _simulates(stack: str) -> bool:
+    return any(f"writecliff/{name}" in stack for name in SIMULATES)
+
+
+def _mapped_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
