@@ -24,9 +24,15 @@ _PIECE_BYTES = 1 << 20
 _BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift, compact protocol: next field, 64 bytes
 
 
-def damaged(path: Path, why: str) -> StoreError:
+class DamagedError(StoreError):
+    """A file of a run whose content is not what was written."""
+
+    exit_code = 2
+
+
+def damaged(path: Path, why: str) -> DamagedError:
     """The error for a file whose content is not what was written."""
-    return StoreError(
+    return DamagedError(
         f"damaged: {path}: {why}", hint="restore the file from a copy, or run the test again"
     )
 

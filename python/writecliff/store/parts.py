@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from writecliff.errors import StoreError
+from writecliff.parallel import available_memory_bytes
+from writecliff.store.checked import checked, with_types
 from writecliff.store.checksums import (
     NO_DIGEST,
     PARQUET_KEY,
@@ -32,6 +34,9 @@ from writecliff.store.files import remove_temporaries, store_error, write_atomic
 from writecliff.store.tables import SCHEMAS, TableName
 
 COVERED_KEY = b"writecliff.steps"
+VALUE_BYTES = 16  # of memory for a value while a table is read and joined
+SMALL_BYTES = 1 << 28  # not worth asking how much memory there is
+_NUMBER = re.compile(rb"\d{1,9}")
 _PART = re.compile(r"(\d{6,})\.parquet")
 _MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
 # A third of the time for a few rows, which matters while a stopped run merges thousands of parts.
@@ -44,6 +49,7 @@ class PartedTable:
     def __init__(self, folder: Path, name: TableName) -> None:
         self.merged = folder / f"{name}.parquet"
         self.folder = folder / name
+        self._name = name
         self._schema = SCHEMAS[name]
 
     def _numbers(self) -> list[int]:
@@ -60,10 +66,13 @@ class PartedTable:
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
         """The last step that the merged file covers, and its rows; 0 and none without one."""
         try:
-            table = _read(self.merged, columns)
+            table = self._typed(self.merged, columns)
         except FileNotFoundError:
             return 0, self._schema.empty_table()
-        return int(table.schema.metadata[COVERED_KEY]), table
+        return _covered(table.schema.metadata, self.merged), table
+
+    def _typed(self, path: Path, columns: Sequence[str] | None) -> pa.Table:
+        return with_types(self._name, _read(path, columns), path)
 
     def last(self) -> int:
         """The last step of the table, merged or not."""
@@ -95,7 +104,7 @@ class PartedTable:
             covered, merged = self._merged(columns)
             try:
                 first = max(covered, after) + 1
-                parts = [_read(self._part(number), columns) for number in range(first, last + 1)]
+                parts = [self._typed(self._part(n), columns) for n in range(first, last + 1)]
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
@@ -109,8 +118,11 @@ class PartedTable:
                 nothing = nothing.select([n for n in self._schema.names if n in columns])
                 merged = merged.select([n for n in merged.column_names if n in columns])
             tables = [nothing, merged, *parts]
-            whole = pa.concat_tables(tables, promote_options="permissive")
-            return whole.combine_chunks().replace_schema_metadata(None)
+            try:
+                whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+            except pa.ArrowException as error:  # columns that no schema has
+                raise damaged(self.merged, _one_line(error)) from None
+            return checked(self._name, whole.replace_schema_metadata(None), self.merged)
 
     def write(self, number: int, table: pa.Table) -> None:
         """Store the rows of a step."""
@@ -145,7 +157,15 @@ def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 def _last_of(path: Path) -> int:
     """The step up to which a merged file covers all; reads no row. Raises as `_read`."""
     with _opened(path) as file:
-        return int(file.metadata.metadata[COVERED_KEY])
+        return _covered(file.metadata.metadata, path)
+
+
+def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
+    """The number of steps in a file's metadata. Raises StoreError: damaged."""
+    text = (metadata or {}).get(COVERED_KEY, b"")
+    if not _NUMBER.fullmatch(text):
+        raise damaged(path, f"its metadata do not say how many steps it has ({COVERED_KEY!r})")
+    return int(text)
 
 
 @contextmanager
@@ -155,11 +175,27 @@ def _opened(path: Path) -> Iterator[Any]:
         data = path.read_bytes()
         check_parquet(path, data)
         # Not read_table: its machinery costs several times the reading of a small file.
-        yield pq.ParquetFile(pa.BufferReader(data))
+        file = pq.ParquetFile(pa.BufferReader(data))
+        _check_size(file.metadata, path)
+        yield file
     except FileNotFoundError:
         raise
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"cannot read {path}: {error}") from error
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise damaged(path, _one_line(error)) from error
+
+
+def _check_size(metadata: Any, path: Path) -> None:
+    """A few bytes can stand for billions of rows. Raises StoreError: more than the memory holds."""
+    bytes_needed = metadata.num_rows * metadata.num_columns * VALUE_BYTES
+    if bytes_needed > SMALL_BYTES and bytes_needed > (available := available_memory_bytes()):
+        raise StoreError(
+            f"{path}: its {metadata.num_rows:,} rows need {bytes_needed / 1e9:.3g} GB of memory; "
+            f"this machine has {available / 1e9:.3g} GB"
+        )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _parquet(table: pa.Table, last: int, options: Mapping[str, Any]) -> bytes:

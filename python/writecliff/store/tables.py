@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ import pyarrow as pa
 from writecliff.engines.base import OPERATIONS, JobResult, StepResult
 from writecliff.engines.counters import declared
 from writecliff.latency_causes import LatencyCauses, causes
+from writecliff.store.checksums import damaged
 from writecliff.store.record import RoundRecord
 
 if TYPE_CHECKING:
@@ -346,7 +348,8 @@ def load_array_interface() -> None:
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
     """Each stored histogram in `table` and its columns `seq`, `job`, `job_name` and `operation`.
 
-    The rows must be sorted by seq, job, operation, kind and lower_ns.
+    The rows must be sorted by seq, job, operation, kind and lower_ns. Raises StoreError: no
+    histogram has such buckets or moments.
     """
     from writecliff._native import Histogram
 
@@ -367,14 +370,15 @@ def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histog
     lower, upper, count = (numbers[name] for name in ("lower_ns", "upper_ns", "count"))
     middles = lower + (upper - lower) // np.uint64(2)
     for label, start, end in zip(labels, starts, [*starts[1:], table.num_rows], strict=True):
-        yield (
-            label,
-            Histogram.from_buckets(
+        try:
+            histogram = Histogram.from_buckets(
                 middles[start:end],
                 count[start:end],
                 int(numbers["min_ns"][start]),
                 int(numbers["max_ns"][start]),
                 float(numbers["mean_ns"][start]),
                 float(numbers["sd_ns"][start]),
-            ),
-        )
+            )
+        except ValueError as error:
+            raise damaged(Path("histograms.parquet"), f"step {label['seq']}: {error}") from None
+        yield label, histogram

@@ -1,0 +1,147 @@
+"""Whether the rows of a stored table can be those of a run: types, and the range of each value.
+
+A file whose checksum is right can still be somebody's own. What reads a table counts on the types
+of `tables.SCHEMAS`, on sizes and times that are not negative, and on the order of steps; a table
+without them is damaged, and says where: "intervals.parquet: latency_mean_ns is a string".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from writecliff.store.checksums import damaged
+from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TableName
+
+NUMBER_MAX = 1 << 62  # of a count, of bytes or ns: sums of two fit 64 bits
+JOBS_MAX = 1 << 20  # number of a job in a step
+_POSITION = ("seq", "phase", "round", "step")
+# Columns that the store itself writes for each row; a row without one is of no run.
+_NEVER_NULL: dict[TableName, tuple[str, ...]] = {
+    "rounds": (*_POSITION, "label", "sample", "started_ns", "elapsed_ns", "ios", "bytes"),
+    "intervals": (*_POSITION, "time_ns", "end_ns", "job", "operation", "ios", "bytes"),
+    "histograms": (
+        *_POSITION, "job", "job_name", "operation", "kind",
+        "lower_ns", "upper_ns", "count", "min_ns", "max_ns", "mean_ns", "sd_ns",
+    ),
+}  # fmt: skip
+_SIGNED = ("temperature_c",)
+_WORDS = {"operation": OPERATION_NAMES, "kind": ("service", "response")}
+
+
+def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
+    """A file's columns with the types of the schema, numbers of another width converted; columns
+    that the schema does not have stay. Raises StoreError: damaged."""
+    schema = SCHEMAS[name]
+    if len(set(table.column_names)) < table.num_columns:
+        raise damaged(path, "two columns have the same name")
+    for index, field in enumerate(table.schema):
+        known = schema.get_field_index(field.name)
+        wanted = field.type if known < 0 else schema.field(known).type
+        if known < 0 and not _is_number(field.type):
+            continue
+        if field.type != wanted:
+            table = table.set_column(index, field.name, _cast(table, index, wanted, path))
+    return table
+
+
+def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
+    """The rows of all files of a table, or some of its columns; NaN, which no engine stores as a
+    value, is null. Raises StoreError: damaged, with the column."""
+    for column in _NEVER_NULL[name]:
+        if column in table.column_names and table.column(column).null_count:
+            raise damaged(path, f"{column} has empty values")
+    schema = SCHEMAS[name]
+    for index, field in enumerate(table.schema):
+        values = table.column(index)
+        if pa.types.is_floating(field.type):
+            table = _real(table, index, path)
+        elif pa.types.is_integer(field.type) and field.name in schema.names:
+            _whole(values, field, path)
+        elif field.name in _WORDS and pa.types.is_string(field.type):
+            _known(values, field.name, path)
+        elif field.name == "jobs":
+            _jobs(values, path)
+    if name == "rounds":
+        _in_order(table, path)
+    return table
+
+
+def _cast(table: pa.Table, index: int, wanted: pa.DataType, path: Path) -> pa.ChunkedArray:
+    field = table.schema.field(index)
+    same = _is_number(field.type) == _is_number(wanted) and pa.types.is_nested(field.type) == (
+        pa.types.is_nested(wanted)
+    )
+    if same or pa.types.is_null(field.type) or pa.types.is_dictionary(field.type):
+        try:
+            return table.column(index).cast(wanted)
+        except (pa.ArrowException, ValueError):
+            pass
+    raise damaged(path, f"{field.name} is of type {field.type}, not {wanted}")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _real(table: pa.Table, index: int, path: Path) -> pa.Table:
+    """With null for NaN in a column of floating-point numbers."""
+    field, values = table.schema.field(index), table.column(index)
+    extremes = pc.min_max(values).as_py()
+    low, high = extremes["min"], extremes["max"]
+    if low is not None and (abs(low) > NUMBER_MAX or abs(high) > NUMBER_MAX):
+        raise damaged(path, f"{field.name} has values beyond 2^62")
+    if low is not None and low < 0 and field.name not in _SIGNED and _is_standard(field.name):
+        raise damaged(path, f"{field.name} has negative values")
+    unknown = pc.is_nan(values)
+    if pc.any(unknown).as_py():
+        values = pc.if_else(unknown, pa.scalar(None, field.type), values)
+        return table.set_column(index, field, values)
+    return table
+
+
+def _is_standard(column: str) -> bool:
+    return any(column in schema.names for schema in SCHEMAS.values())
+
+
+def _whole(values: pa.ChunkedArray, field: pa.Field, path: Path) -> None:
+    extremes = pc.min_max(values).as_py()
+    low, high = extremes["min"], extremes["max"]
+    if low is None:
+        return
+    least = 1 if field.name in ("seq", "count") else 0
+    if low < least:
+        raise damaged(path, f"{field.name} has values below {least}")
+    most = {"job": JOBS_MAX, "operation": len(OPERATION_NAMES) - 1}.get(field.name, NUMBER_MAX)
+    if high > most:
+        raise damaged(path, f"{field.name} has values above {most}")
+
+
+def _known(values: pa.ChunkedArray, column: str, path: Path) -> None:
+    for word in pc.unique(values).to_pylist():
+        if word not in _WORDS[column]:
+            raise damaged(path, f"{column} has '{word}', not one of {', '.join(_WORDS[column])}")
+
+
+def _jobs(values: pa.ChunkedArray, path: Path) -> None:
+    for row in values.to_pylist():
+        for job in row or ():
+            if job is None or job["name"] is None or not _counts(job):
+                raise damaged(path, "jobs has a job without a name, or with a negative count")
+
+
+def _counts(job: dict[str, Any]) -> bool:
+    numbers: Iterable[Any] = (value for key, value in job.items() if key != "name")
+    return all(value is None or 0 <= value <= NUMBER_MAX for value in numbers)
+
+
+def _in_order(table: pa.Table, path: Path) -> None:
+    """Steps are numbered from 1 on, each once."""
+    if "seq" not in table.column_names:
+        raise damaged(path, "seq is missing")
+    if table.num_rows and pc.count_distinct(table.column("seq")).as_py() < table.num_rows:
+        raise damaged(path, "seq has a step twice")
