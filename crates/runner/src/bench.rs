@@ -282,7 +282,7 @@ fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], Benc
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,
-        block_sizes: vec![BlockSize { bytes: 131_072, weight: 1.0 }],
+        block_sizes: vec![BlockSize { bytes: 131_072, weight: 1.0, sequential_pct: 0.0 }],
         volume_bytes: Some(capacity),
         ..JobSpec::default()
     });

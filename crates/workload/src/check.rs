@@ -208,6 +208,10 @@ impl JobSpec {
              and logs"
                 .to_owned()
         })?;
+        let of_operations = self.sequential_read_pct > 0.0 || self.sequential_write_pct > 0.0;
+        ensure(!(of_operations && self.has_ordered_sizes()), "block_sizes", || {
+            "sequential shares are given of operations and of sizes; remove one of them".to_owned()
+        })?;
         whole_sectors("start", self.start_bytes)?;
         whole_sectors("start", self.write_start_bytes.unwrap_or(0))?;
         let begins = self.start_bytes > 0 || self.write_start_bytes.is_some();
@@ -357,6 +361,9 @@ fn check_blocks(key: &'static str, sizes: &[BlockSize], align: Option<u64>) -> C
         })?;
         ensure(size.weight.is_finite() && size.weight > 0.0, key, || {
             format!("the weight {} of {} is not above 0", size.weight, Bytes(size.bytes))
+        })?;
+        ensure((0.0..=100.0).contains(&size.sequential_pct), key, || {
+            format!("{} % is outside 0 % to 100 %", size.sequential_pct)
         })?;
     }
     if let Some(align) = align {

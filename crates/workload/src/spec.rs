@@ -38,6 +38,10 @@ pub struct BlockSize {
     pub bytes: u64,
     #[serde(default = "one_f64")]
     pub weight: f64,
+    /// Random: share of the I/Os of this size that go on in order from a random address, each
+    /// operation of each thread from its own.
+    #[serde(default)]
+    pub sequential_pct: f64,
 }
 
 /// `access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones).
@@ -233,7 +237,7 @@ impl Default for JobSpec {
             trim_pct: 0.0,
             sequential_read_pct: 0.0,
             sequential_write_pct: 0.0,
-            block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0 }],
+            block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0, sequential_pct: 0.0 }],
             writes: None,
             trims: None,
             threads: 1,
@@ -384,7 +388,15 @@ impl JobSpec {
 
     /// Whether some I/Os of a random job continue where the last one ended.
     pub(crate) fn continues(&self) -> bool {
-        self.sequential_read_pct > 0.0 || self.sequential_write_pct > 0.0
+        self.sequential_read_pct > 0.0
+            || self.sequential_write_pct > 0.0
+            || self.has_ordered_sizes()
+    }
+
+    /// Whether some I/Os of a size go on in order.
+    pub(crate) fn has_ordered_sizes(&self) -> bool {
+        let own = self.writes.iter().flat_map(|own| &own.block_sizes);
+        self.block_sizes.iter().chain(own).any(|size| size.sequential_pct > 0.0)
     }
 
     /// Whether the job issues TRIM commands.
@@ -412,7 +424,7 @@ mod tests {
     /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
         "read_pct":0.0,"trim_pct":0.0,"sequential_read_pct":0.0,"sequential_write_pct":0.0,
-        "block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,
+        "block_sizes":[{"bytes":4096,"weight":1.0,"sequential_pct":0.0}],"writes":null,
         "trims":null,"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"start_bytes":0,"write_start_bytes":null,"align_bytes":null,

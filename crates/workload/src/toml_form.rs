@@ -361,13 +361,16 @@ fn block_sizes(table: &Table<'_>) -> Read<Option<Vec<BlockSize>>> {
         return Err(table.error("block_sizes", message, None));
     }
     if !several {
-        return Ok(one.map(|size| vec![BlockSize { bytes: size.0, weight: 1.0 }]));
+        return Ok(
+            one.map(|size| vec![BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 }])
+        );
     }
     let read = |entry: Table<'_>| {
         let bytes = entry.required_size("size")?.0;
         let weight = entry.optional_number("weight", 0.0..=1e12)?.unwrap_or(1.0);
+        let sequential_pct = entry.optional_percent("sequential", 0.0..=100.0)?.unwrap_or(0.0);
         entry.finish()?;
-        Ok(BlockSize { bytes, weight })
+        Ok(BlockSize { bytes, weight, sequential_pct })
     };
     table.array_of_tables("block_sizes")?.into_iter().map(read).collect::<Read<_>>().map(Some)
 }

@@ -34,6 +34,9 @@ class BlockSize:
 
     bytes: int  # of one I/O
     weight: float = 1.0  # its share of the I/Os, relative to that of the other sizes
+    # Random: share of the I/Os of this size that go on in order from a random address, each
+    # operation of each thread from its own: a sequential stream of a mix.
+    sequential_pct: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -276,7 +279,8 @@ def access_of(workload: Workload) -> Access:
         return Access()
     job = workload.jobs[0]
     single = job.block_sizes[0].bytes if len(job.all_block_sizes) == 1 else None
-    return Access(job.pattern, single, job.read_pct, job.threads, job.queue_depth)
+    pattern = None if any(size.sequential_pct for size in job.all_block_sizes) else job.pattern
+    return Access(pattern, single, job.read_pct, job.threads, job.queue_depth)
 
 
 def workload_from_mapping(data: Mapping[str, Any]) -> Workload:

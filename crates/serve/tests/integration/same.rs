@@ -46,7 +46,7 @@ fn workload(job: JobSpec, seed: u64) -> WorkloadSpec {
 fn job(load: &Load, ios: u64) -> JobSpec {
     JobSpec {
         read_pct: load.read_pct,
-        block_sizes: vec![BlockSize { bytes: load.block_bytes, weight: 1.0 }],
+        block_sizes: vec![BlockSize { bytes: load.block_bytes, weight: 1.0, sequential_pct: 0.0 }],
         queue_depth: load.queue_depth,
         ios: Some(ios),
         ..JobSpec::default()
@@ -57,7 +57,7 @@ fn job(load: &Load, ios: u64) -> JobSpec {
 fn filled(mut drive: AnyDrive) -> AnyDrive {
     let fill = JobSpec {
         pattern: Pattern::Sequential,
-        block_sizes: vec![BlockSize { bytes: 128 << 10, weight: 1.0 }],
+        block_sizes: vec![BlockSize { bytes: 128 << 10, weight: 1.0, sequential_pct: 0.0 }],
         volume_bytes: Some(drive.config().user_capacity().0),
         ..JobSpec::default()
     };

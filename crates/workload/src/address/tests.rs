@@ -61,7 +61,8 @@ fn sequential_positions_wrap_and_each_operation_has_its_own() {
 #[test]
 fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
     let sizes = [512_u64, 4096, 1536];
-    let block_sizes = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
+    let block_sizes =
+        sizes.map(|bytes| BlockSize { bytes, weight: 1.0, sequential_pct: 0.0 }).to_vec();
     let mut job = JobSpec { pattern: Pattern::Sequential, block_sizes, ..job() };
     let all = |job: &JobSpec| {
         let (mut generator, classes) = AddressGenerator::new(job, Bytes(1 << 20), 0).unwrap();
@@ -76,7 +77,9 @@ fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
 
 #[test]
 fn zipf_blocks_of_all_sizes_share_their_hot_addresses() {
-    let block_sizes = [4096_u64, 65_536].map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
+    let block_sizes = [4096_u64, 65_536]
+        .map(|bytes| BlockSize { bytes, weight: 1.0, sequential_pct: 0.0 })
+        .to_vec();
     let kind = AddressKind::Zipf;
     let addresses = AddressSpec { kind, theta: Some(1.5), ..AddressSpec::default() };
     let job = JobSpec { block_sizes, addresses, ..job() };
@@ -128,7 +131,7 @@ proptest! {
         range in 1200_u64..100_000,
         segments in proptest::option::of(1_u64..3),
     ) {
-        let size = |n: &u64| BlockSize { bytes: n * 512, weight: 1.0 };
+        let size = |n: &u64| BlockSize { bytes: n * 512, weight: 1.0, sequential_pct: 0.0 };
         let block_sizes = sectors.iter().map(size).collect();
         let range = Bytes(range * 512);
         let segments = segments.filter(|_| pattern == Pattern::Random).map(|count| {

@@ -142,6 +142,15 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
             "mix: sequential shares need random addresses without runs, segments, zones, trims \
              first and logs",
         ),
+        (
+            r#""sequential_read_pct":5,"block_sizes":[{"bytes":512,"sequential_pct":5}]"#,
+            "block_sizes: sequential shares are given of operations and of sizes; remove one of \
+             them",
+        ),
+        (
+            r#""block_sizes":[{"bytes":512,"sequential_pct":-5}]"#,
+            "block_sizes: -5 % is outside 0 % to 100 %",
+        ),
         (r#""hole_bytes":-512"#, "hole: holes need a sequential pattern"),
         (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
         (

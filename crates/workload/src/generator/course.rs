@@ -16,6 +16,7 @@ pub(super) struct Course {
     trims: Option<Sizes>,
     runs: Option<Runs>,
     continued: Option<Continued>,
+    ordered: Option<Ordered>,
     trim_first: bool,
     /// The block that was trimmed and is written next: offset and length.
     trimmed: Option<(u64, u32)>,
@@ -48,6 +49,15 @@ struct Continued {
     /// Thresholds out of 2^32 of reads and writes.
     below: [u64; 2],
     positions: [Option<u64>; 2],
+    range: u64,
+}
+
+/// Random I/Os of which those of a size and an operation may go on in order, beside all others: the
+/// sequential streams of a mix. Each begins at a random address; at its end the range begins again.
+#[derive(Clone, Debug)]
+struct Ordered {
+    /// Of each operation and size: its length, a threshold out of 2^32, and the next offset.
+    streams: Vec<(Operation, u32, u64, Option<u64>)>,
     range: u64,
 }
 
@@ -85,7 +95,8 @@ impl Course {
                     positions: [None; 3],
                     range,
                 }),
-                continued: job.continues().then(|| Continued {
+                ordered: job.has_ordered_sizes().then(|| Ordered::of(job, range)),
+                continued: (job.continues() && !job.has_ordered_sizes()).then(|| Continued {
                     below: [job.sequential_read_pct, job.sequential_write_pct]
                         .map(|pct| out_of_two_to_32(pct / 100.0)),
                     positions: [None; 2],
@@ -122,10 +133,11 @@ impl Course {
         };
         let (first, upto) = own.map_or((only, &mix.sizes), |own| (&own.first, &own.upto));
         let class = upto.iter().find(|(below, _)| for_size < *below).map_or(first, |(_, c)| c);
-        let offset = match (&mut self.runs, &mut self.continued) {
-            (Some(runs), _) => runs.next(random, class, operation, addresses),
-            (None, Some(continued)) => continued.next(random, class, operation, addresses),
-            (None, None) => addresses.next(random, class, operation),
+        let offset = match (&mut self.runs, &mut self.continued, &mut self.ordered) {
+            (Some(runs), ..) => runs.next(random, class, operation, addresses),
+            (None, Some(continued), _) => continued.next(random, class, operation, addresses),
+            (None, None, Some(ordered)) => ordered.next(random, class, operation, addresses),
+            (None, None, None) => addresses.next(random, class, operation),
         };
         if self.trim_first {
             self.trimmed = Some((offset, class.length));
@@ -162,6 +174,47 @@ impl Continued {
         let room = self.positions[own].filter(|at| continues && at + length <= self.range);
         let offset = room.unwrap_or_else(|| addresses.next(random, class, operation));
         self.positions[own] = Some(offset + length);
+        offset
+    }
+}
+
+impl Ordered {
+    fn of(job: &JobSpec, range: u64) -> Self {
+        let sizes = |operation| {
+            let each = job.block_sizes_of(operation).iter();
+            each.filter(|size| size.sequential_pct > 0.0).map(move |size| {
+                let below = out_of_two_to_32(size.sequential_pct / 100.0);
+                (operation, size.bytes as u32, below, None)
+            })
+        };
+        let streams = [Operation::Read, Operation::Write].into_iter().flat_map(sizes).collect();
+        Self { streams, range }
+    }
+
+    fn next(
+        &mut self,
+        random: &mut Prng,
+        class: &SizeClass,
+        operation: Operation,
+        addresses: &mut AddressGenerator,
+    ) -> u64 {
+        let own = |stream: &&mut (Operation, u32, u64, Option<u64>)| {
+            (stream.0, stream.1) == (operation, class.length)
+        };
+        let stream = self.streams.iter_mut().find(own);
+        let Some((.., below, position)) = stream else {
+            return addresses.next(random, class, operation);
+        };
+        if random.next_u64() >> 32 >= *below {
+            return addresses.next(random, class, operation);
+        }
+        let length = u64::from(class.length);
+        let offset = match *position {
+            None => addresses.next(random, class, operation),
+            Some(at) if at + length <= self.range => at,
+            Some(_) => 0,
+        };
+        *position = Some(offset + length);
         offset
     }
 }

@@ -79,8 +79,10 @@ fn single_operations_draw_no_others() {
 #[test]
 fn the_jesd219_size_mix_has_its_shares() {
     let mix = [(512, 4), (1024, 1), (1536, 1), (4096, 67), (8192, 10), (16_384, 7), (65_536, 10)];
-    let block_sizes =
-        mix.iter().map(|&(bytes, weight)| BlockSize { bytes, weight: f64::from(weight) }).collect();
+    let block_sizes = mix
+        .iter()
+        .map(|&(bytes, weight)| BlockSize { bytes, weight: f64::from(weight), sequential_pct: 0.0 })
+        .collect();
     let job = JobSpec { block_sizes, align_bytes: Some(4096), ios: Some(1), ..JobSpec::default() };
     let all = requests(&job, 500_000);
     for (bytes, weight) in mix {
@@ -180,6 +182,31 @@ fn shares_of_reads_and_writes_continue_where_the_last_one_ended() {
     let share = |own: usize| 100.0 * f64::from(continued[own] as u32) / f64::from(all[own] as u32);
     assert!((share(0) - 25.0).abs() < 0.5, "{continued:?} of {all:?}");
     assert!((share(1) - 60.0).abs() < 2.0, "{continued:?} of {all:?}");
+}
+
+/// The I/O streams of a mix: 64 KiB reads in order, 4 KiB reads at random; of the 4 KiB writes half
+/// in order.
+#[test]
+fn sizes_go_on_in_order_beside_random_ones() {
+    let mixed = r#"{"read_pct":50,"align_bytes":4096,"ios":1,
+        "block_sizes":[{"bytes":4096,"weight":3},{"bytes":65536,"sequential_pct":100}],
+        "writes":{"block_sizes":[{"bytes":4096,"sequential_pct":50}],"align_bytes":4096}}"#;
+    let got = requests(&job(mixed), 40_000);
+    let of = |op, length| got.iter().filter(move |io| (io.op, io.length) == (op, length));
+    let offsets = |op, length| of(op, length).map(|io| io.offset).collect::<Vec<_>>();
+    let ordered = offsets(Operation::Read, 65_536);
+    assert!((4500..5500).contains(&ordered.len()), "{}", ordered.len());
+    let whole = CAPACITY.0 / 65_536;
+    let jumps = ordered.windows(2).filter(|pair| pair[1] != pair[0] + 65_536).count();
+    assert!(jumps as u64 <= ordered.len() as u64 / whole + 1, "{jumps}");
+    let random = offsets(Operation::Read, 4096);
+    assert!(random.windows(2).filter(|pair| pair[1] == pair[0] + 4096).count() < 10);
+    let writes = offsets(Operation::Write, 4096);
+    let ends: std::collections::HashSet<u64> = writes.iter().map(|at| at + 4096).collect();
+    let went_on = writes.iter().filter(|at| ends.contains(at)).count();
+    // A random one follows another by chance in 4 % of the cases.
+    let share = went_on as f64 / writes.len() as f64;
+    assert!((0.45..0.6).contains(&share), "{share}");
 }
 
 #[test]

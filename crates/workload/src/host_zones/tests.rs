@@ -24,7 +24,7 @@ fn zones(size_bytes: u64) -> HostZones {
 }
 
 fn job(pattern: Pattern, block: u64, host_zones: HostZones) -> JobSpec {
-    let block_sizes = vec![BlockSize { bytes: block, weight: 1.0 }];
+    let block_sizes = vec![BlockSize { bytes: block, weight: 1.0, sequential_pct: 0.0 }];
     let (range_bytes, host_zones) = (Some(8 * host_zones.size_bytes), Some(host_zones));
     JobSpec { pattern, block_sizes, range_bytes, host_zones, ios: Some(1), ..JobSpec::default() }
 }
@@ -167,7 +167,7 @@ proptest! {
         let pattern = if sequential { Pattern::Sequential } else { Pattern::Random };
         let mut one = job(pattern, least, spec);
         one.read_pct = f64::from(read_pct);
-        one.block_sizes.push(BlockSize { bytes: 2 * least, weight: 1.0 });
+        one.block_sizes.push(BlockSize { bytes: 2 * least, weight: 1.0, sequential_pct: 0.0 });
         one.align_bytes = (!sequential).then_some(least);
         prop_assume!(2 * least <= capacity);
         let mut all = generators(&[one.clone(), one]);

@@ -38,7 +38,7 @@ fn threads_take_arrivals_round_robin() {
 fn byte_rates_space_arrivals_by_io_size() {
     let job = paced(|job| {
         job.rate_bytes_per_s = Some(1e6);
-        job.block_sizes = vec![BlockSize { bytes: 512, weight: 1.0 }];
+        job.block_sizes = vec![BlockSize { bytes: 512, weight: 1.0, sequential_pct: 0.0 }];
     });
     let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
     let times: Vec<u64> =

@@ -64,9 +64,9 @@ fn a_full_file_reads() {
     let [mix, scan, paced] = &spec.jobs[..] else { panic!("three jobs") };
     assert_eq!((mix.read_pct, mix.threads, mix.queue_depth), (40.0, 4, 256));
     assert_eq!((mix.range_pct, mix.range_bytes, mix.volume_pct), (Some(75.0), None, Some(200.0)));
-    assert_eq!(mix.block_sizes[1], BlockSize { bytes: 8192, weight: 10.0 });
+    assert_eq!(mix.block_sizes[1], BlockSize { bytes: 8192, weight: 10.0, sequential_pct: 0.0 });
     assert_eq!(mix.addresses.zones[2], Zone { access_pct: 20.0, size_pct: 80.0 });
-    assert_eq!(scan.block_sizes, [BlockSize { bytes: 131_072, weight: 1.0 }]);
+    assert_eq!(scan.block_sizes, [BlockSize { bytes: 131_072, weight: 1.0, sequential_pct: 0.0 }]);
     assert_eq!((scan.offset_bytes, scan.range_bytes), (1 << 30, Some(8 << 30)));
     assert_eq!((scan.rate_bytes_per_s, scan.think_ns), (Some(200e6), 5_000_000));
     assert_eq!((scan.duration_ns, scan.start_delay_ns), (Some(60_000_000_000), 2_000_000_000));

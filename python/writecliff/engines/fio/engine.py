@@ -33,6 +33,7 @@ from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
 from writecliff.engines.fio.faults import StallWatch, cause_on, is_never_idle
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
+from writecliff.engines.fio.mix import split
 from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
@@ -93,7 +94,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     def job_file(self, workload: Workload) -> str:
         """The job file that `run` gives to fio. Raises as `run` does."""
-        return self._plan(workload).text
+        return self._plan(split(workload).run).text
 
     def identify(self) -> DeviceIdentity:
         return described_as(self._target.identify(), self.described)
@@ -135,6 +136,17 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
         Raises `TargetError` if it writes and the target may only be read.
         """
+        mixed = split(workload)
+        try:
+            return mixed.joined(self._run(mixed.run, on_progress, keep_running=keep_running))
+        except EngineError as error:
+            if isinstance(error.partial, StepResult):
+                error.partial = mixed.joined(error.partial)
+            raise
+
+    def _run(
+        self, workload: Workload, on_progress: ProgressHook | None, *, keep_running: bool
+    ) -> StepResult:
         if self._load is None or not self._load.continues(workload):
             self.stop_load()
             if has_bursts(workload):
