@@ -65,13 +65,16 @@ class TraceWriter:
 class TraceMeasures:
     """What a trace says of its workload, in one pass and bounded memory."""
 
-    def __new__(cls) -> TraceMeasures: ...
+    def __new__(cls, *, steps: bool = False, step_s: int | None = None) -> TraceMeasures:
+        """`steps`: the time steps of an I/O capture too, of `step_s` or of a length by duration."""
     def take(self, reader: TraceReader) -> bool:
         """Measure the next I/Os of a reader; false at its end. Raises NativeConfigError."""
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
         """Measure I/Os as `TraceReader.next` gives them. Raises NativeConfigError."""
     @property
     def ios(self) -> int: ...
+    def steps(self) -> str | None:
+        """The time steps, as JSON; None unless they were asked for."""
     def result(self) -> str:
         """All measures, as JSON."""
 

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_traces::{
-    Batch, Choice, FORMATS, MeasureLimits, Measures, Reader, Role, SIZE_UNITS, TIME_UNITS,
-    TraceError, WRITTEN, Writer,
+    Batch, Choice, FORMATS, MeasureLimits, Measures, Reader, Role, SIZE_UNITS, StepLength,
+    TIME_UNITS, TraceError, WRITTEN, Writer,
 };
 
 use crate::errors;
@@ -204,9 +204,13 @@ pub(crate) struct TraceMeasures(Mutex<Measures>);
 
 #[pymethods]
 impl TraceMeasures {
+    /// `steps`: the time steps of an I/O capture too, of `step_s` or of a length by duration.
     #[new]
-    fn new() -> Self {
-        Self(Mutex::new(Measures::new(MeasureLimits::default())))
+    #[pyo3(signature = (*, steps = false, step_s = None))]
+    fn new(steps: bool, step_s: Option<u64>) -> Self {
+        let length = step_s.map_or(StepLength::ByDuration, |seconds| StepLength::Given { seconds });
+        let limits = MeasureLimits { steps: steps.then_some(length), ..MeasureLimits::default() };
+        Self(Mutex::new(Measures::new(limits)))
     }
 
     fn __repr__(&self) -> String {
@@ -244,6 +248,11 @@ impl TraceMeasures {
     #[getter]
     fn ios(&self) -> u64 {
         locked(&self.0).ios()
+    }
+
+    /// The time steps, as JSON; None unless they were asked for.
+    fn steps(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| locked(&self.0).steps().map(|steps| steps.to_string()))
     }
 
     /// All measures, as JSON.

@@ -15,8 +15,9 @@ pub(crate) struct Depths {
 }
 
 impl Depths {
+    /// Returns the depth that an I/O finds.
     #[inline]
-    pub(crate) fn add(&mut self, time_ns: i64, response_ns: i64) {
+    pub(crate) fn add(&mut self, time_ns: i64, response_ns: i64) -> usize {
         while self.open.peek().is_some_and(|done| done.0 <= time_ns) {
             self.open.pop();
         }
@@ -28,6 +29,7 @@ impl Depths {
         if self.open.len() < DEPTH_MAX {
             self.open.push(Reverse(time_ns.saturating_add(response_ns)));
         }
+        depth
     }
 
     /// Depths and their arrivals.

@@ -47,6 +47,16 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Adds all of another one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (own, weight) in self.weights.iter_mut().zip(&other.weights) {
+            *own += weight;
+        }
+        self.total += other.total;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.total > 0.0).then(|| self.sum / self.total)
     }

@@ -22,6 +22,10 @@ const NS_PER_S: f64 = 1e9;
 /// Sizes of caches for which the share of hits is given: powers of two from 1 MiB on.
 const CACHES: std::ops::RangeInclusive<u32> = 20..=46;
 
+/// Operation and access of each kind of I/O of a size.
+pub(super) const KINDS: [(&str, &str); 4] =
+    [("read", "random"), ("read", "sequential"), ("write", "random"), ("write", "sequential")];
+
 fn pct(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| 100.0 * part / whole)
 }
@@ -94,8 +98,6 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
 
 /// I/O streams: operation, access and size, by share of the reads and writes.
 fn streams(of: &Sizes, ios: u64) -> Value {
-    let names =
-        [("read", "random"), ("read", "sequential"), ("write", "random"), ("write", "sequential")];
     let mut all = Vec::new();
     for (size, kinds) in of.iter() {
         let used = kinds.into_iter().enumerate().filter(|(_, count)| *count > 0);
@@ -103,7 +105,7 @@ fn streams(of: &Sizes, ios: u64) -> Value {
     }
     all.sort_by_key(|&(count, size, n)| (std::cmp::Reverse(count), size, n));
     let row = |&(count, size, n): &(u64, u64, usize)| {
-        let (operation, access) = names[n];
+        let (operation, access) = KINDS[n];
         json!({
             "access": access,
             "operation": operation,
@@ -156,6 +158,12 @@ impl Measures {
             "processes": self.process_rows(),
             "out_of_order": self.late,
         })
+    }
+
+    /// The time steps, if they are counted: length, streams of all of them, each one.
+    pub fn steps(&self) -> Option<Value> {
+        let duration_ns = u64::try_from(self.last_ns).unwrap_or(0);
+        self.steps.as_ref().map(|steps| steps.result(duration_ns, &self.process_names))
     }
 
     fn alignment(&self, ios: u64) -> Value {

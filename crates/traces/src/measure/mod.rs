@@ -10,6 +10,7 @@ mod hll;
 mod json;
 mod reuse;
 mod sizes;
+mod steps;
 mod volume;
 
 use arrival::{Arrivals, Timeline};
@@ -19,6 +20,7 @@ use histogram::Histogram;
 use hll::Distinct;
 use reuse::Reuse;
 use sizes::Sizes;
+use steps::{Seen, Steps};
 use volume::{Count, Volume};
 
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
@@ -32,11 +34,23 @@ pub struct MeasureLimits {
     pub sample_blocks: usize,
     /// The same, for reuse distances, which cost more.
     pub reuse_blocks: usize,
+    /// The time steps of an I/O capture are counted too.
+    pub steps: Option<StepLength>,
+}
+
+/// The length of the time steps.
+#[derive(Clone, Copy, Debug)]
+pub enum StepLength {
+    Given {
+        seconds: u64,
+    },
+    /// From 1 s to 10 min, so that there are few hundred of them.
+    ByDuration,
 }
 
 impl Default for MeasureLimits {
     fn default() -> Self {
-        Self { blocks: 1 << 17, sample_blocks: 1 << 16, reuse_blocks: 1 << 13 }
+        Self { blocks: 1 << 17, sample_blocks: 1 << 16, reuse_blocks: 1 << 13, steps: None }
     }
 }
 
@@ -68,6 +82,7 @@ pub struct Measures {
     last_ns: i64,
     /// I/Os at a time before that of one before.
     late: u64,
+    steps: Option<Steps>,
 }
 
 impl Measures {
@@ -92,6 +107,7 @@ impl Measures {
             content_writes: 0,
             last_ns: 0,
             late: 0,
+            steps: limits.steps.map(Steps::new),
         }
     }
 
@@ -134,14 +150,19 @@ impl Measures {
         interval.ios[operation] += 1;
         interval.bytes[operation] += record.length_bytes;
         self.arrivals.add(record, time_ns);
+        let mut depth = None;
         if record.response_ns != NO_RESPONSE {
             self.response[operation].add(record.response_ns.unsigned_abs(), 1.0);
-            self.depths.add(record.time_ns, record.response_ns);
+            depth = Some(self.depths.add(record.time_ns, record.response_ns));
         }
         let process = &mut self.processes[record.process as usize];
         process[0] += 1;
         process[1] += record.length_bytes;
-        self.volumes[record.volume as usize].add(record, time_ns, &mut self.sizes);
+        let volume = &mut self.volumes[record.volume as usize];
+        let kind = volume.add(record, time_ns, &mut self.sizes);
+        if let Some(steps) = &mut self.steps {
+            steps.add(record, &Seen { time_ns, kind, depth });
+        }
         if record.operation.moves() {
             self.data(record, time_ns);
         }

@@ -51,8 +51,9 @@ impl Volume {
         }
     }
 
+    /// Returns what a read or write is among those of its size.
     #[inline]
-    pub(crate) fn add(&mut self, record: &Record, time_ns: u64, all: &mut Sizes) {
+    pub(crate) fn add(&mut self, record: &Record, time_ns: u64, all: &mut Sizes) -> Option<usize> {
         self.counts[record.operation as usize].add(record.length_bytes);
         if record.response_ns != NO_RESPONSE {
             self.responses += 1;
@@ -61,7 +62,7 @@ impl Volume {
         let end = record.offset_bytes.saturating_add(record.length_bytes);
         self.end_bytes = self.end_bytes.max(end);
         if !record.operation.moves() {
-            return;
+            return None;
         }
         let write = record.operation == Operation::Write;
         let sequential = self.runs[usize::from(write)].take(record.offset_bytes, end);
@@ -74,5 +75,6 @@ impl Volume {
         if let Some(heat) = &mut self.heat {
             heat.add(time_ns, record.offset_bytes, write);
         }
+        Some(kind)
     }
 }

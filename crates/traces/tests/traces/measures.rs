@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use writecliff_traces::{Batch, MeasureLimits, Measures, NO_RESPONSE, Operation, Record};
+use writecliff_traces::{
+    Batch, MeasureLimits, Measures, NO_RESPONSE, Operation, Record, StepLength,
+};
 
 const BLOCK: u64 = 4096;
 
@@ -45,6 +47,10 @@ fn trace(count: usize, seed: u64) -> Vec<Record> {
 }
 
 fn measured(records: &[Record], limits: MeasureLimits) -> Value {
+    taken(records, limits).result()
+}
+
+fn taken(records: &[Record], limits: MeasureLimits) -> Measures {
     let mut measures = Measures::new(limits);
     let volumes = ["a", "b", "c"].map(str::to_owned);
     let processes = ["", "p", "q", "r"].map(str::to_owned);
@@ -55,7 +61,63 @@ fn measured(records: &[Record], limits: MeasureLimits) -> Value {
         }
         measures.add(&batch, &volumes, &processes);
     }
-    measures.result()
+    measures
+}
+
+fn steps_of(records: &[Record], length: StepLength) -> Value {
+    let limits = MeasureLimits { steps: Some(length), ..MeasureLimits::default() };
+    taken(records, limits).steps().unwrap()
+}
+
+fn sum(rows: &Value, key: &str) -> u64 {
+    rows.as_array().unwrap().iter().map(|row| row[key].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn steps_hold_what_arrives_in_their_time() {
+    let all = trace(5000, 7);
+    let last_s = all.last().unwrap().time_ns as u64 / 1_000_000_000;
+    for (length, seconds) in [
+        (StepLength::Given { seconds: 7 }, 7),
+        (StepLength::ByDuration, if last_s < 300 { 1 } else { 5 }),
+    ] {
+        let steps = steps_of(&all, length);
+        assert_eq!(steps["length_s"], seconds);
+        let rows = steps["rows"].as_array().unwrap();
+        assert_eq!(rows.len() as u64, last_s / seconds + 1);
+        for (n, row) in rows.iter().enumerate() {
+            let in_step =
+                |one: &&Record| one.time_ns as u64 / (seconds * 1_000_000_000) == n as u64;
+            let count = |op| all.iter().filter(in_step).filter(|one| one.operation == op).count();
+            assert_eq!(row["reads"], count(Operation::Read));
+            assert_eq!(row["writes"], count(Operation::Write));
+            assert_eq!(row["flushes"], count(Operation::Flush));
+            let answered = all.iter().filter(in_step).filter(|one| one.operation.moves());
+            let answered = answered.filter(|one| one.response_ns != NO_RESPONSE);
+            let slowest = answered.map(|one| one.response_ns as u64).max();
+            assert_eq!(row["response_max_ns"].as_u64(), slowest);
+            let streams = row["streams"].as_array().unwrap();
+            let counted: u64 = streams.iter().map(|one| one[1].as_u64().unwrap()).sum();
+            let other = row["other_ios"].as_u64().unwrap();
+            assert_eq!(counted + other, (count(Operation::Read) + count(Operation::Write)) as u64);
+        }
+    }
+}
+
+#[test]
+fn a_long_trace_has_few_steps_and_loses_nothing() {
+    let read = |n: i64| Record::new(n * 1_000_000_000, Operation::Read, 4096 * n as u64, 4096);
+    for (seconds, length) in [(299, 1), (1400, 5), (20_000, 300), (86_400, 300), (400_000, 600)] {
+        let all: Vec<Record> = (0..seconds).step_by(7).map(read).collect();
+        let steps = steps_of(&all, StepLength::ByDuration);
+        assert_eq!(steps["length_s"], length, "{seconds}");
+        assert_eq!(sum(&steps["rows"], "reads"), all.len() as u64);
+        assert_eq!(steps["ios_beyond"], 0);
+        let first = steps["rows"][0]["reads"].as_u64().unwrap();
+        assert_eq!(first, (length as u64).div_ceil(7));
+    }
+    let given = steps_of(&[read(0), read(5000)], StepLength::Given { seconds: 1 });
+    assert_eq!((given["rows"].as_array().unwrap().len(), &given["ios_beyond"]), (1, &1.into()));
 }
 
 fn number(of: &Value) -> f64 {
@@ -253,10 +315,12 @@ fn a_sample_of_the_blocks_is_within_its_error() {
     }
     let whole = measured(
         &all,
-        MeasureLimits { blocks: 1 << 20, sample_blocks: 4000, reuse_blocks: 1 << 18 },
+        MeasureLimits { blocks: 1 << 20, sample_blocks: 4000, reuse_blocks: 1 << 18, steps: None },
     );
-    let part =
-        measured(&all, MeasureLimits { blocks: 8000, sample_blocks: 4000, reuse_blocks: 2000 });
+    let part = measured(
+        &all,
+        MeasureLimits { blocks: 8000, sample_blocks: 4000, reuse_blocks: 2000, steps: None },
+    );
     close(&whole["unique"]["sampled_one_in"], 1.0);
     assert!(number(&part["unique"]["sampled_one_in"]) >= 32.0);
     let error = number(&part["unique"]["relative_error_pct"]) / 100.0;
@@ -310,8 +374,10 @@ fn times_beyond_all_traces_do_no_harm() {
         Record::new(-5, Operation::Read, 4096, 4096),
     ];
     all[1].response_ns = i64::MAX;
-    let found =
-        measured(&all, MeasureLimits { blocks: 1000, sample_blocks: 500, reuse_blocks: 100 });
+    let found = measured(
+        &all,
+        MeasureLimits { blocks: 1000, sample_blocks: 500, reuse_blocks: 100, steps: None },
+    );
     close(&found["ios"], 3.0);
     assert_eq!(found["out_of_order"], 1);
     assert_eq!(found["arrivals"]["ios_beyond_windows"], 1);

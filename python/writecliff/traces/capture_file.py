@@ -1,0 +1,184 @@
+"""Opens I/O captures: cut out of a trace of any format, or typed in as a table of streams.
+
+A table is a TOML file:
+
+    name = "web portal"
+    source = "who published it, where"
+    streams = [
+      { access = "random", operation = "read", size = "4 KiB", share = "60 %" },
+      { access = "sequential", operation = "write", size = "64 KiB", share = "40 %" },
+    ]
+    [[step]]                # none: a single step
+    duration = "5 min"
+    iops = 1200             # known or not
+    queue_depth = 6         # known or not
+    shares = ["70 %", "30 %"]  # of the streams in their order; none: those above
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from writecliff.errors import ConfigError
+from writecliff.traces.io_capture import (
+    STEP_S,
+    CaptureStep,
+    IoCapture,
+    IoStream,
+    captured,
+)
+from writecliff.traces.source import open_trace
+from writecliff.units import parse_size, parse_time
+
+ALONE_S = 60.0  # the length of the only step of a table without steps
+_TOP = ("name", "source", "streams", "step")
+_STREAM = ("access", "operation", "size", "share")
+_STEP = ("duration", "iops", "queue_depth", "shares")
+_ACCESS = ("random", "sequential")
+_OPERATION = ("read", "write")
+
+
+def load_capture(
+    path: Path,
+    *,
+    step_s: float | None = None,
+    on_batch: Callable[[int], None] = lambda ios: None,
+) -> IoCapture:
+    """The capture in a file, by its suffix a table (.toml) or a trace of any format.
+
+    `step_s` are the seconds of a step of a trace (None: by its duration). Raises ConfigError.
+    """
+    if path.suffix == ".toml":
+        if step_s is not None:
+            raise ConfigError(f"{path} has steps of its own", hint="drop --capture-step")
+        return read_table(path)
+    if step_s is not None and (not step_s.is_integer() or not STEP_S[0] <= step_s <= STEP_S[1]):
+        raise ConfigError(f"a time step has 1 to 600 whole seconds, not {step_s:g}")
+    whole = None if step_s is None else int(step_s)
+    return captured(open_trace(path), path, step_s=whole, on_batch=on_batch)
+
+
+def read_table(path: Path) -> IoCapture:
+    """Read a typed-in table. Raises ConfigError with the file."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    try:
+        return _Table(path, data).capture()
+    except ConfigError as error:
+        where = str(path)
+        if not str(error).startswith(where):
+            raise ConfigError(f"{where}: {error}", hint=error.hint) from None
+        raise
+
+
+class _Table:
+    def __init__(self, path: Path, data: Mapping[str, Any]) -> None:
+        self.path = path
+        self.data = data
+
+    def fail(self, message: str, hint: str | None = None) -> NoReturn:
+        raise ConfigError(f"{self.path}: {message}", hint=hint)
+
+    def known(self, table: Any, names: Sequence[str], where: str) -> Mapping[str, Any]:
+        if not isinstance(table, Mapping):
+            self.fail(f"{where} is not a table")
+        for name in table:
+            if name not in names:
+                raise ConfigError.unknown("key", name, names, where=f"{self.path}, {where}")
+        return table
+
+    def number(self, value: Any, where: str) -> float:
+        """A positive number."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+            self.fail(f"{where} is not a number above 0")
+        return float(value)
+
+    def share(self, value: Any, where: str) -> float:
+        """A share, as "30 %" or in any unit that all shares have."""
+        if isinstance(value, str):
+            try:
+                value = float(value.strip().removesuffix("%"))
+            except ValueError:
+                self.fail(f"{where}: '{value}' is not a share", 'write it as "30 %"')
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+            self.fail(f"{where} is not a share of 0 or more")
+        return float(value)
+
+    def capture(self) -> IoCapture:
+        top = self.known(self.data, _TOP, "the file")
+        rows = top.get("streams") or self.fail("it has no streams", "add streams = [...]")
+        streams, shares = [], []
+        for number, row in enumerate(rows, 1):
+            stream, share = self.stream(row, f"stream {number}")
+            if stream in streams:
+                self.fail(f"stream {number}: {stream.text} is listed twice")
+            streams.append(stream)
+            shares.append(share)
+        given = top.get("step", [{"duration": f"{ALONE_S:g} s"}])
+        steps: list[CaptureStep] = []
+        for number, row in enumerate(given, 1):
+            begin = steps[-1].begin_s + steps[-1].length_s if steps else 0.0
+            steps.append(self.step(row, f"step {number}", begin, streams, shares))
+        return IoCapture(
+            name=str(top.get("name", self.path.stem)),
+            source=str(top.get("source", "typed in")),
+            step_s=steps[0].length_s,
+            streams=tuple(streams),
+            steps=tuple(steps),
+        )
+
+    def stream(self, row: Any, where: str) -> tuple[IoStream, float]:
+        row = self.known(row, _STREAM, where)
+        for name in _STREAM:
+            if name not in row:
+                self.fail(f"{where} has no {name}")
+        for name, words in (("access", _ACCESS), ("operation", _OPERATION)):
+            if row[name] not in words:
+                raise ConfigError.unknown(name, str(row[name]), words, where=self.path)
+        size = parse_size(str(row["size"]))
+        if size <= 0 or size % 512:
+            self.fail(f"{where}: the size {row['size']} is not a multiple of 512 bytes")
+        stream = IoStream(row["access"], row["operation"], size)
+        return stream, self.share(row["share"], where)
+
+    def step(
+        self,
+        row: Any,
+        where: str,
+        begin_s: float,
+        streams: Sequence[IoStream],
+        shares: Sequence[float],
+    ) -> CaptureStep:
+        row = self.known(row, _STEP, where)
+        length_s = parse_time(str(row.get("duration", f"{ALONE_S:g} s"))) / 1e9
+        if length_s <= 0:
+            self.fail(f"{where}: a duration is above 0")
+        if "shares" in row:
+            if not isinstance(row["shares"], list) or len(row["shares"]) != len(streams):
+                self.fail(f"{where} needs {len(streams)} shares, one for each stream")
+            shares = [self.share(one, where) for one in row["shares"]]
+        total = sum(shares)
+        if total <= 0:
+            self.fail(f"{where}: all shares are 0")
+        known = "iops" in row
+        ios = length_s * self.number(row["iops"], where) if known else 100.0
+        count = [ios * share / total for share in shares]
+        order = sorted((n for n in range(len(count)) if count[n]), key=lambda n: (-count[n], n))
+        depth = row.get("queue_depth")
+        return CaptureStep(
+            begin_s=begin_s,
+            length_s=length_s,
+            ios=ios,
+            bytes=sum(count[n] * streams[n].size_bytes for n in order),
+            reads=sum(count[n] for n in order if streams[n].operation == "read"),
+            streams=tuple((n, count[n]) for n in order),
+            queue_depth=None if depth is None else self.number(depth, where),
+            counted=known,
+        )
