@@ -77,6 +77,7 @@ def _options_type(name: str) -> type:
     members = [
         (item.name, _annotation(item, hints[item.name]), field(default=None, kw_only=True))
         for item in fields(source)
+        if not item.metadata["measured"]
     ]
     kind = make_dataclass(f"{source.__name__}Given", members, frozen=True)
     kind.__module__ = __name__  # else cyclopts takes it for one of Python's own types
@@ -138,7 +139,7 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
     source = procedure_class(name).options_type
     given = {}
     for item in fields(source):
-        value = getattr(options, item.name)
+        value = getattr(options, item.name, None)
         if value is None:
             continue
         if _sample(item) is not None:
@@ -181,7 +182,7 @@ def option_from_text(test: str, name: str, text: str) -> Any:
     if test not in PROCEDURES:
         raise ConfigError.unknown("test", test, PROCEDURES)
     source = procedure_class(test).options_type
-    items = {item.name: item for item in fields(source)}
+    items = {item.name: item for item in fields(source) if not item.metadata["measured"]}
     if name not in items:
         raise ConfigError.unknown("option", name, items, where=test)
     item = items[name]

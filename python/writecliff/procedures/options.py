@@ -126,12 +126,14 @@ def option(
     choices: tuple[str, ...] = (),
     quick: Any = None,
     unset: str = "",
+    measured: bool = False,
 ) -> Any:
     """Declare a dataclass field as an option of a test.
 
     A default of None stands for `quick` in the short form, otherwise for the rule's value; `unset`
     says what it stands for where there is neither. `choices` are the words that a text, or each
-    word of a list, may be. `help` does not name the default: the command line adds it.
+    word of a list, may be. `help` does not name the default: the command line adds it. An option
+    that is `measured` is found by the test itself, and kept for its report.
     """
     metadata = {
         "help": help,
@@ -140,6 +142,7 @@ def option(
         "choices": choices,
         "quick": quick,
         "unset": unset,
+        "measured": measured,
     }
     return field(default=default, metadata=metadata)
 

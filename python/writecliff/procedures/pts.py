@@ -250,6 +250,39 @@ class PtsProcedure(OptionedProcedure[P]):
         )
         return replace(step, continues=pattern == "sequential")
 
+    def sequential_fill(
+        self,
+        identity: DeviceIdentity,
+        capacities: float,
+        at: LoadPoint,
+        block_bytes: int = 128 * KIB,
+    ) -> tuple[Step, ...]:
+        """Workload-independent preconditioning: sequential writes to the whole active range, twice
+        the user capacity (PTS 1.x and 2.0, every test with a steady-state loop). Of several threads
+        each begins at its own part of the range, so that the data of the drive are written once for
+        each user capacity, as by one."""
+        threads, queue_depth = at
+        volume = round(capacities * identity.capacity_bytes / block_bytes) * block_bytes
+        if not volume:
+            return ()
+        range_bytes = self.range_bytes(identity, block_bytes)
+        stride = range_bytes // threads // block_bytes * block_bytes if threads > 1 else 0
+        job = Job(
+            name="preconditioning",
+            pattern="sequential",
+            block_sizes=(BlockSize(block_bytes),),
+            threads=threads,
+            queue_depth=queue_depth,
+            offset_bytes=self.range_start(identity, block_bytes),
+            range_bytes=range_bytes,
+            thread_stride_bytes=stride,
+            compressible_pct=self.options.compressible_pct,
+            duplicate_pct=self.options.duplicate_pct,
+            volume_bytes=volume,
+        )
+        name = f"SEQ {block_text(block_bytes)} W, {capacities:g} x user capacity"
+        return (self.step(name, Workload(name, (job,)), "wipc", block_bytes),)
+
     @property
     def segmented(self) -> SegmentOptions | None:
         """Its options if only segments of the active range are accessed."""
@@ -328,32 +361,9 @@ class RoundProcedure(LoadProcedure[R]):
         return o.wipc_threads or o.threads, o.wipc_queue_depth or o.queue_depth
 
     def wipc(self, identity: DeviceIdentity, block_bytes: int = 128 * KIB) -> tuple[Step, ...]:
-        """Workload-independent preconditioning: sequential writes to the whole active range, twice
-        the user capacity (PTS 1.x and 2.0, every test with a steady-state loop), at the demand of
-        the test. Of several threads each begins at its own part of the range, so that the data of
-        the drive are written once for each user capacity, as by one."""
-        o = self.options
-        threads, queue_depth = self.wipc_point
-        volume = round(o.wipc_capacities * identity.capacity_bytes / block_bytes) * block_bytes
-        if not volume:
-            return ()
-        range_bytes = self.range_bytes(identity, block_bytes)
-        stride = range_bytes // threads // block_bytes * block_bytes if threads > 1 else 0
-        job = Job(
-            name="preconditioning",
-            pattern="sequential",
-            block_sizes=(BlockSize(block_bytes),),
-            threads=threads,
-            queue_depth=queue_depth,
-            offset_bytes=self.range_start(identity, block_bytes),
-            range_bytes=range_bytes,
-            thread_stride_bytes=stride,
-            compressible_pct=o.compressible_pct,
-            duplicate_pct=o.duplicate_pct,
-            volume_bytes=volume,
-        )
-        name = f"SEQ {block_text(block_bytes)} W, {o.wipc_capacities:g} x user capacity"
-        return (self.step(name, Workload(name, (job,)), "wipc", block_bytes),)
+        """Workload-independent preconditioning at the demand of the test; see `sequential_fill`."""
+        capacities = self.options.wipc_capacities
+        return self.sequential_fill(identity, capacities, self.wipc_point, block_bytes)
 
     def precondition_setup(self, loop: str, sizes: Sequence[int] = (128 * KIB,)) -> dict[str, str]:
         """What the header block says of `wipc` with blocks of `sizes` and of the test's own loop,

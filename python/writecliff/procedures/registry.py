@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
 PTS = ("pts-e", "pts-c")
+REAL_WORLD = "SNIA RWSW PTS 1.0.7 (2018)"
 ENTERPRISE = ("pts-e",)  # no source has the test in the client edition
 
 
@@ -32,6 +33,7 @@ class Entry:
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
     campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
+    called: str = ""  # where its module cannot have the name
 
     @property
     def own(self) -> bool:
@@ -40,8 +42,8 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The name of the test in all rooms, which is that of its module."""
-        return self.procedure.partition(":")[0].rpartition(".")[2]
+        """The name of the test in all rooms, which is that of its module if it can be."""
+        return self.called or self.procedure.partition(":")[0].rpartition(".")[2]
 
     @property
     def help(self) -> str:
@@ -147,6 +149,37 @@ PROCEDURES: Mapping[str, Entry] = {
             "campaigns.endurance:Endurance",
             (),
             campaign="JESD218 and JESD219",
+        ),
+        Entry(
+            "Replay-Native Test",
+            "the time steps of an I/O capture in order, each with its streams and queue depth",
+            "rwsw.replay_native:ReplayNative",
+            (),
+            campaign=REAL_WORLD,
+            called="replay-native",
+        ),
+        Entry(
+            "Multi-WSAT Test",
+            "the applied workload of an I/O capture, all streams at once, from purge on",
+            "rwsw.multi_wsat:MultiWsat",
+            (),
+            campaign=REAL_WORLD,
+            called="multi-wsat",
+        ),
+        Entry(
+            "Individual Streams-WSAT Test",
+            "each stream of the applied workload alone, from a preconditioned drive on",
+            "rwsw.is_wsat:IsWsat",
+            (),
+            campaign=REAL_WORLD,
+            called="is-wsat",
+        ),
+        Entry(
+            "Thread Count / Queue Depth Sweep Test",
+            "the applied workload of an I/O capture by thread count and queue depth",
+            "rwsw.tcqd:Tcqd",
+            (),
+            campaign=REAL_WORLD,
         ),
     )
 }

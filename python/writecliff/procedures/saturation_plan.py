@@ -1,9 +1,9 @@
-"""What the rounds of WSAT cost at least and at most, by the ends that are enabled."""
+"""What the rounds of a test of saturation cost at least and at most, by the enabled ends."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.model import Bounds
@@ -11,12 +11,12 @@ from writecliff.procedures.steady import WINDOW_ROUNDS
 
 if TYPE_CHECKING:
     from writecliff.procedures.bounds import Speeds
-    from writecliff.procedures.wsat import Wsat
+    from writecliff.procedures.saturation import Saturation
     from writecliff.workload.model import Workload
 
 
 def bounds(
-    test: Wsat, identity: DeviceIdentity, load: Workload, speeds: Speeds
+    test: Saturation[Any], identity: DeviceIdentity, load: Workload, speeds: Speeds
 ) -> tuple[Bounds, Bounds]:
     """Least and most of all rounds, whose steps are `load`."""
     o, rate = test.options, speeds.writes(load)
@@ -26,7 +26,7 @@ def bounds(
         ends_min_s.append(WINDOW_ROUNDS * round_s)
         if o.end == ("steady",):
             ends_max_s.append(o.max_rounds * round_s)
-    if "capacity" in o.end:
+    if "capacity" in o.end and rate:
         volume = o.drive_fills * identity.capacity_bytes
         ends_min_s.append(whole_steps_s(volume / rate, o.sample_seconds))
         # The step that reaches the volume runs to its end.

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
-from writecliff.procedures.wsat import FOB_DRIVE_FILLS
 from writecliff.report import plots
 from writecliff.report.axes import Axis, time_axis
 from writecliff.report.base import TestReport

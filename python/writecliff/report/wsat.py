@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.procedures.wsat import FOB_DRIVE_FILLS
+from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.report import wsat_figures
 from writecliff.report.axes import Axis, time_axis
 from writecliff.report.base import TestReport

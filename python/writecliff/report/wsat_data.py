@@ -21,7 +21,7 @@ import numpy as np
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import StepRow
-from writecliff.procedures.wsat import FOB_DRIVE_FILLS
+from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.report.steady import OTHER_ENDS, SteadyView, known
 from writecliff.report.testdata import TestData
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.options import value_text
-from writecliff.procedures.registry import entry_of
+from writecliff.procedures.registry import entry_of, procedure_class
 from writecliff.report import report_of
 from writecliff.report.compared import Curve, Grid
 from writecliff.report.header import OWN_PARAMETER
@@ -111,7 +111,9 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
 def _options(manifest: Manifest) -> Mapping[str, Any]:
     """The options of a test; of other runs the parameters that their reports show."""
     if not entry_of(manifest.procedure).own:
-        return manifest.options
+        kind = procedure_class(manifest.procedure).options_type
+        measured = {item.name for item in fields(kind) if item.metadata["measured"]}
+        return {name: v for name, v in manifest.options.items() if name not in measured}
     shown = {name: text for name, text in manifest.setup.items() if name.startswith(OWN_PARAMETER)}
     known = {name.removeprefix(OWN_PARAMETER).lower(): text for name, text in shown.items()}
     return {**known, "precondition": manifest.options.get("precondition")}

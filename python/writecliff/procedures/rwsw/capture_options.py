@@ -1,0 +1,189 @@
+"""What the tests of a capture share: where it is, how it is cut, which streams are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures.model import Step
+from writecliff.procedures.options import SOME_PERCENT, Within, option, required_option
+from writecliff.procedures.pts import LoadPoint, PtsOptions, PtsProcedure
+from writecliff.procedures.rwsw import mix
+from writecliff.traces.capture_file import load_capture
+from writecliff.traces.io_capture import IoCapture, StreamShare, normalised, on_sectors
+
+CLAUSE = "RWSW PTS"
+EDITION = "RWSW PTS 1.0.7"
+DOMINANT = 9  # streams of an applied workload
+COVERED_PCT = 80.0  # that they should have at least
+RECALLED = "numbers of the RWSW PTS are recalled, not read in it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions(PtsOptions):
+    """Options of every test of a capture."""
+
+    capture: str | None = option(
+        None,
+        "the I/O capture: a trace of any format that `characterise` reads, or a table of streams "
+        "(.toml)",
+        unset="none; required",
+    )
+    capture_step: float | None = option(
+        None, "seconds of a time step of a trace, 1 to 600", unset="so that there are at most 300"
+    )
+    streams: int = required_option(
+        CLAUSE, DOMINANT, "I/O streams of the applied workload, those with the most I/Os",
+        level="recommended", within=Within(1, 64),
+    )  # fmt: skip
+    cover_pct: float | None = option(
+        None,
+        "share of the I/Os that the applied workload has, in place of a number of streams",
+        within=SOME_PERCENT,
+        unset="by streams",
+    )
+    fill_capacities: float = option(
+        0.0,
+        "user capacities of sequential writes before the test",
+        within=Within(0, 1000),
+    )
+    capture_data: str = option("", "what was found in the capture", measured=True)
+
+
+C = TypeVar("C", bound=CaptureOptions)
+
+
+class CaptureProcedure(PtsProcedure[C]):
+    """A test of a capture. Raises ConfigError for options that are not allowed, and a capture that
+    cannot be read."""
+
+    def settle(self, options: C, *, shorten: bool) -> C:
+        """The capture is read once: a stored run has what was found, not the file."""
+        if not options.capture_data:
+            if options.capture is None:
+                raise ConfigError(
+                    "the test needs an I/O capture",
+                    hint="give --capture TRACE, in a format of `writecliff trace formats`, or a "
+                    "table of streams",
+                )
+            found = load_capture(Path(options.capture), step_s=options.capture_step)
+            options = replace(options, capture_data=found.to_text())
+        return super().settle(options, shorten=shorten)
+
+    @property
+    def edition(self) -> str:
+        return EDITION
+
+    @cached_property
+    def capture(self) -> IoCapture:
+        return IoCapture.from_text(self.options.capture_data)
+
+    @cached_property
+    def applied(self) -> Sequence[StreamShare]:
+        """The applied test workload."""
+        o = self.options
+        return self.capture.applied(streams=o.streams, cover_pct=o.cover_pct)
+
+    @property
+    def covered_pct(self) -> float:
+        """The share of the capture's I/Os that the applied workload stands for."""
+        wanted = {one.stream for one in self.applied}
+        return sum(one.share_pct for one in self.capture.cumulative() if one.stream in wanted)
+
+    @property
+    def applied_text(self) -> str:
+        """ "Applied, 9 streams"."""
+        count = len(self.applied)
+        return f"Applied, {count} stream{'s' if count != 1 else ''}"
+
+    @property
+    def applied_words(self) -> str:
+        """The load in a sentence."""
+        count = len(self.applied)
+        return f"the applied workload of {count} I/O stream{'s' if count != 1 else ''}"
+
+    @property
+    def read_share_pct(self) -> float:
+        """Of the applied workload, by number."""
+        return sum(one.share_pct for one in self.applied if one.stream.operation == "read")
+
+    def capture_setup(self) -> dict[str, str]:
+        """What the header block and the disclosures say of the capture."""
+        found, o = self.capture, self.options
+        return {
+            "capture": found.name,
+            "capture_source": found.source,
+            "capture_steps": f"{len(found.steps)} x {units.duration(found.step_s * 1e9)}",
+            "applied_streams": f"{len(self.applied)}, {self.covered_pct:.3g}% of the I/Os",
+            "recalled": RECALLED,
+            **(
+                {"precondition": "SEQ 128KiB W", "precondition_duration":
+                 f"{o.fill_capacities:g} x User Capacity"} if o.fill_capacities else {}
+            ),
+        }  # fmt: skip
+
+    def fill(self, identity: DeviceIdentity, at: LoadPoint) -> tuple[Step, ...]:
+        """The writes before the test."""
+        return self.sequential_fill(identity, self.options.fill_capacities, at)
+
+    @property
+    def beginning(self) -> tuple[str, ...]:  # type: ignore[override]
+        fills = self.options.fill_capacities
+        filled = (f"{fills:g} x user capacity of sequential writes",) if fills else ()
+        return (*super().beginning, *filled)
+
+    def mixed(
+        self,
+        identity: DeviceIdentity,
+        streams: Sequence[StreamShare],
+        name: str,
+        *seed_path: object,
+        seconds: float,
+        at: LoadPoint,
+        sample: bool = False,
+    ) -> Step:
+        """A step in which `streams` are accessed at once, on a drive with such sectors."""
+        streams = normalised(on_sectors(streams, identity.sector_bytes))
+        largest = mix.largest_bytes(streams)
+        fields: dict[str, Any] = mix.job_fields(streams)
+        step = self.access(
+            name,
+            *seed_path,
+            seconds=seconds,
+            threads=at[0],
+            queue_depth=at[1],
+            sample=sample,
+            offset_bytes=self.range_start(identity, largest),
+            range_bytes=self.range_bytes(identity, largest),
+            **fields,
+        )
+        return replace(step, continues=fields["pattern"] == "sequential")
+
+
+def capture_mapping(capture: IoCapture) -> Mapping[str, Any]:
+    """What summaries say of a capture, as JSON-able values."""
+    return {
+        "name": capture.name,
+        "source": capture.source,
+        "step_s": capture.step_s,
+        "steps": len(capture.steps),
+        "duration_s": capture.duration_s,
+        "read_pct": capture.read_pct,
+    }
+
+
+def stream_mapping(one: StreamShare) -> dict[str, Any]:
+    """A stream of a summary."""
+    stream = one.stream
+    return {
+        "access": stream.access,
+        "operation": stream.operation,
+        "size_bytes": stream.size_bytes,
+        "share_pct": one.share_pct,
+    }

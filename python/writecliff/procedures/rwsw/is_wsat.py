@@ -1,0 +1,116 @@
+"""Individual streams-WSAT: each stream of the applied workload alone until it is steady, with a
+purge and a preconditioning before each. Rounds, samples and ends are those of WSAT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures.model import History, Stage, Step
+from writecliff.procedures.options import Within, option
+from writecliff.procedures.rwsw.capture_options import CaptureOptions, CaptureProcedure
+from writecliff.procedures.rwsw.multi_wsat import AppliedLoad, need_other_end
+from writecliff.procedures.saturation import Saturation, SaturationOptions
+from writecliff.procedures.steady import WINDOW_ROUNDS
+
+FILLED = 2.0  # user capacities of sequential writes before each stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsWsatOptions(SaturationOptions, CaptureOptions):
+    """Options of the individual streams. Those left out take the value of WSAT."""
+
+    histogram: bool | None = option(False, "not of this test", choices=(), measured=True)
+    fill_capacities: float = option(
+        FILLED,
+        "user capacities of sequential writes before each stream",
+        within=Within(0, 1000),
+    )
+
+
+class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
+    """The test of individual streams. Raises ConfigError for options that are not allowed."""
+
+    name = "is-wsat"
+    subtitle = "Individual Streams-WSAT"
+    options_type = IsWsatOptions
+
+    def check(self) -> None:
+        super().check()
+        reads = [one for one in self.applied if one.stream.operation == "read"]
+        if reads and not self.options.fill_capacities:
+            raise ConfigError(
+                f"{reads[0].stream.text} only reads, and a purged drive holds nothing",
+                hint=f"give --fill-capacities {FILLED:g}",
+            )
+        if reads:
+            need_other_end(self.options.end)
+
+    @property
+    def stimulus(self) -> AppliedLoad:
+        count = len(self.applied)
+        return AppliedLoad(
+            f"{count} streams, each alone",
+            f"each of {count} I/O streams alone",
+            self.read_share_pct,
+            f"{self.subtitle} - {self.capture.name}",
+        )
+
+    def load_step(
+        self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
+    ) -> Step:
+        """The first stream stands for all, where only one is asked for."""
+        return self._alone(0, identity, name, seconds, *seed_path)
+
+    def _alone(
+        self, number: int, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
+    ) -> Step:
+        at = self.load_point
+        streams = self.applied[number : number + 1]
+        path = (number, *seed_path)
+        return self.mixed(identity, streams, name, *path, seconds=seconds, at=at)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        return {**super().setup(identity), **self.capture_setup()}
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        return [self._stage(identity, number) for number in range(len(self.applied))]
+
+    def _stage(self, identity: DeviceIdentity, number: int) -> Stage:
+        text = self.applied[number].stream.text
+
+        def step(identity: DeviceIdentity, name: str, seconds: float, *path: object) -> Step:
+            return self._alone(number, identity, name, seconds, *path)
+
+        fill = self.fill(identity, self.load_point)
+        phase = phase_of(number)
+        return self.saturated(identity, phase, f"{text} alone", text, step, prepare=fill)
+
+    def warnings(self, history: History) -> tuple[str, ...]:
+        found = []
+        for number, one in enumerate(self.applied):
+            stage = history.stages.get(phase_of(number))
+            if stage is not None and stage.steady_at_round is None and "steady" in self.options.end:
+                found.append(f"{one.stream.text} was not steady in {stage.rounds_done} rounds")
+        return tuple(found)
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        ends = " or ".join(end.text for end in self.ends(identity))
+        streams = ", ".join(one.stream.text for one in self.applied)
+        return (
+            f"for each of {len(self.applied)} streams: {', '.join(self.beginning)}, then the "
+            f"stream alone at TC {o.threads} / QD {o.queue_depth}",
+            streams,
+            f"rounds of {units.minutes(o.round_minutes)}, the last {o.sample_seconds:g} s are the "
+            f"sample; steady state over {WINDOW_ROUNDS} rounds",
+            f"each until {ends}",
+        )
+
+
+def phase_of(number: int) -> str:
+    """The phase of the rows of a stream, counted from 0."""
+    return f"stream-{number + 1}"

@@ -1,0 +1,120 @@
+"""Replay-native: the time steps of a capture in order, each with its own combination of streams and
+its queue depth, for as long as it was or so many times shorter.
+
+Each step goes as fast as the drive can at that queue depth; the rate of the capture is what its
+report shows beside. Steps without reads and writes are left out. A queue depth is rounded to whole
+outstanding I/Os; where a capture has none, that of the options is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.options import QUEUE_DEPTH, Within, option
+from writecliff.procedures.pts import LoadPoint
+from writecliff.procedures.rwsw import mix
+from writecliff.procedures.rwsw.capture_options import CaptureOptions, CaptureProcedure
+from writecliff.traces.io_capture import CaptureStep, normalised
+
+PHASE = "replay"
+DEPTH = 32  # outstanding I/Os of captures that do not tell
+SHORTEST_S = 0.01  # the resolution of fio's run times
+FILLED = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayNativeOptions(CaptureOptions):
+    """Options of the replay."""
+
+    speed_up: float = option(
+        1.0, "how many times shorter than in the capture a time step is", within=Within(1, 1e6)
+    )
+    queue_depth: int = option(
+        DEPTH,
+        "outstanding I/Os of time steps of which the capture does not know",
+        within=QUEUE_DEPTH,
+    )
+    fill_capacities: float = option(
+        FILLED, "user capacities of sequential writes before the replay", within=Within(0, 1000)
+    )
+
+
+class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
+    """The replay of a capture. Raises ConfigError for options that are not allowed."""
+
+    name = "replay-native"
+    subtitle = "Replay-Native"
+    options_type = ReplayNativeOptions
+
+    def check(self) -> None:
+        super().check()
+        shortest = min(step.length_s for step in self.replayed)
+        if shortest / self.options.speed_up < SHORTEST_S:
+            raise ConfigError(
+                f"a time step of {shortest:g} s would take less than {SHORTEST_S:g} s",
+                hint=f"the largest --speed-up is {shortest / SHORTEST_S:g}",
+            )
+
+    @property
+    def replayed(self) -> Sequence[CaptureStep]:
+        """The time steps that do something, in order."""
+        return [step for step in self.capture.steps if step.streams]
+
+    def depth(self, step: CaptureStep) -> int:
+        """The outstanding I/Os of a step."""
+        known = step.queue_depth
+        return self.options.queue_depth if known is None else max(1, round(known))
+
+    @property
+    def load_point(self) -> LoadPoint:
+        return 1, max(self.depth(step) for step in self.replayed)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        o, depths = self.options, [self.depth(step) for step in self.replayed]
+        return {
+            **super().setup(identity),
+            **self.capture_setup(),
+            "subtitle": f"{self.subtitle} - {self.capture.name}",
+            "test_stimulus": "the streams of each time step",
+            "toio": f"TC 1/QD {min(depths)}-{max(depths)}",
+            "speed_up": f"{o.speed_up:g}",
+            "alignment": mix.DISCLOSURE,
+        }
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        return (
+            Stage.once(
+                PHASE,
+                "replay",
+                [self._step(identity, number, step) for number, step in enumerate(self.replayed)],
+                purge=True,
+                prepare=self.fill(identity, (1, DEPTH)),
+            ),
+        )
+
+    def _step(self, identity: DeviceIdentity, number: int, step: CaptureStep) -> Step:
+        return self.mixed(
+            identity,
+            normalised(self.capture.streams_of(step)),
+            f"step {number + 1} at {units.duration(step.begin_s * 1e9)}",
+            PHASE,
+            number,
+            seconds=step.length_s / self.options.speed_up,
+            at=(1, self.depth(step)),
+            sample=True,
+        )
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o, found = self.options, self.capture
+        left_out = len(found.steps) - len(self.replayed)
+        return (
+            *self.beginning,
+            f"{len(self.replayed)} time steps of {units.duration(found.step_s * 1e9)} of "
+            f"{found.name}, {o.speed_up:g} times as fast, each with its own streams and queue depth"
+            + (f"; {left_out} without I/O are left out" if left_out else ""),
+        )

@@ -1,0 +1,292 @@
+"""What tests of saturation share: one load without a gap, sampled each round, with three ends.
+
+The write saturation test (`wsat.py`) and the tests of captured workloads (`rwsw/`). One framework
+round is a group of one-minute steps whose last one is the steady-state sample, so that samples are
+30 minutes apart. A run ends at the first of the enabled ends:
+
+    steady     five consecutive samples meet the steady-state rule (PTS 2.0.2 section 2.1.24)
+    capacity   four times the user capacity has been written
+    time       24 h of device time (revision 1.x), 6 h (revision 2.0)
+
+The standard lets the operator choose and requires the choice to be reported; each of them is a
+legitimate end. `capacity` is off unless it is chosen: a small or fast drive is written four times
+before there are five samples, and is not saturated then. And five samples take 2.1 h, in which a
+drive of 2 TB at 200 MB/s is not written once: it would meet the steady-state rule on the plateau
+before its cliff. So only windows count that begin after `fresh_fills` user capacities, two unless
+given: until then a drive is fresh out of the box (SNIA primer). The steady-state figures are
+computed at every sample even when `steady` is off.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures import saturation_plan
+from writecliff.procedures.model import End, History, Stage, Step, TrackingVariable
+from writecliff.procedures.options import (
+    HOURS,
+    MINUTES,
+    SECONDS,
+    Within,
+    option,
+    required_option,
+)
+from writecliff.procedures.periods import round_steps, whole_steps
+from writecliff.procedures.pts import (
+    QD_BY_EDITION,
+    TC_BY_EDITION,
+    LoadOptions,
+    LoadProcedure,
+    max_rounds_option,
+    mix_text,
+    queue_depth_option,
+    step_option,
+    threads_option,
+)
+from writecliff.procedures.steady import WINDOW_ROUNDS
+from writecliff.workload.model import SECOND_NS
+
+END_NAMES = ("steady", "capacity", "time")
+CLAUSE = "PTS WSAT"
+FOB_DRIVE_FILLS = 2.0  # writes until a drive leaves its fresh-out-of-box state (SNIA primer, 2013)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaturationOptions(LoadOptions):
+    """Options of tests of saturation. Those left out take the value of the edition."""
+
+    end: tuple[str, ...] = option(
+        ("steady", "time"), "what may end the run; the first one reached does", choices=END_NAMES
+    )
+    threads: int = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
+    sample_seconds: float = step_option(CLAUSE)
+    round_minutes: float = required_option(
+        CLAUSE, 31.0, "minutes from sample to sample", within=MINUTES, quick=0.1
+    )
+    time_hours: float = required_option(
+        CLAUSE,
+        {"1.x": 24.0, "2.0": 6.0},
+        "device time of the end 'time' in hours",
+        within=HOURS,
+        quick=0.5,
+    )
+    drive_fills: float = required_option(
+        CLAUSE,
+        4.0,
+        "user capacities of the end 'capacity'",
+        within=Within(0, 1e5, open_low=True),  # enough to wear any drive out
+    )
+    fresh_fills: float = option(
+        FOB_DRIVE_FILLS,
+        "user capacities that must be written before a steady-state window may begin: a drive is "
+        "level, and not saturated, while it is fresh",
+        within=Within(0, 1e5),
+    )
+    max_rounds: int = max_rounds_option(
+        "rounds after which a run that only 'steady' may end gives up"
+    )
+    histogram: bool | None = required_option(
+        CLAUSE, {"2.0": True}, "response-time histogram of 20 minutes at the end"
+    )
+    histogram_seconds: float = required_option(
+        CLAUSE, 1200.0, "seconds of the histogram step", within=SECONDS, quick=10.0
+    )
+
+
+class Load(Protocol):
+    """What a test of saturation says of its load."""
+
+    @property
+    def text(self) -> str:
+        """As the standard writes it: "RND 4KiB W"."""
+
+    @property
+    def words(self) -> str:
+        """In a sentence: "random 4 KiB writes"."""
+
+    @property
+    def read_pct(self) -> float: ...
+
+    @property
+    def subtitle(self) -> str: ...
+
+    @property
+    def disclosure(self) -> str:
+        """What readers of the figures must know; "" if the name says it all."""
+
+
+S = TypeVar("S", bound=SaturationOptions)
+
+
+class Saturation(LoadProcedure[S]):
+    """A test of saturation. Raises ConfigError for options that are not allowed."""
+
+    def check(self) -> None:
+        if not self.options.end:
+            raise ConfigError("nothing ends the run", hint="give --end steady, capacity or time")
+        _ = self.steps_per_round
+
+    @property
+    @abstractmethod
+    def stimulus(self) -> Load:
+        """Its load."""
+
+    @abstractmethod
+    def load_step(
+        self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
+    ) -> Step:
+        """A step of the load."""
+
+    @property
+    def steps_per_round(self) -> int:
+        o = self.options
+        return whole_steps("a round", o.round_minutes * 60, o.sample_seconds)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        o, stimulus = self.options, self.stimulus
+        found = {
+            **super().setup(identity),
+            "subtitle": stimulus.subtitle,
+            # What saturates the drive is its workload-dependent preconditioning (WDPC).
+            "precondition": f"WDPC, {stimulus.text}",
+            "precondition_toio": self.toio,
+            "precondition_duration": " or ".join(self._end_texts),
+            "test_stimulus": stimulus.text,
+            "load": stimulus.words,
+            "rw_mix": mix_text(stimulus.read_pct),
+            "toio": self.toio,
+            "round": f"{units.minutes(o.round_minutes)}, last {o.sample_seconds:g} s is the sample",
+            "ends": "; ".join(end.text for end in self.ends(identity)),
+        }
+        return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}
+
+    @property
+    def _end_texts(self) -> Sequence[str]:
+        """The enabled ends as short as in the header block."""
+        o = self.options
+        texts = {
+            "steady": "steady",
+            "capacity": f"{o.drive_fills:g}X user capacity",
+            "time": f"{o.time_hours:g} h",
+        }
+        return [texts[name] for name in END_NAMES if name in o.end]
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        rounds = self.saturated(identity, "rounds", "rounds", self.stimulus.text, self.load_step)
+        if not self.options.histogram:
+            return (rounds,)
+        title = "response-time histogram"
+        step = self.load_step(identity, title, self.options.histogram_seconds, "histogram")
+        return (rounds, Stage.once("rth", title, [step]))
+
+    def saturated(
+        self,
+        identity: DeviceIdentity,
+        phase: str,
+        title: str,
+        text: str,
+        step: Callable[..., Step],
+        **more: Any,
+    ) -> Stage:
+        """The rounds of a load, which is called `text`; `step` is like `load_step`, and `more` are
+        further fields of the stage."""
+        o = self.options
+        load = step(identity, "", o.sample_seconds).workload
+        return Stage(
+            phase=phase,
+            title=title,
+            steps=lambda history, number: self._round(identity, number, step),
+            tracking=(TrackingVariable(f"{text} IOPS", "IOPS", lambda rows: rows[-1].iops),),
+            ends=self.ends(identity),
+            rounds_max=o.max_rounds,
+            fresh_fills=o.fresh_fills,
+            bounds=lambda speeds: saturation_plan.bounds(self, identity, load, speeds),
+            purge=True,
+            continuous=True,
+            **more,
+        )
+
+    def _round(
+        self, identity: DeviceIdentity, number: int, load_step: Callable[..., Step]
+    ) -> Sequence[Step]:
+        seconds = self.options.sample_seconds
+
+        def step(name: str, position: int) -> Step:
+            return load_step(identity, name, seconds, number, position)
+
+        return round_steps(number, self.options.round_minutes, seconds, "last", step)
+
+    def ends(self, identity: DeviceIdentity) -> Sequence[End]:
+        o = self.options
+        # Half a sample of slack: steps on a real drive are a few ms longer or shorter than asked.
+        whole_s = saturation_plan.whole_steps_s(o.time_hours * 3600, o.sample_seconds)
+        limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
+        limit_bytes = o.drive_fills * identity.capacity_bytes
+        after = f" after {o.fresh_fills:g} x user capacity" if o.fresh_fills else ""
+        possible = {
+            "steady": End(
+                "steady",
+                f"steady state over {WINDOW_ROUNDS} rounds{after}",
+                lambda h: h.steady_at_round is not None,
+                per_round=True,
+            ),
+            "capacity": End(
+                "capacity",
+                f"{o.drive_fills:g} x user capacity written",
+                lambda h: h.host_write_bytes_total >= limit_bytes,
+                fraction=lambda h: h.host_write_bytes_total / limit_bytes,
+            ),
+            "time": End(
+                "time",
+                f"{o.time_hours:g} h of writes",
+                lambda h: h.elapsed_ns >= limit_ns,
+                fraction=lambda h: h.elapsed_ns / limit_ns,
+            ),
+        }
+        chosen = [possible[name] for name in END_NAMES if name in o.end]
+        if o.end == ("steady",):
+            # Nothing else bounds the run: the standard's 25 rounds do.
+            chosen.append(
+                End(
+                    "rounds",
+                    f"{o.max_rounds} rounds without steady state",
+                    lambda h: h.rounds_done >= o.max_rounds,
+                    per_round=True,
+                    fraction=lambda h: len(h.rows) / (o.max_rounds * self.steps_per_round),
+                )
+            )
+        return chosen
+
+    def warnings(self, history: History) -> tuple[str, ...]:
+        rounds = history.stages["rounds"]
+        decision = rounds.decision
+        if rounds.steady_at_round is None and not (decision is not None and decision.met):
+            return ("steady state was not reached",) if "steady" in self.options.end else ()
+        rows = rounds.round_rows(decision.rounds[0]) if decision is not None else ()
+        fills = rows[-1].drive_fills if rows else 0.0
+        if fills < FOB_DRIVE_FILLS:
+            return (
+                f"the measurement window begins after {fills:.2f} drive fills: drives rarely leave "
+                f"their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}",
+            )
+        return ()
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        ends = " or ".join(end.text for end in self.ends(identity))
+        histogram = f"response-time histogram, {o.histogram_seconds:g} s"
+        return (
+            *self.beginning,
+            f"{self.stimulus.words}, TC {o.threads} / QD {o.queue_depth}, in steps of "
+            f"{o.sample_seconds:g} s",
+            f"one step in {self.steps_per_round}, the last of a round, is a steady-state sample",
+            f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",
+            *((histogram,) if o.histogram else ()),
+        )

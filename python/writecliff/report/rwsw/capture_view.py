@@ -1,0 +1,215 @@
+"""What the reports of all tests of a capture show of it: stream map, queue depth, streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.procedures.rwsw.capture_options import capture_mapping, stream_mapping
+from writecliff.report.axes import Axis, Line, time_axis
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.plots import lines
+
+if TYPE_CHECKING:
+    from writecliff.procedures.rwsw.capture_options import CaptureProcedure
+    from writecliff.traces.io_capture import CaptureStep, IoCapture
+
+DRAWN = 8  # streams of the map: one for each colour
+LISTED = 32
+PROCESSES = 12
+NS_PER_S = 1e9
+
+
+def unknown(value: float | None) -> float:
+    """NaN in place of None, for drawings."""
+    return math.nan if value is None else value
+
+
+class CaptureReport(TestReport):
+    """The report of a test of a capture."""
+
+    procedure: CaptureProcedure[Any]
+
+    @property
+    def capture(self) -> IoCapture:
+        return self.procedure.capture
+
+    @cached_property
+    def mean_iops(self) -> float | None:
+        """Of the capture, over all of its time."""
+        found = self.capture
+        known = all(step.counted for step in found.steps)
+        return found.ios / found.duration_s if known else None
+
+    @cached_property
+    def peak_iops(self) -> float | None:
+        """Of its busiest time step."""
+        return max((step.iops for step in self.capture.steps if step.iops is not None),
+                   default=None)  # fmt: skip
+
+    def capture_sections(self) -> Iterator[Section]:
+        """The capture, before what the test found."""
+        found, p = self.capture, self.procedure
+        step = units.duration(found.step_s * NS_PER_S)
+        intro = (
+            f"{found.name} ({found.source}): {len(found.steps)} time steps of {step}, "
+            f"{units.pct(found.read_pct, 1)} reads. An I/O stream is an access, an operation and a "
+            f"size. The applied workload has {len(p.applied)} of the streams, with "
+            f"{units.pct(p.covered_pct, 1)} of the I/Os; its shares add up to 100 %."
+        )
+        if notes := found.notes:
+            intro += f" Note: {'; '.join(notes)}."
+        yield section("The I/O capture", intro, self._streams_table(), self._processes(),
+                      *self._maps())  # fmt: skip
+
+    def _streams_table(self) -> Table:
+        applied = {one.stream: one.share_pct for one in self.procedure.applied}
+        cumulative = self.capture.cumulative()
+        rows, covered = [], 0.0
+        for number, one in enumerate(cumulative[:LISTED], 1):
+            covered += one.share_pct
+            share = applied.get(one.stream)
+            rows.append(
+                (
+                    f"{number}",
+                    one.stream.text,
+                    units.pct(one.share_pct, 1),
+                    units.pct(covered, 1),
+                    "" if share is None else units.pct(share, 1),
+                )
+            )
+        head = ("", "I/O stream", "Of the capture", "Together", "Applied workload")
+        return table("Cumulative and applied workload", head, rows, "rwrrr",
+                     data=self._streams_file())  # fmt: skip
+
+    def _streams_file(self) -> DataFile:
+        applied = {one.stream: one.share_pct for one in self.procedure.applied}
+        head = ("access", "operation", "size_bytes", "capture_pct", "applied_pct")
+        return data_file(
+            "streams.csv",
+            head,
+            (
+                (
+                    one.stream.access,
+                    one.stream.operation,
+                    one.stream.size_bytes,
+                    one.share_pct,
+                    applied.get(one.stream),
+                )
+                for one in self.capture.cumulative()
+            ),
+        )
+
+    def _processes(self) -> Table | None:
+        ios: dict[str, int] = {}
+        for step in self.capture.steps:
+            for name, count in step.processes:
+                ios[name] = ios.get(name, 0) + count
+        if not ios:
+            return None
+        order = sorted(ios, key=lambda name: (-ios[name], name))[:PROCESSES]
+        rows = [(name, f"{ios[name]:,}", units.pct(100 * ios[name] / self.capture.ios, 1))
+                for name in order]  # fmt: skip
+        note = "Of each time step the eight busiest are counted."
+        return table("Processes", ("Process", "I/Os", "Of the capture"), rows, note=note)
+
+    def _maps(self) -> Iterator[Figure | None]:
+        """Streams, all reads and writes, and queue depth over the time steps."""
+        steps = self.capture.steps
+        if len(steps) < 2:
+            return
+        middles = [(step.begin_s + step.length_s / 2) * NS_PER_S for step in steps]
+        x = time_axis(self.capture.duration_s * NS_PER_S, "Time of the capture")
+        data = self._steps_file()
+        yield lines(
+            "capture-map", "I/O stream map: IOPS of the streams", data,
+            [Line(name, middles, values) for name, values in self._by_stream()], x, Axis("IOPS"),
+            alt="IOPS of the dominant I/O streams over the time steps of the capture",
+        )  # fmt: skip
+        drawn = [("reads and writes", [unknown(step.iops) for step in steps])]
+        yield lines(
+            "capture-iops", "IOPS of the capture", data,
+            [Line(name, middles, values) for name, values in drawn], x, Axis("IOPS"),
+        )  # fmt: skip
+        depths = [unknown(step.queue_depth) for step in steps]
+        yield lines(
+            "capture-depth", "Queue depth of the capture", data,
+            [Line("mean of a step", middles, depths)], x, Axis("Queue depth"),
+            alt="Mean queue depth that arriving I/Os find, over the time steps",
+        )  # fmt: skip
+
+    def _by_stream(self) -> Iterator[tuple[str, list[float]]]:
+        """IOPS of each of the first streams in every step, and of all others."""
+        found = self.capture
+        shown = [one.stream for one in self.procedure.applied][:DRAWN]
+        numbers = {found.streams.index(stream): stream for stream in shown}
+        ios = {number: [0.0] * len(found.steps) for number in numbers}
+        for place, step in enumerate(found.steps):
+            for number, count in step.streams:
+                if number in ios:
+                    ios[number][place] = count / step.length_s if step.counted else math.nan
+        for number, stream in numbers.items():
+            yield stream.text, ios[number]
+
+    def _steps_file(self) -> DataFile:
+        head = (
+            "begin_s",
+            "length_s",
+            "iops",
+            "bytes_per_s",
+            "read_share",
+            "queue_depth",
+            "art_ns",
+            "p99999_ns",
+            "max_ns",
+            *(one.text for one in self.capture.streams),
+        )
+        streams = len(self.capture.streams)
+
+        def row(step: CaptureStep) -> Sequence[float | None]:
+            ios: list[float | None] = [0.0] * streams
+            for number, count in step.streams:
+                ios[number] = count
+            share = step.reads / step.ios if step.ios else None
+            return (
+                step.begin_s,
+                step.length_s,
+                step.iops,
+                step.bytes_per_s,
+                share,
+                step.queue_depth,
+                step.art_ns,
+                step.p99999_ns,
+                step.max_ns,
+                *ios,
+            )
+
+        return data_file("capture-steps.csv", head, map(row, self.capture.steps))
+
+    def capture_figures(self) -> Iterator[KeyFigure]:
+        """What the capture itself was, at the top of the page."""
+        if self.mean_iops is not None:
+            peak = units.number(self.peak_iops)
+            note = f"mean; {peak} in its busiest time step"
+            yield KeyFigure("IOPS of the capture", units.number(self.mean_iops), "", note)
+
+    def capture_results(self) -> dict[str, Any]:
+        """The keys of summaries."""
+        return {
+            "capture": {
+                **capture_mapping(self.capture),
+                "mean_iops": self.mean_iops,
+                "peak_iops": self.peak_iops,
+                "covered_pct": self.procedure.covered_pct,
+            },
+            "applied": [stream_mapping(one) for one in self.procedure.applied],
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        recalled = self.data.manifest.setup.get("recalled", "")
+        return (f"{recalled[:1].upper()}{recalled[1:]}.",) if recalled else ()

@@ -1,0 +1,54 @@
+"""The report of Multi-WSAT; summary "writecliff/multi-wsat/1"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from writecliff import units
+from writecliff.procedures.rwsw.multi_wsat import MultiWsat
+from writecliff.report.model import KeyFigure, Section, section, table
+from writecliff.report.rwsw.capture_view import CaptureReport
+from writecliff.report.wsat import WsatReport
+
+
+class MultiWsatReport(CaptureReport, WsatReport):
+    """The report of a run of Multi-WSAT."""
+
+    procedure: MultiWsat
+
+    def sections(self) -> Iterator[Section]:
+        yield from self.capture_sections()
+        yield self._against()
+        yield from WsatReport.sections(self)
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        yield from WsatReport.key_figures(self)
+        yield from self.capture_figures()
+
+    def _against(self) -> Section:
+        """What the drive can do with the applied workload, beside what was asked of it."""
+        wsat, mean = self.wsat, self.mean_iops
+        label = "steady state" if wsat.view.steady else "last window, not steady"
+        rows = [
+            ("Drive, " + label, wsat.saturated_iops),
+            ("Drive, fresh out of box", wsat.fob_iops),
+        ]
+        rows += [("Capture, busiest time step", value) for value in (self.peak_iops,) if value]
+        rows += [("Capture, mean", value) for value in (mean,) if value]
+        cells = [
+            (name, units.number(iops), f"{iops / mean:.3g}x" if mean else units.UNKNOWN)
+            for name, iops in rows
+        ]
+        intro = (
+            "The drive answers the applied workload as fast as it can at "
+            f"{self.procedure.toio}; the capture is what its host asked for."
+        )
+        head = ("", "IOPS", "Of the capture's mean")
+        return section("The drive against the capture", intro, table("", head, cells))
+
+    def results(self) -> dict[str, Any]:
+        return {**WsatReport.results(self), **self.capture_results()}
+
+    def notes(self) -> tuple[str, ...]:
+        return (*WsatReport.notes(self), *CaptureReport.notes(self))

@@ -1,0 +1,31 @@
+"""The report of the sweep over thread counts and queue depths; summary "writecliff/tcqd/1"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from writecliff.procedures.rwsw.tcqd import Tcqd
+from writecliff.report.demand_intensity import DemandIntensityReport
+from writecliff.report.model import KeyFigure, Section
+from writecliff.report.rwsw.capture_view import CaptureReport
+
+
+class TcqdReport(CaptureReport, DemandIntensityReport):
+    """The report of a run of the sweep."""
+
+    procedure: Tcqd
+
+    def sections(self) -> Iterator[Section]:
+        yield from self.capture_sections()
+        yield from DemandIntensityReport.sections(self)
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        yield from DemandIntensityReport.key_figures(self)
+        yield from self.capture_figures()
+
+    def results(self) -> dict[str, Any]:
+        return {**DemandIntensityReport.results(self), **self.capture_results()}
+
+    def notes(self) -> tuple[str, ...]:
+        return (*DemandIntensityReport.notes(self), *CaptureReport.notes(self))
