@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from writecliff._native_issuer import *  # noqa: F403
 from writecliff._native_traces import *  # noqa: F403
 
 # What `Drive.run` calls about every 50 ms: share done, device time of the step in ns,

@@ -29,6 +29,8 @@ MAY_KNOW = {
     "disk": {"base", "host-interface"},
     "workload": {"base", "host-interface"},  # the same
     "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload"},
+    # Of "runner": histograms, series, outcomes.
+    "issuer": {"base", "runner", "traces", "workload"},
     "nvme": {"base"},
     "nvme-tcp": {"nvme"},
     # Of "ssd": the status and the commands of its streams.
@@ -39,6 +41,7 @@ MAY_KNOW = {
         "flash",
         "ftl",
         "host-interface",
+        "issuer",
         "ssd",
         "disk",
         "workload",
@@ -66,6 +69,7 @@ MUST_NOT_NAME = {
     ),
     "nvme-tcp": (r"std::(net|thread|time|io|os)\b|\bSocket", "sockets, threads"),
     "serve": (r"\bpyo3\b|\bPyResult\b|\bWorkloadSpec\b", "Python, workloads"),
+    "issuer": (r"\bpyo3\b|\bPyResult\b|\bDriveModel\b|\bSsd\b", "Python, simulated drives"),
     "traces": (
         r"\bpyo3|std::(thread|time|net)\b|\bDrive\b|\bSsd\b",
         "Python, clocks, drives",

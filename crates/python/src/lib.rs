@@ -8,6 +8,7 @@ mod device;
 mod drive;
 mod errors;
 mod histogram;
+mod issuer;
 mod power_cuts;
 mod serve;
 mod step;
@@ -34,6 +35,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<traces::TraceWriter>()?;
     module.add_class::<traces::TraceMeasures>()?;
     module.add_class::<serve::Server>()?;
+    module.add_class::<issuer::Issuer>()?;
+    module.add_class::<issuer::TraceFit>()?;
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<histogram::PyQuantile>()?;
     module.add_function(wrap_pyfunction!(serve::served_load, module)?)?;

@@ -68,7 +68,7 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<
     Ok(result)
 }
 
-fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("name", job.name)?;
     result.set_item("elapsed_ns", job.elapsed_ns)?;
@@ -114,7 +114,7 @@ pub(crate) fn latency_causes() -> Vec<(&'static str, &'static str)> {
     Cause::ALL.map(|cause| (cause.name(), cause.meaning())).to_vec()
 }
 
-fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("end_ns", PyArray1::from_vec(py, columns.end_ns))?;
     result.set_item("job", PyArray1::from_vec(py, columns.job))?;

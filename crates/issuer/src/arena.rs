@@ -1,0 +1,138 @@
+//! Memory for the data of I/Os: one mapping that the kernel can pin once, in pieces of powers of
+//! two.
+//!
+//! A buddy allocator (Knowlton 1965): a piece is halved until it fits, and merged with its other
+//! half when both are free, so that no mix of sizes leaves the memory in pieces that are too small.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ptr::{self, NonNull};
+
+use crate::LENGTH_MAX_BYTES;
+
+/// Of the data of all writes in flight.
+const ARENA_BYTES: usize = 128 << 20;
+const LEAST_ORDER: u32 = 12;
+const LARGEST_ORDER: u32 = ARENA_BYTES.trailing_zeros();
+
+const _: () = assert!(LENGTH_MAX_BYTES as usize * 2 <= ARENA_BYTES);
+
+/// A piece of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    begin: usize,
+    order: u32,
+}
+
+/// Memory for writes in pieces, and a region behind it that all reads share: nobody looks at what
+/// they read.
+pub(crate) struct Arena {
+    memory: NonNull<u8>,
+    /// Free pieces of each order, by address.
+    free: Vec<BTreeSet<usize>>,
+}
+
+impl Arena {
+    pub(crate) const BYTES: usize = ARENA_BYTES + LENGTH_MAX_BYTES as usize;
+
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: a new anonymous mapping that nothing else refers to.
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                Self::BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: of the mapping just made. Fewer pages to fault in and to pin; a refusal is none.
+        unsafe { libc::madvise(memory, Self::BYTES, libc::MADV_HUGEPAGE) };
+        let orders = (LARGEST_ORDER + 1) as usize;
+        let mut free = vec![BTreeSet::new(); orders];
+        free[LARGEST_ORDER as usize].insert(0);
+        let memory = NonNull::new(memory.cast()).expect("a mapping is not at address 0");
+        Ok(Self { memory, free })
+    }
+
+    /// The whole memory, to be registered with a ring.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.memory.as_ptr()
+    }
+
+    /// Where reads go.
+    pub(crate) fn read_buffer(&self) -> *mut u8 {
+        // SAFETY: within the mapping, which has this region behind the arena.
+        unsafe { self.memory.as_ptr().add(ARENA_BYTES) }
+    }
+
+    pub(crate) fn address(&self, piece: Piece) -> *mut u8 {
+        // SAFETY: pieces lie within the mapping.
+        unsafe { self.memory.as_ptr().add(piece.begin) }
+    }
+
+    /// The first `length` bytes of a piece.
+    pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
+        assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
+        // SAFETY: the piece lies within the mapping, is taken, and is not in flight: whoever fills
+        // it has not submitted it yet.
+        unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
+    }
+
+    /// Takes a piece of at least `length` bytes; `None` while there is none.
+    pub(crate) fn take(&mut self, length: usize) -> Option<Piece> {
+        let wanted = length.max(1).next_power_of_two().trailing_zeros().max(LEAST_ORDER);
+        let found =
+            (wanted..=LARGEST_ORDER).find(|&order| !self.free[order as usize].is_empty())?;
+        let begin = self.free[found as usize].pop_first()?;
+        for order in wanted..found {
+            self.free[order as usize].insert(begin + (1 << order));
+        }
+        Some(Piece { begin, order: wanted })
+    }
+
+    pub(crate) fn give_back(&mut self, piece: Piece) {
+        let Piece { mut begin, mut order } = piece;
+        while order < LARGEST_ORDER && self.free[order as usize].remove(&(begin ^ (1 << order))) {
+            begin &= !(1 << order);
+            order += 1;
+        }
+        self.free[order as usize].insert(begin);
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`. I/Os that are still in flight hold its pages themselves.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), Self::BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_do_not_overlap_and_come_back_whole() {
+        let mut arena = Arena::new().unwrap();
+        let mut taken = Vec::new();
+        for n in 0..4000_usize {
+            let length = 512 + (n * 7919) % 300_000;
+            match arena.take(length) {
+                Some(piece) => taken.push(piece),
+                None => arena.give_back(taken.swap_remove(n % taken.len())),
+            }
+        }
+        let mut spans: Vec<_> = taken.iter().map(|p| (p.begin, p.begin + (1 << p.order))).collect();
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "pieces overlap");
+        assert!(spans.last().unwrap().1 <= ARENA_BYTES);
+        taken.into_iter().for_each(|piece| arena.give_back(piece));
+        assert_eq!(arena.take(ARENA_BYTES), Some(Piece { begin: 0, order: LARGEST_ORDER }));
+        assert_eq!(arena.take(1), None);
+    }
+}

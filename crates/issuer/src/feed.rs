@@ -1,0 +1,92 @@
+//! A bounded queue of I/Os, so that whoever reads or generates them may be ahead of the issue by a
+//! second, but not by a trace.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+
+use crate::io::Io;
+
+const BATCH: usize = 1 << 12;
+/// At most so many batches are ahead: some 260,000 I/Os, 12 MB.
+const AHEAD: usize = 64;
+
+/// Gives I/Os to an issue, in order of their times.
+pub struct Feeder {
+    sender: SyncSender<Vec<Io>>,
+    batch: Vec<Io>,
+}
+
+/// Takes I/Os from a [`Feeder`].
+pub struct Feed {
+    receiver: Receiver<Vec<Io>>,
+    batch: std::vec::IntoIter<Io>,
+}
+
+/// A queue; it ends when the feeder is dropped.
+pub fn feed() -> (Feeder, Feed) {
+    let (sender, receiver) = sync_channel(AHEAD);
+    let feed = Feed { receiver, batch: Vec::new().into_iter() };
+    (Feeder { sender, batch: Vec::with_capacity(BATCH) }, feed)
+}
+
+impl Feeder {
+    /// Adds an I/O; waits while the queue is full. False once nobody takes any more.
+    pub fn add(&mut self, io: Io) -> bool {
+        self.batch.push(io);
+        self.batch.len() < BATCH || self.hand_over()
+    }
+
+    /// Hands over what was added.
+    pub fn hand_over(&mut self) -> bool {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        batch.is_empty() || self.sender.send(batch).is_ok()
+    }
+}
+
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+impl Iterator for Feed {
+    type Item = Io;
+
+    /// The next I/O; waits for it.
+    fn next(&mut self) -> Option<Io> {
+        self.wait();
+        self.batch.next()
+    }
+}
+
+/// What a [`Feed`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Io(Io),
+    /// More may come.
+    Nothing,
+    Ended,
+}
+
+impl Feed {
+    pub(crate) fn look(&mut self) -> Next {
+        loop {
+            if let Some(io) = self.batch.next() {
+                return Next::Io(io);
+            }
+            match self.receiver.try_recv() {
+                Ok(batch) => self.batch = batch.into_iter(),
+                Err(TryRecvError::Empty) => return Next::Nothing,
+                Err(TryRecvError::Disconnected) => return Next::Ended,
+            }
+        }
+    }
+
+    /// Waits for the first I/Os.
+    pub(crate) fn wait(&mut self) {
+        if self.batch.as_slice().is_empty()
+            && let Ok(batch) = self.receiver.recv()
+        {
+            self.batch = batch.into_iter();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! I/Os of a workload whose jobs have rates: the requests and arrivals of the simulator's host,
+//! merged by time.
+//!
+//! Threads that must wait for their depth draw no later requests meanwhile, in the simulator as
+//! here, so what is drawn does not depend on the drive.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use writecliff_base::Bytes;
+use writecliff_workload::{
+    IoRequest, JobSpec, Operation, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
+};
+
+use crate::feed::Feeder;
+use crate::io::{Io, Lane};
+
+struct Thread {
+    job: usize,
+    generator: ThreadGenerator,
+    pacing: ThreadPacing,
+    /// Of its latest I/O.
+    due_ns: u64,
+    next: IoRequest,
+    dsync: bool,
+}
+
+/// What is left of a job, and when it ends.
+struct Left {
+    deadline_ns: u64,
+    bytes: Option<u64>,
+    ios: Option<u64>,
+    ends_all: bool,
+}
+
+/// The I/Os of a workload, in order of their times.
+pub struct Generated {
+    threads: Vec<Thread>,
+    /// Threads by when their next I/O is due.
+    order: BinaryHeap<Reverse<(u64, u32)>>,
+    jobs: Vec<Left>,
+    /// Of all jobs.
+    end_ns: u64,
+}
+
+/// A lane for each thread of each job.
+pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
+    let each = spec.jobs.iter().enumerate().flat_map(|(number, job)| {
+        let lane = Lane {
+            job: number as u32,
+            depth: job.queue_depth,
+            compressible_pct: job.compressible_pct,
+            dsync: job.dsync,
+            deadline_ns: deadline_ns(job),
+        };
+        std::iter::repeat_n(lane, job.threads as usize)
+    });
+    each.collect()
+}
+
+fn deadline_ns(job: &JobSpec) -> Option<u64> {
+    job.duration_ns.map(|length| job.start_delay_ns.saturating_add(length))
+}
+
+impl Generated {
+    /// The I/Os of a workload, all of whose jobs must have rates, on a drive of `capacity`.
+    pub fn new(spec: &WorkloadSpec, capacity: Bytes) -> Result<Self, SpecError> {
+        let spec = spec.resolved(capacity);
+        let mut generated = Self {
+            threads: Vec::new(),
+            order: BinaryHeap::new(),
+            jobs: Vec::new(),
+            end_ns: u64::MAX,
+        };
+        let mut zones = None;
+        for (job, of) in spec.jobs.iter().enumerate() {
+            for thread in 0..of.threads {
+                let (number, at) = (job as u32, generated.threads.len() as u32);
+                let mut generator = ThreadGenerator::new(of, capacity, spec.seed, number, thread)?;
+                generator.share_zones(&mut zones);
+                let mut pacing = ThreadPacing::new(of, spec.seed, number, thread);
+                let next = generator.next();
+                let Some(due_ns) = pacing.next_arrival_ns(next.length) else {
+                    let text = format!("job '{}' has no rate", of.name);
+                    return Err(SpecError::Workload(text));
+                };
+                generated.order.push(Reverse((due_ns, at)));
+                let dsync = of.dsync;
+                generated.threads.push(Thread { job, generator, pacing, due_ns, next, dsync });
+            }
+            generated.jobs.push(Left {
+                deadline_ns: deadline_ns(of).unwrap_or(u64::MAX),
+                bytes: of.volume_bytes,
+                ios: of.ios,
+                ends_all: of.ends_all,
+            });
+        }
+        Ok(generated)
+    }
+
+    /// Gives all I/Os to `feeder`, until nobody takes them.
+    pub fn feed(mut self, mut feeder: Feeder) {
+        while let Some(io) = self.next() {
+            if !feeder.add(io) {
+                return;
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Io> {
+        loop {
+            let Reverse((due_ns, lane)) = self.order.pop()?;
+            let thread = &mut self.threads[lane as usize];
+            let job = &mut self.jobs[thread.job];
+            let is_over = due_ns >= job.deadline_ns || job.bytes == Some(0) || job.ios == Some(0);
+            if is_over || due_ns > self.end_ns {
+                if is_over && job.ends_all {
+                    self.end_ns = self.end_ns.min(due_ns);
+                }
+                continue;
+            }
+            let request = thread.next;
+            thread.advance();
+            self.order.push(Reverse((thread.due_ns, lane)));
+            if request.op == Operation::Flush {
+                // A write that is on the media when it completes needs no flush behind it.
+                if thread.dsync {
+                    continue;
+                }
+            } else {
+                job.count(request.length);
+            }
+            return Some(Io {
+                due_ns,
+                operation: request.op,
+                lane,
+                offset: request.offset,
+                length: u64::from(request.length),
+                repeats: !request.content.same_as.is_none(),
+            });
+        }
+    }
+}
+
+impl Thread {
+    fn advance(&mut self) {
+        self.next = self.generator.next();
+        // A flush belongs to the write before it, because the rate counts I/Os.
+        if self.next.op != Operation::Flush {
+            self.due_ns = self.pacing.next_arrival_ns(self.next.length).unwrap_or(u64::MAX);
+        }
+    }
+}
+
+impl Left {
+    fn count(&mut self, length: u32) {
+        if let Some(bytes) = &mut self.bytes {
+            *bytes = bytes.saturating_sub(u64::from(length));
+        }
+        if let Some(ios) = &mut self.ios {
+            *ios -= 1;
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The thread that issues: waits for the next time, submits, and takes completions meanwhile.
+//!
+//! It sleeps in the kernel while the next time is far away, where a completion wakes it, and spins
+//! for the last part: a sleep ends late by some microseconds, and by more on a busy machine. While it
+//! spins it looks at the ring, so that completions get the time at which they were there.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use writecliff_workload::Operation;
+
+use crate::arena::{Arena, Piece};
+use crate::clock::{be_punctual, now_ns};
+use crate::data::Data;
+use crate::deallocator::{Deallocated, Deallocator};
+use crate::feed::{Feed, Next};
+use crate::io::{Failure, Io, Lane};
+use crate::measured::{Collector, Measured};
+use crate::ring::{BATCH, Request, Ring};
+use crate::shared::{Done, Live, Shared};
+
+/// Before the first I/O, for what the thread does once.
+const LEAD_NS: u64 = 1_000_000;
+/// Of a wait, the last part is spun.
+const SPIN_NS: u64 = 80_000;
+/// The longest sleep: so soon is a stop seen.
+const SLEEP_NS: u64 = 20_000_000;
+/// The same while deallocations are made, whose threads do not wake this one.
+const SLEEP_BESIDE_NS: u64 = 500_000;
+/// I/Os in flight at a time, over all lanes.
+pub(crate) const IN_FLIGHT_MAX: u32 = 1 << 14;
+/// I/Os that wait for others; beyond that none are taken from the feed.
+const WAITING_MAX: usize = 1 << 18;
+/// Records that are handed over at a time.
+const RECORDS: usize = 1 << 10;
+
+/// Where I/Os go. The descriptor must be open for direct I/O.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub fd: BorrowedFd<'a>,
+    pub is_file: bool,
+}
+
+/// How I/Os are issued.
+#[derive(Clone, Debug)]
+pub struct Issue<'a> {
+    pub target: Target<'a>,
+    pub lanes: Vec<Lane>,
+    /// Number of jobs that the lanes belong to.
+    pub jobs: u32,
+    pub interval_ns: u64,
+    /// Of the data that are written.
+    pub seed: u64,
+}
+
+/// An I/O with the memory that it will use.
+struct Ready {
+    io: Io,
+    piece: Option<Piece>,
+}
+
+struct InFlight {
+    ready: Ready,
+    issue_ns: u64,
+}
+
+struct LaneState {
+    lane: Lane,
+    outstanding: u32,
+    waiting: VecDeque<Ready>,
+}
+
+struct Issuing<'a> {
+    ring: Ring,
+    arena: Arena,
+    deallocator: Deallocator,
+    deallocations: u32,
+    data: Data,
+    feed: Feed,
+    shared: &'a Shared,
+    lanes: Vec<LaneState>,
+    next: Option<Ready>,
+    ended: bool,
+    table: Vec<Option<InFlight>>,
+    free: Vec<u32>,
+    in_flight: u32,
+    waiting: usize,
+    /// An I/O waits for memory or for the cap of all lanes, not for its own lane.
+    is_short: bool,
+    start_ns: u64,
+    due_ns: u64,
+    collector: Collector,
+    records: Vec<Done>,
+    completions: Vec<(u32, i32)>,
+    deallocated: Vec<Deallocated>,
+}
+
+/// Issues what `feed` gives, until it ends, an I/O fails or a stop is asked for. What is in flight
+/// then is waited for.
+///
+/// The error is of io_uring, or of memory; errors of I/Os are in the result.
+pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measured> {
+    be_punctual();
+    let arena = Arena::new()?;
+    let depth: u64 = what.lanes.iter().map(|lane| u64::from(lane.depth)).sum();
+    let depth = depth.clamp(1, u64::from(IN_FLIGHT_MAX)) as u32;
+    let state = |&lane: &Lane| LaneState { lane, outstanding: 0, waiting: VecDeque::new() };
+    let mut issuing = Issuing {
+        ring: Ring::new(what.target.fd.as_raw_fd(), &arena, depth)?,
+        arena,
+        deallocator: Deallocator::new(what.target.fd, what.target.is_file)?,
+        deallocations: 0,
+        data: Data::new(what.seed, what.lanes.len()),
+        feed,
+        shared,
+        lanes: what.lanes.iter().map(state).collect(),
+        next: None,
+        ended: false,
+        table: (0..depth).map(|_| None).collect(),
+        free: (0..depth).rev().collect(),
+        in_flight: 0,
+        waiting: 0,
+        is_short: false,
+        start_ns: 0,
+        due_ns: 0,
+        collector: Collector::new(what.jobs, what.interval_ns),
+        records: Vec::new(),
+        completions: Vec::new(),
+        deallocated: Vec::new(),
+    };
+    issuing.collector.measured.is_pinned = issuing.ring.is_pinned;
+    issuing.run()?;
+    Ok(issuing.collector.finish())
+}
+
+impl Issuing<'_> {
+    fn run(&mut self) -> io::Result<()> {
+        self.feed.wait();
+        self.fetch();
+        self.start_ns = now_ns() + LEAD_NS;
+        self.collector.measured.started_ns = self.start_ns;
+        while !self.shared.is_stopped() && self.collector.measured.failures == 0 {
+            self.reap()?;
+            self.fetch();
+            let now = now_ns();
+            match self.next.as_ref().map(|ready| self.start_ns + ready.io.due_ns) {
+                Some(due) if due <= now => self.issue_due()?,
+                Some(due) => self.pause(now, due)?,
+                None if self.ended && self.in_flight == 0 && self.waiting == 0 => break,
+                None => self.pause(now, now + SLEEP_BESIDE_NS)?,
+            }
+        }
+        self.drain()
+    }
+
+    /// Takes the next I/O from the feed, and makes its data while there is time.
+    fn fetch(&mut self) {
+        if self.next.is_some() || self.ended || self.waiting >= WAITING_MAX {
+            return;
+        }
+        match self.feed.look() {
+            Next::Io(io) => {
+                let mut ready = Ready { io, piece: None };
+                self.prepare(&mut ready);
+                self.next = Some(ready);
+            }
+            Next::Nothing => {}
+            Next::Ended => self.ended = true,
+        }
+    }
+
+    /// Gives a write its memory and data. False while there is no memory.
+    fn prepare(&mut self, ready: &mut Ready) -> bool {
+        let io = &ready.io;
+        if io.operation != Operation::Write || ready.piece.is_some() {
+            return true;
+        }
+        ready.piece = self.arena.take(io.length as usize);
+        let Some(piece) = ready.piece else { return false };
+        let bytes = self.arena.bytes(piece, io.length as usize);
+        let compressible = self.lanes[io.lane as usize].lane.compressible_pct;
+        self.data.fill(bytes, io.lane as usize, io.repeats, compressible);
+        true
+    }
+
+    /// Submits what is due, some at a time.
+    fn issue_due(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let now = now_ns();
+            let is_due = |ready: &mut Ready| self.start_ns + ready.io.due_ns <= now;
+            let Some(ready) = self.next.take_if(is_due) else { break };
+            let lane = ready.io.lane as usize;
+            if self.lanes[lane].waiting.is_empty() {
+                if let Some(ready) = self.begin(ready, now) {
+                    self.wait_behind(lane, ready);
+                }
+            } else {
+                self.wait_behind(lane, ready);
+            }
+            self.fetch();
+        }
+        self.ring.submit()
+    }
+
+    fn wait_behind(&mut self, lane: usize, ready: Ready) {
+        self.lanes[lane].waiting.push_back(ready);
+        self.waiting += 1;
+        self.collector.measured.lateness.waited += 1;
+    }
+
+    /// Pushes an I/O to the ring, or gives it back while it must wait.
+    fn begin(&mut self, mut ready: Ready, now: u64) -> Option<Ready> {
+        let lane = &self.lanes[ready.io.lane as usize];
+        if lane.outstanding >= lane.lane.depth {
+            return Some(ready);
+        }
+        if self.free.is_empty() || !self.prepare(&mut ready) {
+            self.is_short = true;
+            return Some(ready);
+        }
+        let slot = self.free.pop().unwrap_or_default();
+        let io = ready.io;
+        let lane = &mut self.lanes[io.lane as usize];
+        lane.outstanding += 1;
+        self.in_flight += 1;
+        let most = &mut self.collector.measured.in_flight_max;
+        *most = (*most).max(self.in_flight);
+        self.due_ns = self.due_ns.max(io.due_ns);
+        let issue_ns = now - self.start_ns;
+        self.collector.issued(&io, issue_ns);
+        if io.operation == Operation::Trim {
+            self.deallocations += 1;
+            self.deallocator.submit(slot, io.offset, io.length);
+        } else {
+            let memory = match ready.piece {
+                Some(piece) => self.arena.address(piece),
+                None => self.arena.read_buffer(),
+            };
+            let request = Request {
+                operation: io.operation,
+                offset: io.offset,
+                length: io.length as u32,
+                memory,
+                dsync: lane.lane.dsync && io.operation == Operation::Write,
+            };
+            self.ring.push(slot, &request);
+        }
+        self.table[slot as usize] = Some(InFlight { ready, issue_ns });
+        None
+    }
+
+    /// Takes what is complete, and issues what waited for it.
+    fn reap(&mut self) -> io::Result<()> {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.ring.take(&mut completions)?;
+        if self.deallocations > 0 {
+            self.deallocator.take(&mut self.deallocated);
+        }
+        if completions.is_empty() && self.deallocated.is_empty() {
+            self.completions = completions;
+            return Ok(());
+        }
+        let now = now_ns();
+        for (slot, result) in completions.drain(..) {
+            self.complete(slot, result, now);
+        }
+        self.completions = completions;
+        for one in std::mem::take(&mut self.deallocated) {
+            self.deallocations -= 1;
+            self.complete(one.slot, one.result, one.at_ns);
+        }
+        if self.is_short && !self.shared.is_stopped() {
+            self.is_short = false;
+            for lane in 0..self.lanes.len() {
+                self.issue_waiting(lane)?;
+            }
+        }
+        self.ring.submit()?;
+        self.show(now);
+        Ok(())
+    }
+
+    fn complete(&mut self, slot: u32, result: i32, at_ns: u64) {
+        let Some(InFlight { ready, issue_ns }) = self.table[slot as usize].take() else { return };
+        let Ready { io, piece } = ready;
+        self.free.push(slot);
+        self.in_flight -= 1;
+        if let Some(piece) = piece {
+            self.arena.give_back(piece);
+        }
+        let lane = &mut self.lanes[io.lane as usize];
+        lane.outstanding -= 1;
+        let complete_ns = (at_ns - self.start_ns).max(issue_ns);
+        let is_transfer = matches!(io.operation, Operation::Read | Operation::Write);
+        let moved = result.max(0) as u64;
+        if result < 0 || (is_transfer && moved < io.length) {
+            let failure = Failure { io, errno: (-result).max(0), moved };
+            let measured = &mut self.collector.measured;
+            measured.failure.get_or_insert(failure);
+            measured.failures += 1;
+        } else {
+            let job = lane.lane.job;
+            self.collector.record(&io, job, issue_ns, complete_ns);
+        }
+        if self.shared.records() {
+            let result = if result == 0 { io.length as i32 } else { result };
+            self.records.push(Done { io, issue_ns, complete_ns, result });
+        }
+        if !self.lanes[io.lane as usize].waiting.is_empty()
+            && !self.shared.is_stopped()
+            && self.collector.measured.failures == 0
+        {
+            // An error of the ring comes again with the next submission.
+            let _ = self.issue_waiting(io.lane as usize);
+        }
+    }
+
+    /// Issues what waits in a lane, as far as it may.
+    fn issue_waiting(&mut self, lane: usize) -> io::Result<()> {
+        let mut pushed = 0;
+        while let Some(ready) = self.lanes[lane].waiting.pop_front() {
+            let now = now_ns();
+            let deadline = self.lanes[lane].lane.deadline_ns;
+            if deadline.is_some_and(|ns| now - self.start_ns >= ns) {
+                self.lanes[lane].waiting.push_front(ready);
+                self.leave(lane);
+                break;
+            }
+            if let Some(ready) = self.begin(ready, now) {
+                self.lanes[lane].waiting.push_front(ready);
+                break;
+            }
+            self.waiting -= 1;
+            pushed += 1;
+            if pushed % BATCH == 0 {
+                self.ring.submit()?;
+            }
+        }
+        if pushed > 0 { self.ring.submit() } else { Ok(()) }
+    }
+
+    /// Gives up what waits in a lane.
+    fn leave(&mut self, lane: usize) {
+        for ready in std::mem::take(&mut self.lanes[lane].waiting) {
+            self.waiting -= 1;
+            self.collector.measured.lateness.left += 1;
+            if let Some(piece) = ready.piece {
+                self.arena.give_back(piece);
+            }
+        }
+    }
+
+    /// Waits for a moment: until `until_ns`, or less.
+    fn pause(&mut self, now: u64, until_ns: u64) -> io::Result<()> {
+        let left = until_ns - now;
+        if left <= SPIN_NS {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.show(now);
+        if self.shared.records() && self.records.len() >= RECORDS {
+            self.shared.give(&mut self.records, false);
+        }
+        let longest = if self.deallocations > 0 { SLEEP_BESIDE_NS } else { SLEEP_NS };
+        self.ring.wait((left - SPIN_NS).min(longest))
+    }
+
+    /// Waits for all that is in flight, unless the drive is given up.
+    fn drain(&mut self) -> io::Result<()> {
+        for lane in 0..self.lanes.len() {
+            self.leave(lane);
+        }
+        while self.in_flight > 0 && !self.shared.is_abandoned() {
+            self.reap()?;
+            if self.in_flight > 0 {
+                self.ring.wait(SLEEP_BESIDE_NS)?;
+            }
+        }
+        self.collector.measured.abandoned = u64::from(self.in_flight);
+        self.show(now_ns());
+        self.shared.give(&mut self.records, true);
+        Ok(())
+    }
+
+    fn show(&mut self, now: u64) {
+        self.shared.show(&Live {
+            elapsed_ns: now.saturating_sub(self.start_ns),
+            ios: self.collector.ios,
+            bytes: self.collector.bytes,
+            due_ns: self.due_ns,
+            in_flight: u64::from(self.in_flight),
+        });
+        if self.records.len() >= RECORDS {
+            self.shared.give(&mut self.records, false);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What an issue and those who watch it share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use crate::io::Io;
+
+/// An I/O that is done, with its times since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub io: Io,
+    pub issue_ns: u64,
+    pub complete_ns: u64,
+    /// Bytes that were moved, or a negative error number.
+    pub result: i32,
+}
+
+/// A look at a running issue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    pub elapsed_ns: u64,
+    pub ios: u64,
+    pub bytes: u64,
+    /// When the latest I/O that was issued was due.
+    pub due_ns: u64,
+    pub in_flight: u64,
+}
+
+/// The watched state, and what the watchers ask for.
+#[derive(Debug, Default)]
+pub struct Shared {
+    stop: AtomicBool,
+    abandon: AtomicBool,
+    /// I/Os are kept for whoever takes them.
+    records: bool,
+    done: Mutex<Vec<Done>>,
+    live: [AtomicU64; 5],
+}
+
+impl Shared {
+    /// `records`: keep each I/O that is done until [`Self::take`].
+    pub fn new(records: bool) -> Self {
+        Self { records, ..Self::default() }
+    }
+
+    /// Issue no more, and wait for what is in flight.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Do not even wait for what is in flight: the drive does not answer.
+    pub fn abandon(&self) {
+        self.stop();
+        self.abandon.store(true, Relaxed);
+    }
+
+    /// I/Os that are done since the last call.
+    pub fn take(&self) -> Vec<Done> {
+        std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn live(&self) -> Live {
+        let [elapsed_ns, ios, bytes, due_ns, in_flight] =
+            [0, 1, 2, 3, 4].map(|n: usize| self.live[n].load(Relaxed));
+        Live { elapsed_ns, ios, bytes, due_ns, in_flight }
+    }
+
+    pub(crate) fn show(&self, live: &Live) {
+        let values = [live.elapsed_ns, live.ios, live.bytes, live.due_ns, live.in_flight];
+        for (to, value) in self.live.iter().zip(values) {
+            to.store(value, Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandon.load(Relaxed)
+    }
+
+    pub(crate) fn records(&self) -> bool {
+        self.records
+    }
+
+    /// Hands over records; keeps them while somebody takes others, unless this `waits`.
+    pub(crate) fn give(&self, records: &mut Vec<Done>, waits: bool) {
+        if waits {
+            self.done.lock().unwrap_or_else(PoisonError::into_inner).append(records);
+        } else if let Ok(mut done) = self.done.try_lock() {
+            done.append(records);
+        }
+    }
+}

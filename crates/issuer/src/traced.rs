@@ -1,0 +1,131 @@
+//! I/Os of a trace, made to fit a drive: times, sectors and size.
+
+use writecliff_traces::{Batch, Operation as Traced};
+use writecliff_workload::Operation;
+
+use crate::LENGTH_MAX_BYTES;
+use crate::io::Io;
+
+/// What becomes of I/Os beyond the end of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// They are left out.
+    Skip,
+    /// Addresses begin again at the drive's begin.
+    Wrap,
+}
+
+/// The drive that a trace is made to fit, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit {
+    pub capacity_bytes: u64,
+    pub sector_bytes: u64,
+    pub outside: Outside,
+    /// The only volume whose I/Os are taken.
+    pub volume: Option<u32>,
+    /// How many times as fast as it was recorded.
+    pub speed: f64,
+}
+
+/// What was found in a trace, and what was done to fit it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fitted {
+    /// I/Os that are issued, by operation: read, write, trim, flush.
+    pub ios: [u64; 4],
+    pub bytes: [u64; 4],
+    /// When the last of them is due.
+    pub due_ns: u64,
+    /// The end of the last byte that the trace asks for.
+    pub end_bytes: u64,
+    /// Of other volumes.
+    pub other_volumes: u64,
+    /// Beyond the end of the drive.
+    pub outside: u64,
+    /// Offset and length of the first of them.
+    pub first_outside: Option<(u64, u64)>,
+    /// Made longer, to whole sectors.
+    pub widened: u64,
+    /// Left out: longer than [`LENGTH_MAX_BYTES`].
+    pub too_long: u64,
+    /// Due before one that stands before them in the trace: issued with it.
+    pub moved: u64,
+}
+
+/// Makes the I/Os of a trace fit, batch by batch.
+#[derive(Clone, Debug)]
+pub struct Fitting {
+    fit: Fit,
+    first_ns: Option<i64>,
+    pub fitted: Fitted,
+}
+
+impl Fitting {
+    pub fn new(fit: Fit) -> Self {
+        Self { fit, first_ns: None, fitted: Fitted::default() }
+    }
+
+    /// Gives the I/Os of a batch to `each`, until it returns false; then this does, too.
+    pub fn take(&mut self, batch: &Batch, mut each: impl FnMut(Io) -> bool) -> bool {
+        for n in 0..batch.len() {
+            if self.fit.volume.is_some_and(|volume| volume != batch.volume[n]) {
+                self.fitted.other_volumes += 1;
+                continue;
+            }
+            let operation = match Traced::ALL[usize::from(batch.operation[n] & 3)] {
+                Traced::Read => Operation::Read,
+                Traced::Write => Operation::Write,
+                Traced::Discard => Operation::Trim,
+                Traced::Flush => Operation::Flush,
+            };
+            let placed = self.place(operation, batch.offset_bytes[n], batch.length_bytes[n]);
+            let Some((offset, length)) = placed else { continue };
+            let due_ns = self.due(batch.time_ns[n]);
+            self.fitted.ios[operation as usize] += 1;
+            self.fitted.bytes[operation as usize] += length;
+            if !each(Io { due_ns, operation, lane: 0, offset, length, repeats: false }) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn due(&mut self, time_ns: i64) -> u64 {
+        let first = *self.first_ns.get_or_insert(time_ns);
+        let since = u64::try_from(time_ns.saturating_sub(first)).unwrap_or(0);
+        let due_ns = (since as f64 / self.fit.speed).round() as u64;
+        self.fitted.moved += u64::from(due_ns < self.fitted.due_ns || time_ns < first);
+        self.fitted.due_ns = self.fitted.due_ns.max(due_ns);
+        self.fitted.due_ns
+    }
+
+    /// Where an I/O goes on the drive; `None` if it is left out.
+    fn place(&mut self, operation: Operation, offset: u64, length: u64) -> Option<(u64, u64)> {
+        let Fit { capacity_bytes, sector_bytes, outside, .. } = self.fit;
+        let fitted = &mut self.fitted;
+        if operation == Operation::Flush {
+            return Some((0, 0));
+        }
+        let end = offset.saturating_add(length);
+        fitted.end_bytes = fitted.end_bytes.max(end);
+        let begin = offset / sector_bytes * sector_bytes;
+        let wide = end.checked_next_multiple_of(sector_bytes)?.checked_sub(begin)?;
+        if wide == 0 {
+            return None;
+        }
+        if operation != Operation::Trim && wide > LENGTH_MAX_BYTES {
+            fitted.too_long += 1;
+            return None;
+        }
+        fitted.widened += u64::from(wide != length);
+        if begin.saturating_add(wide) <= capacity_bytes {
+            return Some((begin, wide));
+        }
+        fitted.outside += 1;
+        fitted.first_outside.get_or_insert((offset, length));
+        if outside == Outside::Skip || wide > capacity_bytes {
+            return None;
+        }
+        let places = (capacity_bytes - wide) / sector_bytes + 1;
+        Some((begin / sector_bytes % places * sector_bytes, wide))
+    }
+}

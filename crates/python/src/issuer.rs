@@ -1,0 +1,390 @@
+//! `Issuer`: I/Os of a trace or a workload, issued to a real drive at their times; and `TraceFit`,
+//! what becomes of a trace on a drive.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use numpy::PyArray1;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use writecliff_base::Bytes;
+use writecliff_issuer::generated::{Generated, lanes};
+use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
+use writecliff_issuer::{Done, Feed, Feeder, Issue, Lane, Measured, Shared, Target, feed, issue};
+use writecliff_runner::outcome::JobOutcome;
+use writecliff_traces::Batch;
+use writecliff_workload::WorkloadSpec;
+
+use crate::errors;
+use crate::histogram::PyHistogram;
+use crate::step::{columns_to_dict, job_to_dict};
+use crate::traces::{TraceReader, batch_of};
+
+const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the I/Os of a trace fit a drive. By itself it counts them; an `Issuer` issues them.
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct TraceFit {
+    fit: Fit,
+    fitting: Mutex<Fitting>,
+}
+
+#[pymethods]
+impl TraceFit {
+    #[new]
+    #[pyo3(signature = (capacity_bytes, sector_bytes, *, wrap = false, volume = None, speed = 1.0))]
+    fn new(
+        capacity_bytes: u64,
+        sector_bytes: u64,
+        wrap: bool,
+        volume: Option<u32>,
+        speed: f64,
+    ) -> PyResult<Self> {
+        if sector_bytes == 0 || capacity_bytes < sector_bytes {
+            return Err(errors::config("the drive has no sectors", None));
+        }
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(errors::config("the speed must be above 0", None));
+        }
+        let outside = if wrap { Outside::Wrap } else { Outside::Skip };
+        let fit = Fit { capacity_bytes, sector_bytes, outside, volume, speed };
+        Ok(Self { fit, fitting: Mutex::new(Fitting::new(fit)) })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TraceFit({} bytes)", self.fit.capacity_bytes)
+    }
+
+    /// Counts the next I/Os of a reader; false at its end.
+    fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
+        py.detach(|| {
+            let mut fitting = locked(&self.fitting);
+            reader.each_batch(|batch, _| {
+                fitting.take(batch, |_| true);
+                Ok(())
+            })
+        })
+    }
+
+    /// Counts I/Os from columns.
+    fn add(
+        &self,
+        py: Python<'_>,
+        columns: &Bound<'_, PyDict>,
+        volumes: Vec<String>,
+        processes: Vec<String>,
+    ) -> PyResult<()> {
+        drop((volumes, processes));
+        let batch = batch_of(columns)?;
+        py.detach(|| locked(&self.fitting).take(&batch, |_| true));
+        Ok(())
+    }
+
+    /// What was found so far.
+    fn found<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Fitted { ios, bytes, due_ns, end_bytes, .. } = locked(&self.fitting).fitted;
+        let fitted = locked(&self.fitting).fitted;
+        let to = PyDict::new(py);
+        let by_operation = |counts: [u64; 4]| -> PyResult<Bound<'py, PyDict>> {
+            let to = PyDict::new(py);
+            for (name, count) in OPERATION_NAMES.iter().zip(counts) {
+                to.set_item(name, count)?;
+            }
+            Ok(to)
+        };
+        to.set_item("ios", by_operation(ios)?)?;
+        to.set_item("bytes", by_operation(bytes)?)?;
+        to.set_item("due_ns", due_ns)?;
+        to.set_item("end_bytes", end_bytes)?;
+        to.set_item("other_volumes", fitted.other_volumes)?;
+        to.set_item("outside", fitted.outside)?;
+        to.set_item("first_outside", fitted.first_outside)?;
+        to.set_item("widened", fitted.widened)?;
+        to.set_item("too_long", fitted.too_long)?;
+        to.set_item("moved", fitted.moved)?;
+        Ok(to)
+    }
+}
+
+/// What is to be issued, until it begins.
+struct Prepared {
+    fd: OwnedFd,
+    feed: Feed,
+    is_file: bool,
+    lanes: Vec<Lane>,
+    jobs: Vec<String>,
+    interval_ns: u64,
+    seed: u64,
+    /// A workload, on a drive of that capacity, and where its I/Os go.
+    generated: Option<(WorkloadSpec, Bytes, Feeder)>,
+}
+
+enum State {
+    Prepared(Box<Prepared>),
+    Running(JoinHandle<std::io::Result<Measured>>),
+    Ended,
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct Issuer {
+    state: Mutex<State>,
+    shared: Arc<Shared>,
+    /// Of a trace, until it ends.
+    feeder: Mutex<Option<(Feeder, Fitting)>>,
+    jobs: Vec<String>,
+}
+
+impl Issuer {
+    fn of(prepared: Prepared, records: bool, feeder: Option<(Feeder, Fitting)>) -> Self {
+        Self {
+            jobs: prepared.jobs.clone(),
+            state: Mutex::new(State::Prepared(Box::new(prepared))),
+            shared: Arc::new(Shared::new(records)),
+            feeder: Mutex::new(feeder),
+        }
+    }
+
+    /// Feeds a batch; false once nobody takes I/Os any more.
+    fn give(&self, batch: &Batch) -> bool {
+        let mut feeder = locked(&self.feeder);
+        let Some((to, fitting)) = &mut *feeder else { return false };
+        fitting.take(batch, |io| to.add(io)) && to.hand_over()
+    }
+}
+
+/// A descriptor of its own for a file that Python has opened.
+fn duplicate(fd: RawFd) -> PyResult<OwnedFd> {
+    // SAFETY: the caller's descriptor is open during the call.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map_err(PyOSError::new_err)
+}
+
+#[pymethods]
+impl Issuer {
+    fn __repr__(&self) -> String {
+        format!("Issuer({})", self.jobs.join(", "))
+    }
+
+    /// Issues a trace, fed by `take` or `add` and ended by `end`. At most `in_flight` I/Os are in
+    /// flight. `records` keeps each I/O for `done`.
+    #[staticmethod]
+    #[pyo3(signature = (
+        fd, fit, *, is_file, in_flight, seed, interval_ns, compressible_pct = 0.0, records = false
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn of_trace(
+        fd: RawFd,
+        fit: &TraceFit,
+        is_file: bool,
+        in_flight: u32,
+        seed: u64,
+        interval_ns: u64,
+        compressible_pct: f64,
+        records: bool,
+    ) -> PyResult<Self> {
+        let (feeder, feed) = feed();
+        let prepared = Prepared {
+            fd: duplicate(fd)?,
+            feed,
+            is_file,
+            lanes: vec![Lane::of_trace(in_flight.max(1), compressible_pct)],
+            jobs: vec!["trace".to_owned()],
+            interval_ns: interval_ns.max(1),
+            seed,
+            generated: None,
+        };
+        Ok(Self::of(prepared, records, Some((feeder, Fitting::new(fit.fit)))))
+    }
+
+    /// Issues a workload (as JSON) all of whose jobs have rates, on a drive of that capacity.
+    #[staticmethod]
+    #[pyo3(signature = (fd, workload, *, is_file, capacity_bytes, records = false))]
+    fn of_workload(
+        fd: RawFd,
+        workload: &str,
+        is_file: bool,
+        capacity_bytes: u64,
+        records: bool,
+    ) -> PyResult<Self> {
+        let spec = WorkloadSpec::from_json(workload).map_err(|e| errors::spec(&e))?;
+        let capacity = Bytes(capacity_bytes);
+        Generated::new(&spec, capacity).map_err(|e| errors::spec(&e))?;
+        let (feeder, feed) = feed();
+        let prepared = Prepared {
+            fd: duplicate(fd)?,
+            feed,
+            is_file,
+            lanes: lanes(&spec.resolved(capacity)),
+            jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
+            interval_ns: spec.interval_ns.max(1),
+            seed: spec.seed,
+            generated: Some((spec, capacity, feeder)),
+        };
+        Ok(Self::of(prepared, records, None))
+    }
+
+    /// Begins, once the first I/Os are there.
+    fn begin(&self) -> PyResult<()> {
+        let mut state = locked(&self.state);
+        let State::Prepared(mut prepared) = std::mem::replace(&mut *state, State::Ended) else {
+            return Err(PyRuntimeError::new_err("it has begun"));
+        };
+        if let Some((spec, capacity, feeder)) = prepared.generated.take() {
+            std::thread::spawn(move || {
+                // It has been made once to check it.
+                if let Ok(generated) = Generated::new(&spec, capacity) {
+                    generated.feed(feeder);
+                }
+            });
+        }
+        let shared = Arc::clone(&self.shared);
+        *state = State::Running(std::thread::spawn(move || {
+            let Prepared { fd, feed, is_file, lanes, jobs, interval_ns, seed, .. } = *prepared;
+            let jobs = jobs.len() as u32;
+            let target = Target { fd: fd.as_fd(), is_file };
+            issue(&Issue { target, lanes, jobs, interval_ns, seed }, feed, &shared)
+        }));
+        Ok(())
+    }
+
+    /// Gives the next I/Os of a reader; false at its end, and once nobody takes them. Waits while
+    /// enough are ahead.
+    fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
+        py.detach(|| {
+            let mut taken = true;
+            let more = reader.each_batch(|batch, _| {
+                taken = taken && self.give(batch);
+                Ok(())
+            })?;
+            Ok(more && taken)
+        })
+    }
+
+    /// Gives I/Os from columns.
+    fn add(
+        &self,
+        py: Python<'_>,
+        columns: &Bound<'_, PyDict>,
+        volumes: Vec<String>,
+        processes: Vec<String>,
+    ) -> PyResult<()> {
+        drop((volumes, processes));
+        let batch = batch_of(columns)?;
+        py.detach(|| self.give(&batch));
+        Ok(())
+    }
+
+    /// No more I/Os come.
+    fn end(&self, py: Python<'_>) {
+        py.detach(|| *locked(&self.feeder) = None);
+    }
+
+    /// Issue no more; what is in flight is waited for.
+    fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// Do not even wait for what is in flight.
+    fn abandon(&self) {
+        self.shared.abandon();
+    }
+
+    /// Whether there is nothing more to wait for.
+    fn is_done(&self) -> bool {
+        match &*locked(&self.state) {
+            State::Running(thread) => thread.is_finished(),
+            State::Prepared(_) => false,
+            State::Ended => true,
+        }
+    }
+
+    /// Of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
+    fn live<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let live = self.shared.live();
+        let to = PyDict::new(py);
+        to.set_item("elapsed_ns", live.elapsed_ns)?;
+        to.set_item("ios", live.ios)?;
+        to.set_item("bytes", live.bytes)?;
+        to.set_item("due_ns", live.due_ns)?;
+        to.set_item("in_flight", live.in_flight)?;
+        Ok(to)
+    }
+
+    /// I/Os that are done since the last call, as columns.
+    fn done<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        done_columns(py, &self.shared.take())
+    }
+
+    /// Waits for the end; the results. Raises `OSError` if the kernel's `io_uring` failed.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = std::mem::replace(&mut *locked(&self.state), State::Ended);
+        let State::Running(thread) = state else {
+            return Err(PyRuntimeError::new_err("it is not running"));
+        };
+        let ended = py.detach(|| thread.join());
+        let measured = ended.map_err(|_| PyRuntimeError::new_err("the issuing thread panicked"))?;
+        results(py, measured.map_err(PyOSError::new_err)?, &self.jobs)
+    }
+}
+
+fn done_columns<'py>(py: Python<'py>, done: &[Done]) -> PyResult<Bound<'py, PyDict>> {
+    let to = PyDict::new(py);
+    let numbers = |of: fn(&Done) -> u64| PyArray1::from_iter(py, done.iter().map(of));
+    to.set_item("intended_ns", numbers(|one| one.io.due_ns))?;
+    to.set_item("issue_ns", numbers(|one| one.issue_ns))?;
+    to.set_item("complete_ns", numbers(|one| one.complete_ns))?;
+    to.set_item("offset_bytes", numbers(|one| one.io.offset))?;
+    to.set_item("length_bytes", numbers(|one| one.io.length))?;
+    let operations = done.iter().map(|one| one.io.operation as u8);
+    to.set_item("operation", PyArray1::from_iter(py, operations))?;
+    to.set_item("result", PyArray1::from_iter(py, done.iter().map(|one| one.result)))?;
+    Ok(to)
+}
+
+fn results<'py>(
+    py: Python<'py>,
+    measured: Measured,
+    names: &[String],
+) -> PyResult<Bound<'py, PyDict>> {
+    let to = PyDict::new(py);
+    to.set_item("started_ns", measured.started_ns)?;
+    to.set_item("elapsed_ns", measured.elapsed_ns)?;
+    let jobs = PyList::empty(py);
+    for (name, operations) in names.iter().zip(measured.jobs) {
+        let operations = operations.map(|one| (one.ios > 0).then_some(one));
+        let job = JobOutcome {
+            name: name.clone(),
+            elapsed_ns: measured.elapsed_ns,
+            operations,
+            thread_ios: Vec::new(),
+            ended_by: None,
+            queue_depth: 0,
+        };
+        jobs.append(job_to_dict(py, job)?)?;
+    }
+    to.set_item("jobs", jobs)?;
+    to.set_item("intervals", columns_to_dict(py, measured.intervals)?)?;
+    to.set_item("flushes", Py::new(py, PyHistogram::of(measured.flushes))?)?;
+    let lateness = measured.lateness;
+    to.set_item("lateness", Py::new(py, PyHistogram::of(lateness.each))?)?;
+    to.set_item("waited", lateness.waited)?;
+    to.set_item("left", lateness.left)?;
+    to.set_item("intended_ns", lateness.intended_ns)?;
+    to.set_item("length_ns", lateness.length_ns)?;
+    let failure = measured.failure.map(|one| {
+        let name = OPERATION_NAMES[one.io.operation as usize];
+        (name, one.io.offset, one.io.length, one.errno, one.moved)
+    });
+    to.set_item("failure", failure)?;
+    to.set_item("failures", measured.failures)?;
+    to.set_item("abandoned", measured.abandoned)?;
+    to.set_item("in_flight_max", measured.in_flight_max)?;
+    to.set_item("is_pinned", measured.is_pinned)?;
+    Ok(to)
+}
