@@ -131,7 +131,9 @@ mod tests {
         spans.sort_unstable();
         assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "pieces overlap");
         assert!(spans.last().unwrap().1 <= ARENA_BYTES);
-        taken.into_iter().for_each(|piece| arena.give_back(piece));
+        for piece in taken {
+            arena.give_back(piece);
+        }
         assert_eq!(arena.take(ARENA_BYTES), Some(Piece { begin: 0, order: LARGEST_ORDER }));
         assert_eq!(arena.take(1), None);
     }

@@ -208,7 +208,10 @@ impl TraceMeasures {
     #[new]
     #[pyo3(signature = (*, steps = false, step_s = None))]
     fn new(steps: bool, step_s: Option<u64>) -> Self {
-        let length = step_s.map_or(StepLength::ByDuration, |seconds| StepLength::Given { seconds });
+        let length = match step_s {
+            Some(seconds) => StepLength::Given { seconds },
+            None => StepLength::ByDuration,
+        };
         let limits = MeasureLimits { steps: steps.then_some(length), ..MeasureLimits::default() };
         Self(Mutex::new(Measures::new(limits)))
     }

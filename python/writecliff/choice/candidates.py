@@ -14,18 +14,20 @@ from writecliff.errors import ConfigError
 ALL, TODAY = "all", "today"
 
 
-def find_candidates(words: Iterable[str], *, capacity: str | None = None) -> tuple[str, ...]:
+def find_candidates(
+    words: Iterable[str], *, capacity: str | None = None, least: int = 2
+) -> tuple[str, ...]:
     """The drives that `words` name, each once: names of the catalogue, patterns ("pm863-*"), paths
     of device files, "today" (the default) or "all". `capacity` limits them to a range: "1TB..2TB".
 
-    Raises ConfigError: no such drive, a real one, fewer than two.
+    Raises ConfigError: no such drive, a real one, fewer than `least`.
     """
     found: dict[str, None] = {}
     for word in [*words] or [TODAY]:
         for name in (part.strip() for part in word.split(",")):
             found.update(dict.fromkeys(_named(name)))
     names = _within(found, capacity) if capacity is not None else tuple(found)
-    if len(names) < 2:
+    if len(names) < least:
         raise ConfigError(
             f"a choice needs two drives or more, here {'is one' if names else 'are none'}",
             hint="give --candidates, see `writecliff device list`",
@@ -59,8 +61,8 @@ def _within(names: Iterable[str], capacity: str) -> tuple[str, ...]:
     low, dots, high = capacity.partition("..")
     if not dots:
         raise ConfigError(f"--capacity {capacity} is no range", hint="for example 1TB..2TB")
-    least, most = units.parse_size(low), units.parse_size(high)
-    return tuple(n for n in names if least <= show_device(n).capacity_bytes <= most)
+    smallest, largest = units.parse_size(low), units.parse_size(high)
+    return tuple(n for n in names if smallest <= show_device(n).capacity_bytes <= largest)
 
 
 def target_of(name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_text
 from writecliff.report.expectations import Expectation, parse_expectations
 from writecliff.store.checksums import read_document, write_document
 from writecliff.store.typed import typed
@@ -112,8 +113,8 @@ def read_prices(path: Path) -> dict[str, float]:
     Raises ConfigError, with the line: a price that is not a positive number, a drive twice.
     """
     try:
-        lines = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        lines = list(csv.reader(read_text(path).removeprefix("\ufeff").splitlines()))
+    except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     found: dict[str, float] = {}
     for number, cells in enumerate(lines, 1):

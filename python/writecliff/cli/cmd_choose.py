@@ -112,14 +112,15 @@ def choose(
         return _answer(question, resume, jobs, scheduler, quiet=quiet, as_json=json)
     if workload is None:
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
+    spares = _percentages(overprovision)
     question = Question(
         workload=str(find_workload(workload)),
-        candidates=find_candidates(candidates, capacity=capacity),
+        candidates=find_candidates(candidates, capacity=capacity, least=1 if spares else 2),
         limits=limit,
         weights=read_weights(weight),
         prices={} if prices is None else read_prices(prices),
         writes_per_day_bytes=None if writes_per_day is None else parse_size(writes_per_day),
-        spare_pct=_percentages(overprovision),
+        spare_pct=spares,
         precondition=precondition,
         duration_ns=None if duration is None else parse_time(duration),
         seeds=1 if seeds is None else seeds,

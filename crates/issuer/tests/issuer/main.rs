@@ -197,7 +197,8 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
     let file = Temporary::new(1 << 20);
     let (mut feeder, feed) = feed();
     std::thread::spawn(move || {
-        (0..).all(|n| feeder.add(io(n * MS, Operation::Read, n % 256 * 4096, 4096)))
+        let mut ios = (0..u64::MAX).map(|n| io(n * MS, Operation::Read, n % 256 * 4096, 4096));
+        ios.all(|io| feeder.add(io))
     });
     let shared = Shared::new(false);
     let file = file.open(false);

@@ -14,7 +14,9 @@ const FIT: Fit = Fit {
 
 fn fitted(fit: Fit, records: &[Record]) -> (Vec<Io>, Fitted) {
     let mut batch = Batch::default();
-    records.iter().for_each(|record| batch.push(record));
+    for record in records {
+        batch.push(record);
+    }
     let (mut fitting, mut ios) = (Fitting::new(fit), Vec::new());
     assert!(fitting.take(&batch, |io| {
         ios.push(io);

@@ -92,7 +92,7 @@ pub(crate) struct Steps {
     /// Place of the length in `LENGTHS_S`; `None` if it was given.
     usual: Option<usize>,
     length_s: u64,
-    steps: Vec<Step>,
+    rows: Vec<Step>,
     /// I/Os after the last step.
     beyond: u64,
 }
@@ -103,7 +103,7 @@ impl Steps {
             StepLength::Given { seconds } => (None, seconds.max(1)),
             StepLength::ByDuration => (Some(0), LENGTHS_S[0]),
         };
-        Self { usual, length_s, steps: Vec::new(), beyond: 0 }
+        Self { usual, length_s, rows: Vec::new(), beyond: 0 }
     }
 
     #[inline]
@@ -117,10 +117,10 @@ impl Steps {
             return;
         }
         let n = n as usize;
-        if n >= self.steps.len() {
-            self.steps.resize_with(n + 1, Step::default);
+        if n >= self.rows.len() {
+            self.rows.resize_with(n + 1, Step::default);
         }
-        let step = &mut self.steps[n];
+        let step = &mut self.rows[n];
         let operation = record.operation as usize;
         step.ios[operation] += 1;
         step.bytes[operation] += record.length_bytes;
@@ -146,20 +146,20 @@ impl Steps {
         self.usual = Some(at + 1);
         self.length_s = LENGTHS_S[at + 1];
         let mut merged: Vec<Step> = Vec::new();
-        for (n, step) in std::mem::take(&mut self.steps).into_iter().enumerate() {
+        for (n, step) in std::mem::take(&mut self.rows).into_iter().enumerate() {
             match merged.last_mut() {
                 Some(last) if !(n as u64).is_multiple_of(each) => last.merge(&step),
                 _ => merged.push(step),
             }
         }
-        self.steps = merged;
+        self.rows = merged;
         true
     }
 
     /// All steps as JSON; the last one may be shorter than the others.
     pub(crate) fn result(&self, duration_ns: u64, process_names: &[String]) -> Value {
         let mut all: BTreeMap<Stream, u64> = BTreeMap::new();
-        for (stream, ios) in self.steps.iter().flat_map(|step| &step.streams) {
+        for (stream, ios) in self.rows.iter().flat_map(|step| &step.streams) {
             *all.entry(*stream).or_default() += ios;
         }
         let mut ranked: Vec<(Stream, u64)> = all.into_iter().collect();
@@ -179,7 +179,7 @@ impl Steps {
         json!({
             "length_s": self.length_s,
             "streams": ranked.iter().take(STREAMS_SHOWN).map(stream).collect::<Vec<_>>(),
-            "rows": self.steps.iter().enumerate().map(step).collect::<Vec<_>>(),
+            "rows": self.rows.iter().enumerate().map(step).collect::<Vec<_>>(),
             "ios_beyond": self.beyond,
         })
     }
