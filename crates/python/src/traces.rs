@@ -209,7 +209,7 @@ impl TraceMeasures {
     #[pyo3(signature = (*, steps = false, step_s = None))]
     fn new(steps: bool, step_s: Option<u64>) -> Self {
         let length = match step_s {
-            Some(seconds) => StepLength::Given { seconds },
+            Some(length_s) => StepLength::Given { seconds: length_s },
             None => StepLength::ByDuration,
         };
         let limits = MeasureLimits { steps: steps.then_some(length), ..MeasureLimits::default() };

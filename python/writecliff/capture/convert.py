@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from writecliff.capture.events import Events, Flag, Op
+from writecliff.capture.events import LONGEST_NS, TIME_MAX_NS, Events, Flag, Op
 from writecliff.capture.objects import NO_HINT, ObjectEvent, Objects, Row
 from writecliff.capture.trace import OPS
 
@@ -83,8 +83,12 @@ def convert(events: Events, *, root: Path | None = None, source: str = "preload"
     paths, kept = _shown_paths([state.path for state in objects.states], root)
     rows = rows.taken(kept[rows.state] if len(rows.state) else np.zeros(0, bool))
     slots = events.slots
-    time_ns = slots["time_ns"][rows.event].astype(np.int64) - events.start_ns
-    time_ns = np.maximum.accumulate(np.maximum(time_ns, 0)) if len(time_ns) else time_ns
+    since = slots["time_ns"][rows.event]
+    start_ns = min(events.start_ns, TIME_MAX_NS)
+    # The columns are unsigned. What is not of the time of the capture is at its begin or end.
+    end_ns = np.uint64(start_ns + LONGEST_NS)
+    time_ns = (np.clip(since, np.uint64(start_ns), end_ns) - np.uint64(start_ns)).astype(np.int64)
+    time_ns = np.maximum.accumulate(time_ns) if len(time_ns) else time_ns
     file = np.array([state.file for state in objects.states], np.int32)
     hint = np.array([state.hint for state in objects.states], np.int8)[rows.state]
     numbers, file_column = np.unique(file[rows.state], return_inverse=True)
@@ -301,6 +305,16 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
         notes.append(
             "no program loaded the library: it is linked statically, changes its user, or was "
             "started without its environment"
+        )
+    if events.impossible:
+        notes.append(
+            f"{_count(events.impossible, 'event')} left out that no program can have caused: "
+            "the events are damaged"
+        )
+    if events.untimely:
+        notes.append(
+            f"{_count(events.untimely, 'event')} outside of the time of the capture: times and "
+            "rates of this trace are not to be trusted"
         )
     if events.dropped:
         notes.append(f"{events.dropped} events are missing: the disk had no space for them")

@@ -26,6 +26,9 @@ CONTINUED = 255
 STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
 _HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
 _FLAGS_AT = _HEADER.size - 4
+NUMBER_MAX = 1 << 61  # of an offset or length: sums of two fit 64 bits
+TIME_MAX_NS = 1 << 62  # of the monotonic clock: a century of uptime
+LONGEST_NS = 366 * 86_400 * 10**9  # of a capture: a year
 
 
 Op = IntEnum(
@@ -52,6 +55,8 @@ class Events:
     start_ns: int
     dropped: int
     with_reads: bool
+    impossible: int = 0  # events left out: no program can have caused them
+    untimely: int = 0  # events whose times are not those of the capture
 
 
 def slot_type() -> np.dtype[Any]:
@@ -75,6 +80,8 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
 def stop(path: Path) -> None:
     """Stop recording in all programs that are still running."""
     with open(path, "r+b") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return  # `read` says so; what is no event file must not be written to
         file.seek(_FLAGS_AT)
         (flags,) = struct.unpack("=I", file.read(4))
         file.seek(_FLAGS_AT)
@@ -90,12 +97,32 @@ def read(path: Path) -> Events:
                 raise StoreError(f"{path}: not an event file of `writecliff capture`")
             _, capacity, cursor, allocated, dropped, start_ns, flags = _HEADER.unpack(head)
             count = min(cursor, capacity, allocated)
+            # A killed capture may not have come to write what it had claimed.
+            count = min(count, max(0, os.fstat(file.fileno()).st_size - SLOTS_AT) // SLOT_BYTES)
             file.seek(SLOTS_AT)
             slots = np.fromfile(file, dtype=slot_type(), count=count)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from error
+    impossible = _leave_out_impossible(slots)
     text = _texts(slots)
-    return Events(slots, text, start_ns, dropped, bool(flags & WITH_READS))
+    times = slots["time_ns"][(slots["op"] > 0) & (slots["op"] != CONTINUED)]
+    untimely = (times < min(start_ns, TIME_MAX_NS)) | (times > start_ns + LONGEST_NS)
+    return Events(
+        slots, text, start_ns, dropped, bool(flags & WITH_READS), impossible, int(untimely.sum())
+    )
+
+
+def _leave_out_impossible(slots: NDArray[np.void]) -> int:
+    """Take out events that are none, or whose numbers no file has; how many there were."""
+    op = slots["op"]
+    given = (op > 0) & (op != CONTINUED)
+    large = (slots["a"] > NUMBER_MAX) | (slots["b"] > NUMBER_MAX)
+    bad = given & ((op > max(Op)) | (large & (op != Op.HINT)))
+    op[bad] = 0
+    hints = slots["a"][op == Op.HINT]  # as the program gave it, which may be anything
+    slots["a"][op == Op.HINT] = np.minimum(hints, np.uint64(NUMBER_MAX))
+    slots["b"][op == Op.HINT] = np.minimum(slots["b"][op == Op.HINT], np.uint64(NUMBER_MAX))
+    return int(bad.sum())
 
 
 def _texts(slots: NDArray[np.void]) -> dict[int, bytes]:

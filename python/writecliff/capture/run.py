@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -155,12 +155,21 @@ def capture(
 
 
 def recover(path: Path, options: Options) -> Captured:
-    """Write the trace from the events of a capture that was killed."""
+    """Write the trace from the events of a capture that was killed. The events are kept: they are
+    all that there is of the capture, and the trace may not be what was expected."""
     if not path.is_file():
         raise TargetError(f"{path}: no such event file")
-    note = "recovered: writecliff was killed while it captured"
-    left = Session(options, path, notes=[note])
-    return replace(left.finish([], "", None), exit_code=0)
+    events.stop(path)
+    noted = events.read(path)
+    given = noted.slots["time_ns"][noted.slots["op"] > 0]
+    last_ns = int(given.max()) if len(given) else noted.start_ns
+    duration_ns = min(max(0, last_ns - noted.start_ns), events.LONGEST_NS)
+    notes = [
+        "recovered: writecliff was killed while it captured; the duration is up to the last event",
+        f"the events are kept in {path}; remove them when the trace is as you expect it",
+    ]
+    metadata: dict[str, Any] = {"command": [], "program": "", "exit_code": None}
+    return write_converted(options, noted, metadata, duration_ns, notes)
 
 
 def program_of(command: Sequence[str]) -> str:

@@ -58,6 +58,8 @@ BLOCK_COLUMNS = {
 """More columns of a trace of a block device; traces of served drives have others."""
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
+NUMBER_MAX = 1 << 62  # of bytes and ns, so that sums of two fit 64 bits
+FILES_MAX = 50_000_000  # numbers of files: 8 bytes each while a trace is read
 
 
 STREAM_THREAD = "stream "
@@ -118,7 +120,7 @@ def read_trace(path: Path) -> Trace:
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
                 table = file.read()
-    except pa.ArrowInvalid:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError):
         raise TraceError(
             f"{path} is no trace: it is not a Parquet file",
             hint="create traces with `writecliff capture`",
@@ -164,6 +166,8 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
 
 def _typed(table: pa.Table, where: str, wanted: Mapping[str, str] = COLUMNS) -> pa.Table:
     """The columns of the schema in order; each text column as one dictionary array."""
+    if len(set(table.column_names)) < table.num_columns:
+        raise TraceError(f"{where}: two columns have the same name")
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         raise TraceError(
@@ -216,9 +220,14 @@ def _check(table: pa.Table, where: str) -> None:
     back = time_ns[1:] < time_ns[:-1]
     broken = (
         ("time_ns decreases", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
+        ("time_ns is above 2^62", time_ns > NUMBER_MAX),
         ("file is negative", number["file"] < 0),
+        # What is known of files is kept in arrays by their number.
+        (f"file is above {FILES_MAX:,}", number["file"] > FILES_MAX),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),
+        ("offset_bytes is above 2^61", number["offset_bytes"] > NUMBER_MAX // 2),
+        ("length_bytes is above 2^61", number["length_bytes"] > NUMBER_MAX // 2),
         ("write, read or punch of zero bytes", moves & (number["length_bytes"] == 0)),
         ("hint is not 0 to 5", (hint < 0) | (hint > 5)),
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_type_hints
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import as_type
 
 Level = Literal["required", "recommended"]
 QUICK_HELP = (
@@ -245,11 +246,15 @@ def options_to_mapping(options: CommonOptions) -> dict[str, Any]:
 
 
 def options_from_mapping(kind: type[O], data: Mapping[str, Any]) -> O:
-    """Build options from plain values. Raises ConfigError for an unknown name."""
-    known = [item.name for item in fields(kind)]
-    for name in data:
+    """Build options from plain values. Raises ConfigError for an unknown name, or a value of
+    another type."""
+    known = {item.name: item.default for item in fields(kind)}
+    hints = get_type_hints(kind)
+    for name, value in data.items():
         if name not in known:
             raise ConfigError.unknown("option", name, known)
+        if value is not None or known[name] is not None:  # None: not settled yet
+            as_type(value, hints[name], f"option {name}")
     return kind(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
     )

@@ -17,12 +17,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict
 
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe, recipe_text
 from writecliff.errors import ConfigError
+from writecliff.input_files import as_type, only_keys
 from writecliff.procedures.model import (
     History,
     Procedure,
@@ -37,12 +38,25 @@ from writecliff.procedures.pts import not_achieved, rounds_until_steady
 from writecliff.workload.change import job_with
 from writecliff.workload.load import LoadStep, WorkloadFile
 from writecliff.workload.model import KIB, Job, Workload
+from writecliff.workload.stored import stored_steps
 from writecliff.workload.unwritten import reads_unwritten
 
 NONE, FILL = "none", "fill"
 ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
     "as asked", "as the file asks", "for reads of what was never written", "not needed",
 )  # fmt: skip
+
+
+class _Stored(TypedDict):
+    """What manifests have of a load beside its steps."""
+
+    file: str
+    steps: list[Any]
+    precondition: NotRequired[str]
+    why: NotRequired[str]
+    expect: NotRequired[list[str]]
+    seed: NotRequired[int]
+    scale: NotRequired[float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +97,9 @@ class WorkloadRun(Procedure):
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
         """The procedure whose `options_mapping` was `data`, as a manifest has it."""
-        steps = tuple(map(LoadStep.from_mapping, data["steps"]))
+        as_type(data, _Stored, "options")
+        only_keys(data, tuple(_Stored.__annotations__), "options")
+        steps = stored_steps(data["steps"], "options: steps")
         return cls(**{**data, "steps": steps, "expect": tuple(data.get("expect", ()))})
 
     def options_mapping(self) -> dict[str, Any]:

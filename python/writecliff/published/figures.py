@@ -10,6 +10,7 @@ or a range of them (`QD1-QD128`). Cells that the source does not give are empty.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_text
 
 SHIPPED = Path(__file__).parent / "figures.csv"
 # From other sources: no fit uses them, so they test what the fitted drives predict.
@@ -130,15 +132,14 @@ def read_table(path: Path) -> FigureTable:
     Raises ConfigError: no such file, no CSV, a column is missing."""
     figures, skipped = [], []
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            _check_columns(path, reader.fieldnames or ())
-            for row in reader:
-                try:
-                    figures.append(_figure(row))
-                except _Unreadable as error:
-                    skipped.append(SkippedRow(path, reader.line_num, str(error)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+        _check_columns(path, reader.fieldnames or ())
+        for row in reader:
+            try:
+                figures.append(_figure(row))
+            except _Unreadable as error:
+                skipped.append(SkippedRow(path, reader.line_num, str(error)))
+    except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     return FigureTable(tuple(figures), tuple(skipped))
 
@@ -189,15 +190,28 @@ def unit_of(metric: str) -> str:
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
+VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # of a figure, whatever its sign
+BLOCK_KIB_MAX = 1 << 20
+OUTSTANDING_MAX = 1 << 20
+
+
+def _is_figure(value: float) -> bool:
+    return value == 0 or VALUE_MIN <= abs(value) <= VALUE_MAX
+
+
 _TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note")
 # The range of each number but the value itself.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
-    "block_kib": (lambda value: value > 0, "above 0"),
+    "value": (_is_figure, f"0, or from {VALUE_MIN:g} to {VALUE_MAX:g}"),
+    "block_kib": (lambda value: 0 < value <= BLOCK_KIB_MAX, f"above 0, up to {BLOCK_KIB_MAX}"),
     "read_pct": (lambda value: 0 <= value <= 100, "0 to 100"),
     COMPRESSIBLE: (lambda value: 0 <= value <= 100, "0 to 100"),
-    "oio": (lambda value: value > 0 and value.is_integer(), "a whole number above 0"),
+    "oio": (
+        lambda value: 0 < value <= OUTSTANDING_MAX and value.is_integer(),
+        f"a whole number from 1 to {OUTSTANDING_MAX}",
+    ),
 }
-_DEPTHS = re.compile(r"(?:QD ?)?(\d+) ?[-–] ?(?:QD ?)?(\d+)")
+_DEPTHS = re.compile(r"(?:QD ?)?(\d{1,9}) ?[-–] ?(?:QD ?)?(\d{1,9})", re.ASCII)
 
 
 class _Unreadable(Exception):
@@ -248,6 +262,8 @@ def _depths(text: str) -> tuple[int, int] | None:
     if not found:
         return None
     low, high = int(found[1]), int(found[2])
-    if not 0 < low < high:
-        raise _Unreadable(f"oio is '{text}'; a range must rise from at least 1")
+    if not 0 < low < high <= OUTSTANDING_MAX:
+        raise _Unreadable(
+            f"oio is '{text}'; a range must rise from at least 1 to {OUTSTANDING_MAX} at most"
+        )
     return low, high

@@ -55,15 +55,20 @@ def report_of(run: RunDirectory) -> TestReport:
     """The report of a run of any test or workload. Raises StoreError: of a test that this version
     does not have, damaged, or nothing measured yet."""
     from writecliff.procedures.registry import entry_of
+    from writecliff.report.damage import damage_said
     from writecliff.report.testdata import load
 
-    found: TestReport = entry_of(run.manifest.procedure).load_report()(load(run))
-    return found
+    with damage_said(run.path):
+        found: TestReport = entry_of(run.manifest.procedure).load_report()(load(run))
+        return found
 
 
 def build_report(run: RunDirectory) -> ReportModel:
     """The report of a run of any test, as data. Raises StoreError: see `report_of`."""
-    return report_of(run).model()
+    from writecliff.report.damage import damage_said
+
+    with damage_said(run.path):
+        return report_of(run).model()
 
 
 def write_report(
@@ -77,24 +82,27 @@ def write_report(
     before anything is written.
     """
     from writecliff.report.csvs import write_files
+    from writecliff.report.damage import damage_said
     from writecliff.report.kept_figures import keep_figures
     from writecliff.report.pages import render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 
-    report = report_of(RunDirectory.open(run_dir))
-    model = report.model()
     page = run_dir / REPORT_NAME if output is None else output
-    files = {page: render_html(model).encode()}
-    if pdf is not None:
-        from writecliff.report.pdf import render_pdf
+    with damage_said(run_dir):
+        report = report_of(RunDirectory.open(run_dir))
+        model = report.model()
+        files = {page: render_html(model).encode(errors="replace")}
+        if pdf is not None:
+            from writecliff.report.pdf import render_pdf
 
-        files[pdf] = render_pdf(model)
+            files[pdf] = render_pdf(model)
     for path, data in files.items():
         write_atomically(path, data)
     if csv is not None:
         write_files(model.data, csv)
-    keep_figures(report)
+    with damage_said(run_dir):
+        keep_figures(report)
     return page
 
 
@@ -103,6 +111,8 @@ def summarise(run_dir: Path) -> dict[str, Any]:
 
     Raises StoreError: no such run, or nothing measured yet.
     """
+    from writecliff.report.damage import damage_said
     from writecliff.store.rundir import RunDirectory
 
-    return report_of(RunDirectory.open(run_dir)).summary()
+    with damage_said(run_dir):
+        return report_of(RunDirectory.open(run_dir)).summary()

@@ -70,6 +70,8 @@ class ParquetSource:
         with as_user_errors():
             self._columns = _OWN if columns is None else _native.trace_columns(columns)
         names = self._file.schema_arrow.names
+        if len(set(names)) < len(names):
+            raise ConfigError(f"{path}: two columns have the same name")
         for _, name, _ in self._columns:
             if name not in names:
                 hint = f"columns: {', '.join(names)}" if columns else "give --columns"

@@ -12,6 +12,7 @@ from writecliff.procedures.options import value_text
 from writecliff.procedures.registry import entry_of, procedure_class
 from writecliff.report import report_of
 from writecliff.report.compared import Curve, Grid
+from writecliff.report.damage import damage_said
 from writecliff.report.header import OWN_PARAMETER
 from writecliff.report.headline import Headline
 from writecliff.store.rundir import RunDirectory
@@ -59,7 +60,7 @@ class Difference:
 
 def read_run(path: Path) -> Run:
     """A run directory. Raises StoreError: damaged, without a report, or nothing measured yet."""
-    with RunDirectory.open(path) as run:
+    with damage_said(path), RunDirectory.open(path) as run:
         report = report_of(run)
         manifest = run.manifest
         return Run(

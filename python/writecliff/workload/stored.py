@@ -1,0 +1,61 @@
+"""Steps of a load as a manifest has them: every value of the type of its field, then in its range.
+
+The types are those of the dataclasses of `model.py`; what is in range the native crate says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Any, get_type_hints
+
+from writecliff.input_files import as_type
+from writecliff.workload.load import LoadStep
+from writecliff.workload.model import Job, Workload
+
+LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
+_STREAMS_MAX = (1 << 16) - 1
+
+
+def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
+    """The steps whose `asdict` was stored. Raises ConfigError with `where` and the place."""
+    from writecliff import _native
+    from writecliff.native_errors import as_user_errors
+
+    as_type(data, list[_form(LoadStep)], where)  # type: ignore[misc, arg-type]
+    steps = tuple(map(LoadStep.from_mapping, data))  # type: ignore[call-overload]
+    with as_user_errors():
+        for step in steps:
+            for load in (step.workload, step.ramp):
+                if load is not None:
+                    _native.check_workload(load.to_json(), LARGEST_DRIVE_BYTES, _STREAMS_MAX)
+    return steps
+
+
+@cache
+def _form(kind: type) -> Any:
+    """A dataclass as a structure of msgspec, which has no dataclasses with `InitVar`."""
+    import msgspec
+
+    hints: Mapping[str, Any] = get_type_hints(kind)
+    columns: list[Any] = []
+    for item in fields(kind):
+        form = _form_of(hints[item.name])
+        if item.default_factory is not MISSING:
+            made = msgspec.field(default_factory=item.default_factory)
+            columns.append((item.name, form, made))
+        elif item.default is not MISSING:
+            columns.append((item.name, form, item.default))
+        else:
+            columns.append((item.name, form))
+    return msgspec.defstruct(kind.__name__, columns, kw_only=True, forbid_unknown_fields=True)
+
+
+def _form_of(hint: Any) -> Any:
+    """The hint of a field, with structures for the dataclasses that have jobs in them."""
+    if hint == tuple[Job, ...]:
+        return tuple[_form(Job), ...]  # type: ignore[misc]
+    if hint == Workload:
+        return _form(Workload)
+    return _form(Workload) | None if hint == Workload | None else hint
