@@ -65,8 +65,8 @@ class TraceWriter:
 class TraceMeasures:
     """What a trace says of its workload, in one pass and bounded memory."""
 
-    def __new__(cls, *, steps: bool = False, step_s: int | None = None) -> TraceMeasures:
-        """`steps`: the time steps of an I/O capture too, of `step_s` or of a length by duration."""
+    def __new__(cls, *, steps: bool = False, length_s: int | None = None) -> TraceMeasures:
+        """`steps`: the time steps of an I/O capture too, of `length_s` or of a length by duration."""
     def take(self, reader: TraceReader) -> bool:
         """Measure the next I/Os of a reader; false at its end. Raises NativeConfigError."""
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
@@ -100,3 +100,13 @@ def synthetic_trace(
     """File operations of a small log-structured merge store: columns of equal length (op, numbers
     as those that `FileTrace.add` gives a meaning; file, offset_bytes, length_bytes, origin), and
     `origins`, the names of the origins. Raises NativeConfigError."""
+
+def trace_runs(columns: dict[str, Any]) -> dict[str, Any]:
+    """The runs of the reads and writes of one volume, I/Os as `TraceReader.next` gives them: `run`,
+    the number of the I/O that began the run of each (int64), and `read_ranks` and `write_ranks`,
+    how often the run was continued that was the most, second most, ... recently used one of those
+    that go on. Raises NativeConfigError."""
+
+def model_ios(json: str) -> dict[str, Any]:
+    """The I/Os of one pass of a workload (as JSON) whose only job has a model, as columns like
+    those of `TraceReader.next`. Raises NativeConfigError."""

@@ -52,7 +52,7 @@ MAY_KNOW = {
     },
     "preload": set(),
     "tracefs": set(),
-    "traces": {"tracefs"},  # requests from events
+    "traces": {"base", "tracefs"},  # runs; requests from events
 }
 # Crate: what its code must not name, and why.
 MUST_NOT_NAME = {

@@ -5,6 +5,7 @@
 
 pub mod codec;
 pub mod counters;
+pub mod cursors;
 pub mod ids;
 pub mod located;
 pub mod memory;

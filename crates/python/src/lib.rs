@@ -51,6 +51,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_columns, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_column_words, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_operation, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_runs, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
     module.add_function(wrap_pyfunction!(step::latency_causes, module)?)?;
@@ -59,6 +60,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(units::parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(workload::parse_workload_toml, module)?)?;
     module.add_function(wrap_pyfunction!(workload::check_workload, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::model_ios, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_waf, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_data_placement, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_traces::{
     Batch, Choice, FORMATS, MeasureLimits, Measures, Reader, Role, SIZE_UNITS, StepLength,
-    TIME_UNITS, TraceError, WRITTEN, Writer,
+    TIME_UNITS, TraceError, WRITTEN, Writer, runs_of,
 };
 
 use crate::errors;
@@ -204,14 +204,12 @@ pub(crate) struct TraceMeasures(Mutex<Measures>);
 
 #[pymethods]
 impl TraceMeasures {
-    /// `steps`: the time steps of an I/O capture too, of `step_s` or of a length by duration.
+    /// `steps`: the time steps of an I/O capture too, of `length_s` or of a length by duration.
     #[new]
-    #[pyo3(signature = (*, steps = false, step_s = None))]
-    fn new(steps: bool, step_s: Option<u64>) -> Self {
-        let length = match step_s {
-            Some(length_s) => StepLength::Given { seconds: length_s },
-            None => StepLength::ByDuration,
-        };
+    #[pyo3(signature = (*, steps = false, length_s = None))]
+    fn new(steps: bool, length_s: Option<u64>) -> Self {
+        let length =
+            length_s.map_or(StepLength::ByDuration, |seconds| StepLength::Given { seconds });
         let limits = MeasureLimits { steps: steps.then_some(length), ..MeasureLimits::default() };
         Self(Mutex::new(Measures::new(limits)))
     }
@@ -327,4 +325,24 @@ pub(crate) fn trace_column_words() -> (Vec<&'static str>, Vec<&'static str>, Vec
 pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
     let found = writecliff_traces::operation_of(word.as_bytes());
     found.map(|operation| operation as u8).map_err(|why| errors::config(why, None))
+}
+
+/// The runs of the reads and writes of one volume: `run`, the number of the I/O that began the run
+/// of each, and `read_ranks` and `write_ranks`.
+#[pyfunction]
+pub(crate) fn trace_runs<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let of = batch_of(columns)?;
+    if u32::try_from(of.time_ns.len()).is_err() || of.operation.iter().any(|one| *one > 3) {
+        return Err(errors::config("too many I/Os, or operations that are none", None));
+    }
+    let found = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
+    let to = PyDict::new(py);
+    to.set_item("run", PyArray1::from_iter(py, found.run.into_iter().map(i64::from)))?;
+    let [read, write] = found.ranks;
+    to.set_item("read_ranks", read)?;
+    to.set_item("write_ranks", write)?;
+    Ok(to)
 }

@@ -1,6 +1,8 @@
 //! Workload files and checks.
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use writecliff_base::Bytes;
 use writecliff_workload::{Limits, WorkloadFile, WorkloadSpec};
 
@@ -24,4 +26,37 @@ pub(crate) fn check_workload(json: &str, capacity_bytes: u64, streams: u16) -> P
     let spec = WorkloadSpec::from_json(json).map_err(|e| errors::spec(&e))?;
     let limits = Limits { capacity: Bytes(capacity_bytes), streams };
     spec.validate(&limits).map_err(|e| errors::spec(&e))
+}
+
+/// The I/Os of one pass of a workload (as JSON) whose only job has a model, as the columns of a
+/// trace.
+#[pyfunction]
+pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
+    let spec = WorkloadSpec::from_json(json).map_err(|e| errors::spec(&e))?;
+    let [job] = &spec.jobs[..] else {
+        return Err(errors::config("the workload has several jobs", None));
+    };
+    let Some(model) = &job.model else {
+        return Err(errors::config("the job has no model", None));
+    };
+    let log = py.detach(|| model.expand(job.offset_bytes));
+    let rows = log.offsets.len();
+    let number = |letter| match letter {
+        b'r' => 0_u8,
+        b'w' => 1,
+        b'f' => 2,
+        _ => 3,
+    };
+    let to = PyDict::new(py);
+    let times = log.times_ns.into_iter().map(u64::cast_signed);
+    to.set_item("time_ns", PyArray1::from_iter(py, times))?;
+    to.set_item("operation", PyArray1::from_iter(py, log.operations.bytes().map(number)))?;
+    let offsets = log.offsets.into_iter().map(u64::cast_signed);
+    to.set_item("offset_bytes", PyArray1::from_iter(py, offsets))?;
+    to.set_item("length_bytes", PyArray1::from_iter(py, log.lengths.into_iter().map(i64::from)))?;
+    to.set_item("volume", PyArray1::from_vec(py, vec![0_i32; rows]))?;
+    to.set_item("process", PyArray1::from_vec(py, vec![0_i32; rows]))?;
+    to.set_item("response_ns", PyArray1::from_vec(py, vec![-1_i64; rows]))?;
+    to.set_item("content", PyArray1::from_vec(py, vec![0_u64; rows]))?;
+    Ok(to)
 }

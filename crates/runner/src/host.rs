@@ -141,9 +141,7 @@ impl Job {
             ios_total: spec.ios,
             outstanding: 0,
             last_completion_ns: start_ns,
-            is_open: spec.rate_iops.is_some()
-                || spec.rate_bytes_per_s.is_some()
-                || spec.log.as_ref().is_some_and(|log| !log.times_ns.is_empty()),
+            is_open: spec.is_open(),
             cycle: Cycle::of(spec, start_ns),
             watch: None,
             ends_all: spec.ends_all,

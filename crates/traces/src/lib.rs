@@ -26,7 +26,7 @@ pub use formats::FORMATS;
 pub use formats::columns::{
     Column, Role, SIZE_UNITS, TIME_UNITS, content_of, operation_of, parse_columns,
 };
-pub use measure::{MeasureLimits, Measures, StepLength};
+pub use measure::{MeasureLimits, Measures, RunsOf, StepLength, runs_of};
 pub use names::Names;
 pub use reader::{Choice, OWN_COLUMNS, Reader};
 pub use record::{Batch, NO_RESPONSE, Operation, Record};

@@ -202,10 +202,11 @@ impl JobSpec {
             && self.segments.is_none()
             && !self.trim_first
             && self.host_zones.is_none()
-            && self.log.is_none();
+            && self.log.is_none()
+            && self.model.is_none();
         ensure(!self.continues() || (!sequential && plain), "mix", || {
-            "sequential shares need random addresses without runs, segments, zones, trims first \
-             and logs"
+            "sequential shares need random addresses without runs, segments, zones, trims \
+             first, logs and models"
                 .to_owned()
         })?;
         let of_operations = self.sequential_read_pct > 0.0 || self.sequential_write_pct > 0.0;
@@ -248,11 +249,26 @@ impl JobSpec {
         ensure(self.streams.is_empty() || self.stream == 0, "streams", || {
             "stream and streams are both given; remove one of them".to_owned()
         })?;
+        self.check_log()
+    }
+
+    /// Checks the I/Os that are given in place of generated ones.
+    fn check_log(&self) -> Check {
+        let rated = self.rate_iops.is_some() || self.rate_bytes_per_s.is_some();
+        if let Some(model) = &self.model {
+            ensure(self.threads == 1, "model", || "a model belongs to one thread".to_owned())?;
+            ensure(!rated && self.log.is_none(), "model", || {
+                "a model has its own times and addresses; leave rate and log out".to_owned()
+            })?;
+            let range = self.range_bytes.is_none() && self.range_pct.is_none();
+            ensure(range && self.host_zones.is_none(), "model", || {
+                "a model has its own range; leave range and host_zones out".to_owned()
+            })?;
+            model.check()?;
+        }
         let Some(log) = &self.log else { return Ok(()) };
         ensure(self.threads == 1, "log", || "a log belongs to one thread".to_owned())?;
-        ensure(self.rate_iops.is_none() && self.rate_bytes_per_s.is_none(), "log", || {
-            "a log has its own times; leave the rate out".to_owned()
-        })?;
+        ensure(!rated, "log", || "a log has its own times; leave the rate out".to_owned())?;
         log.check()
     }
 
@@ -338,6 +354,12 @@ impl JobSpec {
         self.host_zones_fit(capacity)?;
         if let Some(log) = &self.log {
             log.fits(limits)?;
+        }
+        if let Some(model) = &self.model {
+            ensure(model.range_bytes <= room, "model", || {
+                let range = Bytes(model.range_bytes);
+                format!("its range of {range} from offset {offset} exceeds the drive of {capacity}")
+            })?;
         }
         if self.segments.is_some() {
             SegmentMap::new(self, range).map_err(|message| problem("segments", message))?;

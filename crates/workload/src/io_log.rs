@@ -92,8 +92,8 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn new(log: &IoLog) -> Self {
-        Self { log: log.clone(), next: 0 }
+    pub(crate) fn new(log: IoLog) -> Self {
+        Self { log, next: 0 }
     }
 
     pub(crate) fn next(&mut self, content: Content, stream: StreamId) -> IoRequest {

@@ -14,7 +14,7 @@
 //! complete, idles, and continues (as fio does with `thinktime`). In an open loop the schedule
 //! itself pauses: all later arrivals move by the think time.
 //!
-//! A job that repeats a log is an open loop with the times of the log.
+//! A job that repeats a log is an open loop with the times of the log, one with a model likewise.
 //!
 //! Known errors: rates are stored exactly in millionths; linear arrivals are then exact rationals
 //! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. Validated by
@@ -101,7 +101,12 @@ impl ThreadPacing {
             }
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
-        let schedule = schedule.or_else(|| logged.map(|log| Schedule::logged(log.arrivals_ns())));
+        let schedule = schedule
+            .or_else(|| logged.map(|log| Schedule::logged(log.arrivals_ns())))
+            .or_else(|| {
+                let model = job.model.as_ref()?;
+                Some(Schedule::logged(model.expand(0).arrivals_ns()))
+            });
         let mut pacing = Self {
             start_ns: job.start_delay_ns,
             think_ns: job.think_ns,

@@ -12,6 +12,7 @@ use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::generator::Operation;
 use crate::host_zones::HostZones;
 use crate::io_log::IoLog;
+use crate::io_model::IoModel;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
@@ -191,6 +192,8 @@ pub struct JobSpec {
     pub host_zones: Option<HostZones>,
     /// I/Os of a log in place of generated ones.
     pub log: Option<IoLog>,
+    /// I/Os drawn from a model of a trace in place of others.
+    pub model: Option<IoModel>,
     pub compressible_pct: f64,
     /// Share of writes that duplicate the data of the thread's last write that was not a duplicate.
     pub duplicate_pct: f64,
@@ -260,6 +263,7 @@ impl Default for JobSpec {
             trim_first: false,
             host_zones: None,
             log: None,
+            model: None,
             compressible_pct: 0.0,
             duplicate_pct: 0.0,
             stream: 0,
@@ -399,9 +403,20 @@ impl JobSpec {
         self.block_sizes.iter().chain(own).any(|size| size.sequential_pct > 0.0)
     }
 
+    /// Whether arrivals are given and do not wait for the drive.
+    pub fn is_open(&self) -> bool {
+        self.rate_iops.is_some()
+            || self.rate_bytes_per_s.is_some()
+            || self.log.as_ref().is_some_and(|log| !log.times_ns.is_empty())
+            || self.model.is_some()
+    }
+
     /// Whether the job issues TRIM commands.
     pub fn trims_blocks(&self) -> bool {
-        self.trim_pct > 0.0 || self.trim_first || self.log.as_ref().is_some_and(IoLog::trims)
+        self.trim_pct > 0.0
+            || self.trim_first
+            || self.log.as_ref().is_some_and(IoLog::trims)
+            || self.model.as_ref().is_some_and(IoModel::trims)
     }
 }
 
@@ -431,7 +446,7 @@ mod tests {
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
         "blocks":[],"advancing":false,"spare_pct":null,"regions":null},
         "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,
-        "one_position":false,"trim_first":false,"host_zones":null,"log":null,"compressible_pct":0.0,
+        "one_position":false,"trim_first":false,"host_zones":null,"log":null,"model":null,"compressible_pct":0.0,
         "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
         "rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,

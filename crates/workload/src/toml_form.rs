@@ -54,6 +54,7 @@ use writecliff_base::located::{LocatedError, LocatedToml, Table};
 use crate::check::SpecError;
 use crate::file::{FileStep, WorkloadFile};
 use crate::host_zones::HostZones;
+use crate::io_model;
 use crate::spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, WorkloadSpec, Zone,
@@ -228,6 +229,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
         host_zones: host_zones(&table)?,
         log: None,
+        model: io_model::read(&table)?,
         compressible_pct: percent("compressible")?,
         duplicate_pct: percent("duplicates")?,
         stream: table.optional_integer("stream", 0..=65_535)?.unwrap_or(0) as u16,

@@ -12,11 +12,12 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
     store.py   the run store
     tables.py  tables and figures, shown and as frames
     traces.py  captures, replays, stream advice
-    block_traces.py  traces of other programs: converted, characterised
+    block_traces.py  traces of other programs: converted, characterised, workloads like them
 """
 
 from writecliff.api.block_traces import characterise_trace as characterise_trace
 from writecliff.api.block_traces import convert_trace as convert_trace
+from writecliff.api.block_traces import synthesise_trace as synthesise_trace
 from writecliff.api.choose import Choice as Choice
 from writecliff.api.choose import choose_drive as choose_drive
 from writecliff.api.runs import Run as Run

@@ -1,4 +1,4 @@
-"""Block traces of other programs: converted, and what they say of a workload."""
+"""Block traces of other programs: converted, what they say of a workload, and workloads like them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff.api.runs import PathLike
 
 if TYPE_CHECKING:
+    from writecliff.synthesis.result import Synthesised
     from writecliff.traces.characterise import Characterised
     from writecliff.traces.convert import Converted
 
@@ -93,3 +94,33 @@ def _replayed(source: Any, on: str) -> dict[str, Any]:
         "written_bytes": done.setup.blocks.written_bytes,
         "rounds": done.setup.blocks.rounds,
     }
+
+
+def synthesise_trace(
+    trace: PathLike,
+    *,
+    format: str | None = None,
+    columns: str | None = None,
+    member: str | None = None,
+    on: str | None = None,
+    seed: int = 1,
+    on_batch: Callable[[int], None] = lambda ios: None,
+    on_part: Callable[[str], None] = lambda text: None,
+) -> Synthesised:
+    """A workload that behaves like a trace of any format.
+
+    The result has `rows`, the measures of both side by side; `write(folder)` writes the workload
+    file and a fio job file. `on`: a simulated drive on which both are played. `seed`: of the
+    workload's I/Os. `on_part` gets what is being done. The rest is as in `convert_trace`. Raises
+    ConfigError.
+    """
+    from writecliff.synthesis.result import synthesise
+    from writecliff.traces.source import open_trace
+
+    path = Path(trace)
+    if on is not None:
+        from writecliff.replay.model import simulated_name
+
+        simulated_name(on)  # before a large file is read
+    source = open_trace(path, format=format, columns=columns, member=member)
+    return synthesise(source, path, on=on, seed=seed, on_batch=on_batch, on_part=on_part)

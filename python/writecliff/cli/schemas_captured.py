@@ -81,6 +81,32 @@ CAPTURED: Mapping[str, Schema] = {
             **_SKIPPED,
         },
     ),
+    "synthesise": Schema(
+        "synthesise",
+        {
+            "trace": "the file",
+            "format": "its format; several for an archive of several",
+            "ios": "of the trace that were used, flushes included; as many as of a pass",
+            "duration_s": "from the first arrival to the last",
+            "workload": "the workload file that was written",
+            "fio_job": "the fio job file that was written",
+            "model": "how compact the model is: `numbers` in all, `streams`, `states`, "
+            "`transitions`, `phases`, `periods`, `places`; `range_bytes` that its addresses take, "
+            "`span_bytes` of those of the trace; `seed`",
+            "measures": "trace and workload side by side: `name`, `unit`, `trace`, `synthetic`, "
+            "`kind` of the `difference` (`points` of percent, or `percent` of the trace's), "
+            "`bound` (`null`: none is promised), `within`",
+            "missed": "names of the measures that do not keep their bound",
+            "played": "with `--on`, else `null`: `target`, `capacity_bytes`, `overprovision_pct`, "
+            "`rounds` without time, `timed_passes`; of `trace`, `synthetic` and `fio_job` (`null` "
+            "if it cannot be played) `waf`, `iops`, `response_ns` (`mean`, `p50`, `p99`, `p99_9`, "
+            "`max`), `reads_p99_9_ns`, `writes_p99_9_ns`; `differences` in percent of the "
+            "trace's, `fio_job_differences`; `bounds`, `within`",
+            "fio_notes": "what fio's language does not say",
+            "report": "the page",
+            **_SKIPPED,
+        },
+    ),
     "capture": Schema(
         "capture",
         {

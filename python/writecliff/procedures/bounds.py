@@ -177,6 +177,8 @@ def _volume(job: Job) -> int:
     """The most bytes that a job without a duration transfers."""
     if job.log is not None:
         return sum(job.log.lengths)
+    if job.model is not None:
+        return job.model.bytes * -(-(job.ios or job.model.ios) // job.model.ios)
     largest = max(size.bytes for size in job.all_block_sizes)
     ends = (job.volume_bytes, None if job.ios is None else job.ios * largest)
     return min((end for end in ends if end is not None), default=0)

@@ -162,7 +162,9 @@ class WorkloadRun(Procedure):
     def writes(self) -> bool:
         """Whether anything of it changes the data of the drive."""
         jobs = (job for step in self.steps for job in step.workload.jobs)
-        return self.precondition != NONE or any(job.read_pct < 100 or job.log for job in jobs)
+        return self.precondition != NONE or any(
+            job.read_pct < 100 or job.log or job.model for job in jobs
+        )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         jobs = [job for step in self.steps for job in step.workload.jobs]

@@ -306,7 +306,7 @@ def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
     """The names of the headline figures that a run of these steps may have; None if that cannot be
     told before."""
     measured = [step.workload for step in steps if step.measured]
-    if any(job.log is not None for load in measured for job in load.jobs):
+    if any(job.log or job.model for load in measured for job in load.jobs):
         return None
     keys = []
     for load in measured:

@@ -22,7 +22,7 @@ _STREAMS_DRAWN = 9  # the dominant ones of SNIA's real world workloads
 _DEPTHS_MAX = 60
 
 
-class _Shown:
+class ShownTrace:
     """A trace with its name on the page."""
 
     def __init__(self, name: str, of: Characterised) -> None:
@@ -38,18 +38,13 @@ class _Shown:
 @one_page()
 def workload_page(found: Sequence[Characterised]) -> Page:
     """The page of one trace, or of two beside each other."""
-    shown = [_Shown(name, one) for name, one in zip(_names(found), found, strict=True)]
+    shown = [ShownTrace(name, one) for name, one in zip(_names(found), found, strict=True)]
     return Page(
         title=f"Workload of {' and '.join(one.name for one in shown)}",
         intro="",
         verdict=_verdict(shown[0]),
         sections=(
-            _overview(shown),
-            _streams(shown),
-            _over_time(shown),
-            _arrivals(shown),
-            _locality(shown),
-            _heat(shown),
+            *sections_of(shown),
             _drive(shown),
             *(_volumes(one) for one in shown if one.all["volumes_total"] > 1),
             _conditions(shown),
@@ -59,12 +54,18 @@ def workload_page(found: Sequence[Characterised]) -> Page:
     )
 
 
+def sections_of(shown: Sequence[ShownTrace]) -> tuple[Section, ...]:
+    """What one or two traces say, beside each other."""
+    parts = _overview, _streams, _over_time, _arrivals, _locality, _heat
+    return tuple(part(shown) for part in parts)
+
+
 def _names(found: Sequence[Characterised]) -> list[str]:
     names = [one.trace.name for one in found]
     return names if len({*names}) == len(names) else [str(one.trace) for one in found]
 
 
-def _verdict(one: _Shown) -> str:
+def _verdict(one: ShownTrace) -> str:
     of, stream = one.all, one.all["streams"][:1]
     said = f"{of['ios']:,} I/Os, {units.pct(of['read_pct'], 0)} reads"
     if of["sequential_pct"] is not None:
@@ -78,7 +79,7 @@ def _verdict(one: _Shown) -> str:
     return f"{said}; {units.size(of['unique_bytes'])} of addresses are used."
 
 
-def _disclosures(shown: Sequence[_Shown]) -> Iterator[str]:
+def _disclosures(shown: Sequence[ShownTrace]) -> Iterator[str]:
     for one in shown:
         unique, reuse = one.all["unique"], one.all["reuse"]
         if unique["sampled_one_in"] > 1:
@@ -137,7 +138,7 @@ def _aligned(of: Mapping[str, Any]) -> str:
     return next(units.pct(row["ios_pct"], 1) for row in of["alignment"] if row["bytes"] == 4096)
 
 
-def _overview(shown: Sequence[_Shown]) -> Section:
+def _overview(shown: Sequence[ShownTrace]) -> Section:
     columns = [dict(_figures_of(one.all)) for one in shown]
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [(name, *(column.get(name, units.UNKNOWN) for column in columns)) for name in names]
@@ -150,7 +151,7 @@ def _stream_name(row: Mapping[str, Any]) -> str:
     return f"{access} {row['operation'][0].upper()}\n{units.block(row['size_bytes'])}"
 
 
-def _streams(shown: Sequence[_Shown]) -> Section:
+def _streams(shown: Sequence[ShownTrace]) -> Section:
     parts: list[Figure | Table | None] = []
     rows = [(one.name, row) for one in shown for row in one.all["streams"]]
     streams = data_file(
@@ -199,7 +200,7 @@ def _shares(
     return [found.get(group, float("nan")) for group in groups]
 
 
-def _over_time(shown: Sequence[_Shown]) -> Section:
+def _over_time(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
     longest = max(one.all["duration_s"] for one in shown) * NS_PER_S
     x = time_axis(longest)
@@ -246,7 +247,7 @@ def _curve(label: str, points: Sequence[Sequence[float]], unit: float) -> Line:
     return Line(label, [x * unit for x, _ in points], [y for _, y in points])
 
 
-def _arrivals(shown: Sequence[_Shown]) -> Section:
+def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
     up_to = Axis("I/Os up to it (%)", top=100)
     between = [
@@ -291,7 +292,7 @@ def _arrivals(shown: Sequence[_Shown]) -> Section:
     )  # fmt: skip
 
 
-def _locality(shown: Sequence[_Shown]) -> Section:
+def _locality(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
     hot, hits, updates = [], [], []
     for one in shown:
@@ -329,7 +330,7 @@ def _locality(shown: Sequence[_Shown]) -> Section:
     )  # fmt: skip
 
 
-def _heat(shown: Sequence[_Shown]) -> Section:
+def _heat(shown: Sequence[ShownTrace]) -> Section:
     found = []
     for at, one in enumerate(shown):
         for n, heat in enumerate(one.all["heat"]):
@@ -340,8 +341,8 @@ def _heat(shown: Sequence[_Shown]) -> Section:
     return section("Addresses over time", "I/Os by address and time; darker is more.", *found)
 
 
-def _drive(shown: Sequence[_Shown]) -> Section:
-    def rows(one: _Shown) -> list[tuple[str, str]]:
+def _drive(shown: Sequence[ShownTrace]) -> Section:
+    def rows(one: ShownTrace) -> list[tuple[str, str]]:
         drive = one.all["drive"]
         per_day = drive["footprint_overwrites_per_day"]
         replay = drive["replay"]
@@ -371,7 +372,7 @@ def _drive(shown: Sequence[_Shown]) -> Section:
     return Section("What it means for a drive", intro, tables=(table("", head, cells),))
 
 
-def _volumes(one: _Shown) -> Section:
+def _volumes(one: ShownTrace) -> Section:
     total = one.all["volumes_total"]
     rows = one.all["volumes"][:64]
     rows_table = Table.of(
@@ -390,7 +391,7 @@ def _volumes(one: _Shown) -> Section:
     return section(f"Volumes of {one.name}", "", rows_table)
 
 
-def _conditions(shown: Sequence[_Shown]) -> Section:
+def _conditions(shown: Sequence[ShownTrace]) -> Section:
     rows = []
     for one in shown:
         rows.append((one.name, f"format {one.all['format']}"))

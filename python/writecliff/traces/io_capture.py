@@ -191,7 +191,7 @@ def captured(
 
     Raises ConfigError: no reads and writes, more steps than are counted, not a trace.
     """
-    measures = _native.TraceMeasures(steps=True, step_s=step_s)
+    measures = _native.TraceMeasures(steps=True, length_s=step_s)
     for _ in source.feed(measures):
         on_batch(measures.ios)
     found = json.loads(measures.steps() or "{}")

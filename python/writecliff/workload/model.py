@@ -16,6 +16,7 @@ from dataclasses import InitVar, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from writecliff.units import parse_size
+from writecliff.workload.io_model import IoModel, io_model_from_mapping
 
 Pattern = Literal["random", "sequential"]
 Arrival = Literal["linear", "poisson"]
@@ -202,6 +203,7 @@ class Job:
     trim_first: bool = False  # each block is trimmed, then written
     host_zones: HostZones | None = None  # writes go in order within each zone
     log: IoLog | None = None  # in place of generated I/Os
+    model: IoModel | None = None  # of a trace, in place of them; an open loop
     compressible_pct: float = 0.0  # share of the data that a compressing controller can save
     duplicate_pct: float = 0.0  # writes that repeat the data of the thread's last that did not
     stream: int = 0  # that writes go to; 0: the default one
@@ -299,6 +301,7 @@ def _job(raw: Mapping[str, Any]) -> Job:
         "segments": lambda given: Segments(**given),
         "host_zones": lambda given: HostZones(**given),
         "log": lambda given: IoLog(**{name: _plain(value) for name, value in given.items()}),
+        "model": io_model_from_mapping,
         "streams": tuple,
         "until_steady": lambda given: SteadyEnd(**given),
         "latency_target": lambda given: LatencyTarget(**given),

@@ -29,11 +29,14 @@ def _reads(job: Job) -> bool:
     zones = job.host_zones
     if zones is not None and not (zones.begin_full or zones.read_unwritten):
         return False  # only what it wrote
-    return job.read_pct > 0 if job.log is None else "r" in job.log.operations
+    given = job.log.operations if job.log is not None else ""
+    given += job.model.streams.operations if job.model is not None else ""
+    return "r" in given if given else job.read_pct > 0
 
 
 def _range(job: Job, capacity_bytes: int) -> Range:
-    length = capacity_bytes - job.offset_bytes if job.range_bytes is None else job.range_bytes
+    own = job.range_bytes if job.model is None else job.model.range_bytes
+    length = capacity_bytes - job.offset_bytes if own is None else own
     return job.offset_bytes, job.offset_bytes + length
 
 
@@ -42,7 +45,7 @@ def _fills(job: Job, there: Range) -> bool:
     block does not count."""
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
-    whole = job.segments is None and job.log is None and not job.hole_bytes
+    whole = job.segments is None and job.log is None and job.model is None and not job.hole_bytes
     whole = whole and (job.host_zones is None or job.host_zones.capacity_bytes is None)
     largest = max(size.bytes for size in job.all_block_sizes)
     needed = there[1] - there[0] - largest

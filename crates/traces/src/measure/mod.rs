@@ -2,13 +2,13 @@
 
 mod arrival;
 mod blocks;
-mod cursors;
 mod depth;
 mod heat;
 mod histogram;
 mod hll;
 mod json;
 mod reuse;
+mod runs;
 mod sizes;
 mod steps;
 mod volume;
@@ -19,6 +19,7 @@ use depth::Depths;
 use histogram::Histogram;
 use hll::Distinct;
 use reuse::Reuse;
+pub use runs::{RunsOf, runs_of};
 use sizes::Sizes;
 use steps::{Seen, Steps};
 use volume::{Count, Volume};

@@ -1,8 +1,9 @@
 //! What is counted for each volume.
 
-use super::cursors::Cursors;
 use super::heat::Heat;
 use super::sizes::{Sizes, kind};
+use writecliff_base::cursors::Cursors;
+
 use crate::record::{NO_RESPONSE, Operation, Record};
 
 /// Volumes with sizes and a heat map of their own; traces of clouds have thousands.

@@ -140,7 +140,7 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
         (
             r#""sequential_write_pct":5,"run_ios":2"#,
             "mix: sequential shares need random addresses without runs, segments, zones, trims \
-             first and logs",
+             first, logs and models",
         ),
         (
             r#""sequential_read_pct":5,"block_sizes":[{"bytes":512,"sequential_pct":5}]"#,

@@ -77,7 +77,8 @@ impl Course {
             && !job.continues()
             && !job.trim_first
             && job.streams.is_empty()
-            && job.log.is_none();
+            && job.log.is_none()
+            && job.model.is_none();
         let sizes = |operation, classes: &Option<Vec<SizeClass>>| {
             classes.as_ref().map(|classes| Sizes {
                 first: classes[0],
@@ -86,7 +87,9 @@ impl Course {
         };
         (!plain).then(|| {
             Box::new(Self {
-                replay: job.log.as_ref().map(Replay::new),
+                replay: job.log.clone().map(Replay::new).or_else(|| {
+                    job.model.as_ref().map(|model| Replay::new(model.expand(job.offset_bytes)))
+                }),
                 writes: sizes(Operation::Write, &classes.writes),
                 trims: sizes(Operation::Trim, &classes.trims),
                 runs: (job.run_ios > 1).then_some(Runs {

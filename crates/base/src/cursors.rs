@@ -3,11 +3,12 @@
 //! A volume has several runs at a time, because several programs use it. The ends of the last ones
 //! are kept; of those, the one that was not continued for long makes room for a new one.
 
-const RUNS: usize = 32;
+/// Runs that are kept.
+pub const RUNS: usize = 32;
 
 /// Runs of one operation on one volume.
 #[derive(Clone, Debug)]
-pub(crate) struct Cursors {
+pub struct Cursors {
     ends: [u64; RUNS],
     /// Runs that were continued since the hand passed them.
     continued: u32,
@@ -23,19 +24,32 @@ impl Default for Cursors {
 impl Cursors {
     /// Whether an I/O continues a run.
     #[inline]
-    pub(crate) fn take(&mut self, offset: u64, end: u64) -> bool {
+    pub fn take(&mut self, offset: u64, end: u64) -> bool {
+        self.place(offset, end).1
+    }
+
+    /// Whether an I/O at `offset` would continue a run.
+    pub fn has(&self, offset: u64) -> bool {
+        self.ends.contains(&offset)
+    }
+
+    /// The number of the run that an I/O belongs to, and whether it continues it. Numbers are used
+    /// again when a run makes room.
+    #[inline]
+    pub fn place(&mut self, offset: u64, end: u64) -> (usize, bool) {
         if let Some(n) = self.ends.iter().position(|&one| one == offset) {
             self.ends[n] = end;
             self.continued |= 1 << n;
-            return true;
+            return (n, true);
         }
         while self.continued & (1 << self.hand) != 0 {
             self.continued &= !(1 << self.hand);
             self.hand = (self.hand + 1) % RUNS as u32;
         }
-        self.ends[self.hand as usize] = end;
+        let n = self.hand as usize;
+        self.ends[n] = end;
         self.hand = (self.hand + 1) % RUNS as u32;
-        false
+        (n, false)
     }
 }
 

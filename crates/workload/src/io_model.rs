@@ -1,0 +1,292 @@
+//! A model of the I/Os of a trace, from which a job draws its own (`writecliff synthesise`).
+//!
+//! The I/Os of one pass, with their times, follow from the model and its seed; they become a log
+//! ([`IoLog`]), which the job repeats as an open loop. Three parts, one file each:
+//!
+//! * `arrivals`: a Markov chain over states (stream, whether it continues a run, time since the I/O
+//!   before), by phases and periods of demand;
+//! * `places`: where I/Os begin that continue no run: groups of places that are used alike;
+//! * `runs`: sequential I/Os, which continue what was begun.
+//!
+//! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
+//! a pass has exactly as many of each as the model says. Periods with a histogram each follow
+//! Tarasov et al., "Extracting flexible, replayable models from large block traces" (FAST '12); the
+//! shuffle that keeps the counts of transitions is that of Altschul and Erickson (1985), with a
+//! jump where a state has no successors left in place of their choice of a last one.
+
+mod arrivals;
+mod places;
+mod runs;
+mod toml;
+
+use serde::{Deserialize, Serialize};
+use writecliff_base::Prng;
+
+use crate::check::{Check, ensure, whole_sectors};
+use crate::io_log::IoLog;
+use arrivals::Arrivals;
+use places::Starts;
+use runs::Runs;
+pub(crate) use toml::read;
+
+const KEY: &str = "model";
+/// I/Os of a pass; they are kept in memory.
+const IOS_MAX: u64 = 100_000_000;
+/// Representative values of each class of gaps.
+pub(crate) const GAP_VALUES: usize = 8;
+/// Times in the life of places: parts of a pass.
+pub(crate) const PASS: u64 = 1 << 24;
+const CHAIN_LABEL: u64 = 0x10d_0001;
+const PLACES_LABEL: u64 = 0x10d_0002;
+const RUNS_LABEL: u64 = 0x10d_0003;
+
+/// A model; all columns of a table have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IoModel {
+    pub seed: u64,
+    /// Addresses are below this, relative to the job's `offset`.
+    pub range_bytes: u64,
+    pub streams: Streams,
+    pub gaps: Gaps,
+    pub states: States,
+    pub transitions: Transitions,
+    pub periods: Periods,
+    pub places: Places,
+    /// How often the run is continued that is the most, second most ... recently used one.
+    pub read_ranks: Vec<u64>,
+    pub write_ranks: Vec<u64>,
+}
+
+/// I/O streams: operation and length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Streams {
+    /// One letter each: r read, w write, t trim, f flush.
+    pub operations: String,
+    /// 0 for flushes.
+    pub lengths: Vec<u32>,
+}
+
+/// Times from the I/O before, in classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gaps {
+    /// Eight for each class: the means of its eighths.
+    pub values_ns: Vec<u64>,
+    /// Gaps from this on are stretched, so that each period has its length.
+    pub idle_ns: u64,
+}
+
+/// States of the chain of arrivals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct States {
+    pub stream: Vec<u32>,
+    /// 1: the I/O continues a run; 0: it begins one.
+    pub continues: Vec<u8>,
+    /// Class of the gap before the I/O.
+    pub gap: Vec<u32>,
+}
+
+/// How often a state follows another, in each phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transitions {
+    pub phase: Vec<u32>,
+    pub before: Vec<u32>,
+    pub after: Vec<u32>,
+    pub count: Vec<u64>,
+}
+
+/// Demand over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Periods {
+    pub phase: Vec<u32>,
+    pub ios: Vec<u64>,
+    /// From the last I/O of the period before to the last one of this.
+    pub length_ns: Vec<u64>,
+}
+
+/// Groups of places that are used alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Places {
+    pub stream: Vec<u32>,
+    /// When places of the group are used first, and over what time that is spread; in 2^-24 of
+    /// the stream's I/Os that begin runs.
+    pub begin: Vec<u64>,
+    pub within: Vec<u64>,
+    /// From the first use of a place to its last.
+    pub life: Vec<u64>,
+    /// 1: the uses of a place are evenly spread over its life; 0: random.
+    pub even: Vec<u8>,
+    /// Places of the group.
+    pub count: Vec<u64>,
+    /// Uses of all of them.
+    pub uses: Vec<u64>,
+    /// Bytes of the run that begins with a use.
+    pub run_bytes: Vec<u64>,
+    /// Address of the first place, and the distance from one to the next.
+    pub offset: Vec<u64>,
+    pub stride: Vec<u64>,
+}
+
+impl IoModel {
+    /// I/Os of a pass, flushes included.
+    pub fn ios(&self) -> u64 {
+        self.periods.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
+    }
+
+    pub(crate) fn operation(&self, stream: usize) -> u8 {
+        self.streams.operations.as_bytes()[stream]
+    }
+
+    /// Whether it contains trims.
+    pub(crate) fn trims(&self) -> bool {
+        self.streams.operations.contains('t')
+    }
+
+    /// The I/Os of one pass, at addresses from `offset` on.
+    pub fn expand(&self, offset: u64) -> IoLog {
+        let random = |label| Prng::derive(self.seed, label);
+        let mut arrivals = Arrivals::new(self, random(CHAIN_LABEL));
+        let mut starts = Starts::new(self, &mut random(PLACES_LABEL));
+        let mut runs = Runs::new(self, random(RUNS_LABEL));
+        let rows = self.ios() as usize;
+        let mut log = IoLog {
+            operations: String::with_capacity(rows),
+            offsets: Vec::with_capacity(rows),
+            lengths: Vec::with_capacity(rows),
+            times_ns: Vec::with_capacity(rows),
+        };
+        for period in 0..self.periods.ios.len() {
+            for (time_ns, state) in arrivals.period(period) {
+                let stream = self.states.stream[state] as usize;
+                let (operation, length) = (self.operation(stream), self.streams.lengths[stream]);
+                let continues = self.states.continues[state] == 1;
+                let at = match operation {
+                    b'f' => 0,
+                    _ => offset + runs.next(operation, length, continues, stream, &mut starts),
+                };
+                log.operations.push(char::from(operation));
+                log.offsets.push(at);
+                log.lengths.push(length);
+                log.times_ns.push(time_ns);
+            }
+        }
+        log
+    }
+
+    pub(crate) fn check(&self) -> Check {
+        whole_sectors(KEY, self.range_bytes)?;
+        let columns = |table: &str, lengths: &[usize]| {
+            ensure(lengths.iter().all(|one| *one == lengths[0]), KEY, || {
+                format!("the columns of {table} differ in length")
+            })
+        };
+        let (of, by, places) = (&self.states, &self.transitions, &self.places);
+        columns("streams", &[self.streams.operations.len(), self.streams.lengths.len()])?;
+        columns("states", &[of.stream.len(), of.continues.len(), of.gap.len()])?;
+        columns("transitions", &[by.phase.len(), by.before.len(), by.after.len(), by.count.len()])?;
+        let periods = &self.periods;
+        columns("periods", &[periods.phase.len(), periods.ios.len(), periods.length_ns.len()])?;
+        columns(
+            "places",
+            &[
+                places.stream.len(),
+                places.begin.len(),
+                places.within.len(),
+                places.life.len(),
+                places.even.len(),
+                places.count.len(),
+                places.uses.len(),
+                places.run_bytes.len(),
+                places.offset.len(),
+                places.stride.len(),
+            ],
+        )?;
+        self.check_streams()?;
+        self.check_chain()?;
+        self.check_places()
+    }
+
+    fn check_streams(&self) -> Check {
+        let letters = self.streams.operations.bytes();
+        ensure(letters.clone().all(|one| b"rwtf".contains(&one)), KEY, || {
+            "an operation is none of r, w, t and f".to_owned()
+        })?;
+        for (letter, length) in letters.zip(&self.streams.lengths) {
+            whole_sectors(KEY, u64::from(*length))?;
+            ensure(letter == b'f' || (1..=1 << 30).contains(length), KEY, || {
+                format!("a stream of I/Os of {length} bytes")
+            })?;
+            ensure(letter == b'f' || u64::from(*length) <= self.range_bytes, KEY, || {
+                format!("an I/O of {length} bytes is larger than the range")
+            })?;
+        }
+        ensure((1..=IOS_MAX).contains(&self.ios()), KEY, || {
+            format!("a pass of {} I/Os; it may have 1 to {IOS_MAX}", self.ios())
+        })
+    }
+
+    fn check_chain(&self) -> Check {
+        let (classes, streams) =
+            (self.gaps.values_ns.len() / GAP_VALUES, self.streams.lengths.len());
+        let whole = self.gaps.values_ns.len().is_multiple_of(GAP_VALUES);
+        ensure(classes > 0 && whole, KEY, || "gaps have eight values a class".to_owned())?;
+        let (of, by) = (&self.states, &self.transitions);
+        let below = |column: &[u32], end: usize| column.iter().all(|one| (*one as usize) < end);
+        let known = below(&of.stream, streams)
+            && below(&of.gap, classes)
+            && below(&by.before, of.stream.len())
+            && below(&by.after, of.stream.len());
+        ensure(known, KEY, || "a number of a stream, gap or state is too large".to_owned())?;
+        ensure(of.continues.iter().all(|one| *one <= 1), KEY, || "continues is 0 or 1".to_owned())?;
+        ensure(by.count.iter().all(|one| (1..=IOS_MAX).contains(one)), KEY, || {
+            format!("the count of a transition is outside 1 to {IOS_MAX}")
+        })?;
+        let of_phase = |phase: &u32| by.phase.contains(phase);
+        ensure(self.periods.phase.iter().all(of_phase), KEY, || {
+            "the phase of a period has no transitions".to_owned()
+        })?;
+        let moves = |state: &u32| self.operation(of.stream[*state as usize] as usize) != b'f';
+        ensure(by.after.iter().any(moves), KEY, || "it has no I/Os".to_owned())
+    }
+
+    fn check_places(&self) -> Check {
+        let places = &self.places;
+        for n in 0..places.stream.len() {
+            let (stream, count, uses) =
+                (places.stream[n] as usize, places.count[n], places.uses[n]);
+            ensure(stream < self.streams.lengths.len(), KEY, || {
+                format!("places of a stream {stream}, which there is not")
+            })?;
+            let times = [places.begin[n], places.within[n], places.life[n]];
+            ensure(times.iter().all(|one| *one <= PASS) && places.even[n] <= 1, KEY, || {
+                format!("a time of the group {n} of places is out of range")
+            })?;
+            ensure(count > 0 && uses >= count && uses <= IOS_MAX, KEY, || {
+                format!("{count} places with {uses} uses")
+            })?;
+            for bytes in [places.run_bytes[n], places.offset[n], places.stride[n]] {
+                whole_sectors(KEY, bytes)?;
+            }
+            let length = u64::from(self.streams.lengths[stream]);
+            let last = (count - 1).checked_mul(places.stride[n]);
+            let end = last.and_then(|last| last.checked_add(places.offset[n]));
+            let end = end.and_then(|last| last.checked_add(length));
+            ensure(end.is_some_and(|end| end <= self.range_bytes), KEY, || {
+                format!("the group {n} of places ends behind the range")
+            })?;
+        }
+        let mut with_states = self.states.stream.iter().map(|one| *one as usize);
+        let lost = with_states
+            .find(|one| self.operation(*one) != b'f' && !places.stream.contains(&(*one as u32)));
+        ensure(lost.is_none(), KEY, || format!("stream {} has no places", lost.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Which I/O comes when: a walk through the states of a model.
+
+use std::collections::BTreeMap;
+
+use writecliff_base::Prng;
+
+use super::{GAP_VALUES, IoModel};
+
+/// Idle gaps are not stretched by more than this.
+const STRETCH_MAX: f64 = 1.5;
+/// An idle gap is not shortened by more than this.
+const SHRINK_MAX: f64 = 100.0;
+
+/// Successors of a state that are left.
+#[derive(Clone, Debug, Default)]
+struct Bag {
+    to: Vec<(u32, u64)>,
+    left: u64,
+}
+
+/// The states of a phase.
+#[derive(Clone, Debug, Default)]
+struct Phase {
+    bags: BTreeMap<u32, Bag>,
+    left: u64,
+}
+
+impl Phase {
+    fn add(&mut self, from: u32, to: u32, count: u64) {
+        let bag = self.bags.entry(from).or_default();
+        bag.to.push((to, count));
+        bag.left += count;
+        self.left += count;
+    }
+
+    /// The state after `from`: one of its successors, or of those of any state if it has none.
+    fn take(&mut self, from: u32, random: &mut Prng) -> u32 {
+        let known = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
+        let from = if known { from } else { self.jump(random) };
+        self.left -= 1;
+        let bag = self.bags.get_mut(&from).expect("a state with successors was chosen");
+        let mut at = random.below(bag.left);
+        bag.left -= 1;
+        for (to, count) in &mut bag.to {
+            if at < *count {
+                *count -= 1;
+                return *to;
+            }
+            at -= *count;
+        }
+        unreachable!("the counts of a bag are as many as are left");
+    }
+
+    fn jump(&self, random: &mut Prng) -> u32 {
+        let mut at = random.below(self.left);
+        for (state, bag) in &self.bags {
+            if at < bag.left {
+                return *state;
+            }
+            at -= bag.left;
+        }
+        unreachable!("the bags of a phase have as many as are left");
+    }
+}
+
+/// Values of a class of gaps, each once in eight draws.
+#[derive(Clone, Debug)]
+struct Values {
+    of: [u64; GAP_VALUES],
+    left: usize,
+}
+
+impl Values {
+    fn draw(&mut self, random: &mut Prng) -> u64 {
+        if self.left == 0 {
+            self.left = GAP_VALUES;
+        }
+        let at = random.below(self.left as u64) as usize;
+        self.left -= 1;
+        self.of.swap(at, self.left);
+        self.of[self.left]
+    }
+}
+
+pub(super) struct Arrivals<'a> {
+    model: &'a IoModel,
+    random: Prng,
+    full: BTreeMap<u32, Phase>,
+    phases: BTreeMap<u32, Phase>,
+    gaps: Vec<Values>,
+    state: u32,
+    time_ns: u64,
+    /// Where the periods so far should have ended.
+    end_ns: u64,
+}
+
+impl<'a> Arrivals<'a> {
+    pub(super) fn new(model: &'a IoModel, random: Prng) -> Self {
+        let by = &model.transitions;
+        let mut full: BTreeMap<u32, Phase> = BTreeMap::new();
+        for n in 0..by.before.len() {
+            full.entry(by.phase[n]).or_default().add(by.before[n], by.after[n], by.count[n]);
+        }
+        let values = |of: &[u64]| Values { of: of.try_into().expect("eight values"), left: 0 };
+        Self {
+            model,
+            random,
+            phases: full.clone(),
+            full,
+            gaps: model.gaps.values_ns.chunks_exact(GAP_VALUES).map(values).collect(),
+            state: u32::MAX,
+            time_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    /// Times and states of the I/Os of a period. The first I/O of a pass is at 0.
+    pub(super) fn period(&mut self, number: usize) -> Vec<(u64, usize)> {
+        let periods = &self.model.periods;
+        let key = periods.phase[number];
+        let mut drawn = Vec::with_capacity(periods.ios[number] as usize);
+        for _ in 0..periods.ios[number] {
+            let phase = self.phases.get_mut(&key).expect("the model was checked");
+            if phase.left == 0 {
+                phase.clone_from(&self.full[&key]);
+            }
+            let begins = self.state == u32::MAX;
+            self.state = phase.take(self.state, &mut self.random);
+            let class = self.model.states.gap[self.state as usize] as usize;
+            let gap = self.gaps[class].draw(&mut self.random);
+            drawn.push((if begins { 0 } else { gap }, self.state as usize));
+        }
+        self.end_ns += periods.length_ns[number];
+        let length_ns = self.end_ns.saturating_sub(self.time_ns);
+        fit(&mut drawn, length_ns, self.model.gaps.idle_ns);
+        for (time_ns, _) in &mut drawn {
+            self.time_ns += *time_ns;
+            *time_ns = self.time_ns;
+        }
+        drawn
+    }
+}
+
+/// Makes the gaps of a period take `length_ns`: idle gaps are stretched, and give way for what is
+/// too much; if much is missing, the longest one takes it. Bursts stay as they are, and later
+/// periods make up for what cannot be done.
+fn fit(drawn: &mut [(u64, usize)], length_ns: u64, idle_ns: u64) {
+    let total: u64 = drawn.iter().map(|one| one.0).sum();
+    let missing = length_ns.saturating_sub(total);
+    let idle: u64 = drawn.iter().map(|one| one.0).filter(|gap| *gap >= idle_ns).sum();
+    if missing as f64 > idle as f64 * (STRETCH_MAX - 1.0) {
+        if let Some(longest) = drawn.iter_mut().max_by_key(|one| one.0)
+            && (longest.0 >= idle_ns || missing >= idle_ns)
+        {
+            longest.0 += missing;
+        }
+        return;
+    }
+    let left = (length_ns + idle).saturating_sub(total);
+    let share = (left as f64 / idle.max(1) as f64).max(1.0 / SHRINK_MAX);
+    for (gap, _) in drawn.iter_mut().filter(|one| one.0 >= idle_ns) {
+        *gap = (*gap as f64 * share) as u64;
+    }
+}

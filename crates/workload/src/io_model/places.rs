@@ -1,0 +1,90 @@
+//! Where I/Os begin that continue no run.
+//!
+//! A stream's uses of places are put in order by their times within the pass: those of a place are
+//! within its life, which begins at a time that the group knows. The i-th I/O of the stream that
+//! begins a run takes the i-th use. So each place has its number of uses, in its life.
+
+use writecliff_base::Prng;
+
+use super::{IoModel, PASS};
+use crate::zipf::Permutation;
+
+/// Uses that may come earlier so that no use continues a run by chance.
+const AHEAD: usize = 64;
+
+/// A use of a place: its address, and the bytes of the run that begins there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) offset: u64,
+    pub(super) run_bytes: u64,
+}
+
+pub(super) struct Starts {
+    /// By stream, in order.
+    uses: Vec<Vec<Use>>,
+    next: Vec<usize>,
+}
+
+impl Starts {
+    pub(super) fn new(model: &IoModel, random: &mut Prng) -> Self {
+        let streams = model.streams.lengths.len();
+        let mut timed: Vec<Vec<(u64, Use)>> = vec![Vec::new(); streams];
+        for group in 0..model.places.stream.len() {
+            let length = u64::from(model.streams.lengths[model.places.stream[group] as usize]);
+            let to = &mut timed[model.places.stream[group] as usize];
+            add(model, group, length, random, to);
+        }
+        let ordered = |mut of: Vec<(u64, Use)>| {
+            of.sort_by_key(|one| one.0);
+            of.into_iter().map(|one| one.1).collect()
+        };
+        Self { uses: timed.into_iter().map(ordered).collect(), next: vec![0; streams] }
+    }
+
+    /// Whether the next use of a stream, of which some are left, is the begin of a run.
+    pub(super) fn begins_run(&self, stream: usize, length: u64) -> bool {
+        self.uses[stream].get(self.next[stream]).is_some_and(|one| one.run_bytes > length)
+    }
+
+    /// The next use of a stream. `continues` tells whether one would continue a run; then a later
+    /// one comes first, if there is one that would not.
+    pub(super) fn next(&mut self, stream: usize, continues: impl Fn(u64) -> bool) -> Use {
+        let (uses, next) = (&mut self.uses[stream], &mut self.next[stream]);
+        let at = *next % uses.len();
+        *next = at + 1;
+        let end = (at + AHEAD).min(uses.len());
+        if let Some(other) = (at..end).find(|n| !continues(uses[*n].offset)) {
+            uses[at..=other].rotate_right(1);
+        }
+        uses[at]
+    }
+}
+
+/// Adds the uses of a group, with their times.
+fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut Vec<(u64, Use)>) {
+    let places = &model.places;
+    let (count, uses, life) = (places.count[group], places.uses[group], places.life[group]);
+    let order = Permutation::new(count);
+    for place in 0..count {
+        let begin = places.begin[group]
+            + (u128::from(place) * u128::from(places.within[group]) / u128::from(count)) as u64
+            + random.below(places.within[group] / count + 1);
+        let begin = begin.min(PASS - life);
+        let of_place = uses / count + u64::from(place < uses % count);
+        let offset = places.offset[group] + order.apply(place) * places.stride[group];
+        let run_bytes = places.run_bytes[group].max(length);
+        for n in 0..of_place {
+            // The first and the last use are the ends of its life.
+            let within = if n == 0 {
+                0
+            } else if n == 1 {
+                life
+            } else if places.even[group] == 1 {
+                life * (n - 1) / (of_place - 1)
+            } else {
+                random.below(life + 1)
+            };
+            to.push((begin + within, Use { offset, run_bytes }));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Sequential I/Os: runs that were begun at a place and are continued in turns.
+
+use writecliff_base::Prng;
+use writecliff_base::cursors::{Cursors, RUNS};
+
+use super::IoModel;
+use super::places::Starts;
+
+/// A run: where it continues, and the bytes until its end.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    end: u64,
+    left: u64,
+}
+
+/// Those of one operation.
+struct OfOperation {
+    /// Not at their end, the last used one last.
+    active: Vec<Run>,
+    /// Ends of runs, as the measures of a trace see them.
+    cursors: Cursors,
+    last_end: Option<u64>,
+    /// Weights of the ranks, and those not yet drawn.
+    ranks: Vec<u64>,
+    left: Vec<u64>,
+}
+
+impl OfOperation {
+    fn new(ranks: &[u64]) -> Self {
+        let ranks = ranks.to_vec();
+        Self {
+            active: Vec::new(),
+            cursors: Cursors::default(),
+            last_end: None,
+            left: ranks.clone(),
+            ranks,
+        }
+    }
+
+    fn rank(&mut self, random: &mut Prng) -> usize {
+        if self.left.iter().all(|count| *count == 0) {
+            self.left.clone_from(&self.ranks);
+        }
+        let total: u64 = self.left.iter().sum();
+        if total == 0 {
+            return 0;
+        }
+        let mut at = random.below(total);
+        for (rank, count) in self.left.iter_mut().enumerate() {
+            if at < *count {
+                *count -= 1;
+                return rank;
+            }
+            at -= *count;
+        }
+        0
+    }
+
+    /// Keeps a run after an I/O from `begin` on, unless it is at its end.
+    fn used(&mut self, begin: u64, run: Run) {
+        self.cursors.take(begin, run.end);
+        self.last_end = Some(run.end);
+        if run.left > 0 {
+            self.active.push(run);
+            if self.active.len() > RUNS {
+                self.active.remove(0);
+            }
+        }
+    }
+}
+
+pub(super) struct Runs {
+    random: Prng,
+    range: u64,
+    of: [OfOperation; 3],
+    /// By stream: I/Os that began a run in place of continuing one.
+    owed: Vec<u64>,
+}
+
+impl Runs {
+    pub(super) fn new(model: &IoModel, random: Prng) -> Self {
+        let of = [&model.read_ranks[..], &model.write_ranks[..], &[]].map(OfOperation::new);
+        let owed = vec![0; model.streams.lengths.len()];
+        Self { random, range: model.range_bytes, of, owed }
+    }
+
+    /// The address of the next I/O.
+    pub(super) fn next(
+        &mut self,
+        operation: u8,
+        length: u32,
+        continues: bool,
+        stream: usize,
+        starts: &mut Starts,
+    ) -> u64 {
+        let length = u64::from(length);
+        let number = match operation {
+            b'r' => 0,
+            b'w' => 1,
+            _ => 2,
+        };
+        let (of, range) = (&mut self.of[number], self.range);
+        // Runs that measures no longer know would not count as sequential.
+        let cursors = &of.cursors;
+        of.active.retain(|run| cursors.has(run.end));
+        let owed = &mut self.owed[stream];
+        let continues = match (continues, of.active.is_empty()) {
+            // All runs are at their ends, and the next one of the stream may begin: it does, and
+            // a later I/O that would begin one continues.
+            (true, true) if starts.begins_run(stream, length) => {
+                *owed += 1;
+                false
+            }
+            (false, false) if *owed > 0 => {
+                *owed -= 1;
+                true
+            }
+            (as_drawn, _) => as_drawn,
+        };
+        if continues && let Some(at) = continued(of, length, range, &mut self.random) {
+            return at;
+        }
+        let start = starts.next(stream, |at| of.cursors.has(at));
+        let left = start.run_bytes.min(range - start.offset).saturating_sub(length);
+        of.used(start.offset, Run { end: start.offset + length, left });
+        start.offset
+    }
+}
+
+/// Continues a run; without one, the last I/O.
+fn continued(of: &mut OfOperation, length: u64, range: u64, random: &mut Prng) -> Option<u64> {
+    let rank = of.rank(random);
+    let run = match of.active.len() {
+        0 => Run { end: of.last_end?, left: 0 },
+        active => {
+            let drawn = active - 1 - rank.min(active - 1);
+            let waiting = active > of.ranks.len();
+            let fits = !waiting && of.active[drawn].left >= length;
+            of.active.remove(if fits { drawn } else { best(&of.active, length) })
+        }
+    };
+    let end = run.end.checked_add(length).filter(|end| *end <= range)?;
+    of.used(run.end, Run { end, left: run.left.saturating_sub(length) });
+    Some(run.end)
+}
+
+/// The run that an I/O ends; else the one that was not used for longest of those that it does not
+/// end; else the one with the most left.
+fn best(active: &[Run], length: u64) -> usize {
+    let at = active.iter().position(|run| run.left == length);
+    let at = at.or_else(|| active.iter().position(|run| run.left > length));
+    let most = || (0..active.len()).max_by_key(|n| active[*n].left).unwrap_or(0);
+    at.unwrap_or_else(most)
+}

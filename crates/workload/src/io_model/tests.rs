@@ -1,0 +1,120 @@
+use super::*;
+
+/// Two streams: 4 KiB reads at random places, 8 KiB writes in runs of four.
+fn model() -> IoModel {
+    let kib = 1024;
+    IoModel {
+        seed: 3,
+        range_bytes: 1024 * kib,
+        streams: Streams { operations: "rw".to_owned(), lengths: vec![4096, 8192] },
+        gaps: Gaps { values_ns: [[1000; 8], [1_000_000; 8]].concat(), idle_ns: 500_000 },
+        states: States { stream: vec![0, 1, 1], continues: vec![0, 0, 1], gap: vec![1, 0, 0] },
+        transitions: Transitions {
+            phase: vec![0; 5],
+            before: vec![0, 0, 1, 2, 2],
+            after: vec![0, 1, 2, 2, 0],
+            count: vec![100, 100, 100, 200, 100],
+        },
+        periods: Periods {
+            phase: vec![0, 0],
+            ios: vec![200, 400],
+            length_ns: vec![1_000_000_000, 50_000_000],
+        },
+        places: Places {
+            stream: vec![0, 1],
+            begin: vec![0, 0],
+            within: vec![PASS, 0],
+            life: vec![PASS / 2, PASS],
+            even: vec![0, 1],
+            count: vec![50, 10],
+            uses: vec![200, 100],
+            run_bytes: vec![4096, 32 * kib],
+            offset: vec![512 * kib, 0],
+            stride: vec![8192, 96 * kib],
+        },
+        read_ranks: vec![],
+        write_ranks: vec![1],
+    }
+}
+
+fn changed(change: impl Fn(&mut IoModel)) -> String {
+    let mut model = model();
+    change(&mut model);
+    model.check().unwrap_err().message
+}
+
+#[test]
+fn a_pass_has_the_counts_of_the_model() {
+    let log = model().expand(0);
+    let count = |letter| log.operations.bytes().filter(|one| *one == letter).count();
+    assert_eq!((count(b'r'), count(b'w'), log.offsets.len()), (200, 400, 600));
+    assert!(log.check().is_ok());
+    // Each read place has its four uses.
+    let reads = log.operations.bytes().zip(&log.offsets).filter(|one| one.0 == b'r');
+    let mut uses = std::collections::BTreeMap::new();
+    reads.for_each(|(_, offset)| *uses.entry(*offset).or_insert(0) += 1);
+    assert_eq!(uses.len(), 50);
+    assert!(uses.values().all(|count| *count == 4), "{uses:?}");
+}
+
+#[test]
+fn writes_that_continue_begin_where_one_ended() {
+    let log = model().expand(0);
+    let writes: Vec<u64> = log
+        .operations
+        .bytes()
+        .zip(&log.offsets)
+        .filter(|one| one.0 == b'w')
+        .map(|one| *one.1)
+        .collect();
+    let mut ends = std::collections::BTreeSet::new();
+    let mut sequential = 0;
+    for at in writes {
+        sequential += u32::from(ends.contains(&at));
+        ends.insert(at + 8192);
+    }
+    // The first I/O has nothing to continue.
+    assert!((299..=300).contains(&sequential), "{sequential}");
+}
+
+#[test]
+fn periods_have_their_length_and_bursts_are_not_stretched() {
+    let log = model().expand(0);
+    let end = |n: usize| log.times_ns[n - 1];
+    assert!(end(200).abs_diff(1_000_000_000) <= 200, "{}", end(200));
+    assert!(end(600).abs_diff(1_050_000_000) <= 600, "{}", end(600));
+    // The gaps of a microsecond stay as they are: idle ones give way.
+    let short = log.times_ns.windows(2).filter(|pair| pair[1] - pair[0] == 1000).count();
+    assert!((398..=400).contains(&short), "{short}");
+}
+
+#[test]
+fn the_seed_alone_determines_a_pass() {
+    assert_eq!(model().expand(0), model().expand(0));
+    let other = IoModel { seed: 4, ..model() };
+    assert_ne!(model().expand(0), other.expand(0));
+    let moved = model().expand(4096);
+    let same = model().expand(0);
+    assert!(moved.offsets.iter().zip(&same.offsets).all(|(a, b)| *a == b + 4096));
+}
+
+#[test]
+fn models_that_make_no_sense_are_refused() {
+    assert!(model().check().is_ok());
+    for (message, found) in [
+        ("the columns of states differ in length", changed(|m| m.states.gap.push(0))),
+        ("an operation is none of r, w, t and f", changed(|m| m.streams.operations = "rx".into())),
+        ("a pass of 0 I/Os; it may have 1 to 100000000", changed(|m| m.periods.ios = vec![0, 0])),
+        (
+            "a number of a stream, gap or state is too large",
+            changed(|m| m.transitions.after[0] = 3),
+        ),
+        ("gaps have eight values a class", changed(|m| m.gaps.values_ns.truncate(9))),
+        ("the phase of a period has no transitions", changed(|m| m.periods.phase[1] = 7)),
+        ("the group 0 of places ends behind the range", changed(|m| m.places.offset[0] = 1 << 20)),
+        ("50 places with 40 uses", changed(|m| m.places.uses[0] = 40)),
+        ("stream 1 has no places", changed(|m| m.places.stream[1] = 0)),
+    ] {
+        assert_eq!(found, message);
+    }
+}

@@ -1,0 +1,106 @@
+//! The model in a workload file: a table with a table of columns for each part.
+
+use writecliff_base::located::{LocatedError, Table};
+
+use super::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
+
+type Read<T> = Result<T, LocatedError>;
+
+const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
+
+fn column(table: &Table<'_>, key: &str) -> Read<Vec<u64>> {
+    table.optional_integers(key, ANY)?.ok_or_else(|| table.missing(key))
+}
+
+/// A column of smaller numbers.
+fn narrow<T: TryFrom<u64>>(table: &Table<'_>, key: &str) -> Read<Vec<T>> {
+    let each = column(table, key)?.into_iter().map(|one| {
+        T::try_from(one).map_err(|_| table.error(key, format!("{one} is too large"), None))
+    });
+    each.collect()
+}
+
+fn part<'a>(table: &Table<'a>, key: &str) -> Read<Table<'a>> {
+    table.optional_table(key)?.ok_or_else(|| table.missing(key))
+}
+
+/// The model of a job, if it has one.
+pub(crate) fn read(job: &Table<'_>) -> Read<Option<IoModel>> {
+    let Some(table) = job.optional_table("model")? else { return Ok(None) };
+    let model = IoModel {
+        seed: table.optional_integer("seed", ANY)?.unwrap_or(1),
+        range_bytes: table.required_size("range")?.0,
+        streams: streams(part(&table, "streams")?)?,
+        gaps: gaps(part(&table, "gaps")?)?,
+        states: states(part(&table, "states")?)?,
+        transitions: transitions(part(&table, "transitions")?)?,
+        periods: periods(part(&table, "periods")?)?,
+        places: places(part(&table, "places")?)?,
+        read_ranks: table.optional_integers("read_ranks", ANY)?.unwrap_or_default(),
+        write_ranks: table.optional_integers("write_ranks", ANY)?.unwrap_or_default(),
+    };
+    table.finish()?;
+    Ok(Some(model))
+}
+
+fn streams(table: Table<'_>) -> Read<Streams> {
+    let operations = table.required_text("operations")?.to_owned();
+    let found = Streams { operations, lengths: narrow(&table, "lengths")? };
+    table.finish()?;
+    Ok(found)
+}
+
+fn gaps(table: Table<'_>) -> Read<Gaps> {
+    let idle_ns = table.required_integer("idle_ns", ANY)?;
+    let found = Gaps { values_ns: column(&table, "values_ns")?, idle_ns };
+    table.finish()?;
+    Ok(found)
+}
+
+fn states(table: Table<'_>) -> Read<States> {
+    let found = States {
+        stream: narrow(&table, "stream")?,
+        continues: narrow(&table, "continues")?,
+        gap: narrow(&table, "gap")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn transitions(table: Table<'_>) -> Read<Transitions> {
+    let found = Transitions {
+        phase: narrow(&table, "phase")?,
+        before: narrow(&table, "before")?,
+        after: narrow(&table, "after")?,
+        count: column(&table, "count")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn periods(table: Table<'_>) -> Read<Periods> {
+    let found = Periods {
+        phase: narrow(&table, "phase")?,
+        ios: column(&table, "ios")?,
+        length_ns: column(&table, "length_ns")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn places(table: Table<'_>) -> Read<Places> {
+    let found = Places {
+        stream: narrow(&table, "stream")?,
+        begin: column(&table, "begin")?,
+        within: column(&table, "within")?,
+        life: column(&table, "life")?,
+        even: narrow(&table, "even")?,
+        count: column(&table, "count")?,
+        uses: column(&table, "uses")?,
+        run_bytes: column(&table, "run_bytes")?,
+        offset: column(&table, "offset")?,
+        stride: column(&table, "stride")?,
+    };
+    table.finish()?;
+    Ok(found)
+}

@@ -1,0 +1,123 @@
+"""The page of `synthesise`: a trace and the workload that was made after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff import units
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import data_file
+from writecliff.report.model import Section, section, table
+from writecliff.report.pages import Page
+from writecliff.report.trace_workload import ShownTrace, sections_of
+from writecliff.synthesis.played import rows_of
+from writecliff.traces.characterise import Characterised
+
+if TYPE_CHECKING:
+    from writecliff.synthesis.result import Synthesised
+
+
+@one_page()
+def synthetic_page(found: Synthesised) -> Page:
+    """The page."""
+    shown = [
+        ShownTrace(name, Characterised(Path(name), (), measures, (), ()))
+        for name, measures in (("trace", found.measures), ("workload", found.synthetic))
+    ]
+    return Page(
+        title=f"A workload like {found.trace.name}",
+        intro="",
+        verdict=_verdict(found),
+        sections=(
+            _side_by_side(found),
+            *([_on_drive(found)] if found.played is not None else []),
+            *sections_of(shown),
+            _model(found),
+        ),
+        summary={**found.mapping(), "trace": str(found.trace)},
+        disclosures=tuple(_disclosures(found)),
+    )
+
+
+def _verdict(found: Synthesised) -> str:
+    rows, missed = [row for row in found.rows if row.within is not None], found.missed
+    said = f"{len(rows) - len(missed)} of {len(rows)} measures are within their bounds"
+    if found.played is None:
+        return f"{said}."
+    differences = found.played.differences()
+    parts = [
+        f"{name} {differences[key]:+.1f} %"
+        for name, key in (("write amplification", "waf_pct"), ("p99.9", "p99_9_pct"))
+        if differences[key] is not None
+    ]
+    return f"{said}; on {found.played.target}: {', '.join(parts)} of the trace's."
+
+
+def _side_by_side(found: Synthesised) -> Section:
+    rows = found.rows
+    data = data_file(
+        "side-by-side.csv",
+        ("measure", "unit", "trace", "workload", "difference", "of", "bound", "within"),
+        ((row.name, row.unit, row.trace, row.synthetic, row.difference, row.kind, row.bound,
+          row.within) for row in rows),
+    )  # fmt: skip
+    shown = [
+        (row.name, row.text(row.trace), row.text(row.synthetic), row.difference_text,
+         row.bound_text, {None: "", True: "yes", False: "no"}[row.within])
+        for row in rows
+    ]  # fmt: skip
+    head = ("", "Trace", "Workload", "Difference", "Bound", "Within")
+    return section(
+        "Side by side",
+        "Measures of the trace and of a pass of the workload. Differences are in points of percent "
+        "where the measure is a share, else in percent of the trace's. Without a bound nothing is "
+        "promised.",
+        table("", head, shown, "lrrrrl", data=data),
+    )
+
+
+def _on_drive(found: Synthesised) -> Section:
+    played = found.played
+    assert played is not None, "the section is of what was played"
+    head = ("", "Trace", "Workload", "Difference", "fio job", "Difference")
+    return section(
+        "On a drive",
+        f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
+        f"{played.overprovision_pct:.1f} % of over-provisioning, filled and written at random once. "
+        f"Each was played on a copy of it: {played.rounds} passes without time, then "
+        f"{played.timed_passes} at its own times, as an open loop. Write amplification is that of "
+        "the second half of the passes without time and of the timed ones; response times count "
+        "from the intended arrival.",
+        table("", head, rows_of(played), "lrrrrr"),
+    )
+
+
+def _model(found: Synthesised) -> Section:
+    model = found.model
+    counts = [
+        ("I/Os of a pass", f"{model.ios:,}"),
+        ("Numbers in all", f"{model.numbers:,}"),
+        ("I/O streams", f"{len(model.streams.lengths):,}"),
+        ("States of the chain", f"{len(model.states.stream):,}"),
+        ("Transitions", f"{len(model.transitions.count):,}"),
+        ("Phases", f"{len(set(model.periods.phase)):,}"),
+        ("Periods", f"{len(model.periods.ios):,}"),
+        ("Groups of places", f"{len(model.places.count):,}"),
+        ("Range of addresses", units.size(model.range_bytes)),
+        ("Addresses of the trace", units.size(found.span_bytes)),
+        ("Seed", f"{model.seed}"),
+    ]
+    intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."
+    return section("The model", intro, table("", ("", ""), counts))
+
+
+def _disclosures(found: Synthesised) -> list[str]:
+    said = [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+    said += [f"The fio job file: {note}." for note in found.mapping()["fio_notes"]]
+    said += [
+        f"Lines that are no I/Os: {one.lines:,} ({one.reason})."
+        for one in found.skipped
+        if not one.expected
+    ]
+    return said

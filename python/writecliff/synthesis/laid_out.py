@@ -1,0 +1,151 @@
+"""A trace as columns in memory, its volumes in one range without what is never used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff.errors import ConfigError
+from writecliff.traces.source import Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+READ, WRITE, FLUSH, TRIM = range(4)  # numbers of operations
+IOS_MAX = 20_000_000  # of a trace; they are kept in memory
+SECTOR_BYTES = 512
+_PIECE_BITS = 20  # 1 MiB: pieces of the address space that are not used are left out
+_LENGTH_MAX = 1 << 30
+_COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """The I/Os of a trace by time, at addresses of one range."""
+
+    time_ns: NDArray[np.int64]  # since the first I/O, ascending
+    operation: NDArray[np.uint8]  # READ, WRITE, FLUSH, TRIM
+    offset: NDArray[np.int64]  # in bytes
+    length: NDArray[np.int64]  # in bytes; 0 for flushes
+    range_bytes: int  # addresses are below
+    span_bytes: int  # of the trace's addresses, over all volumes
+    volumes: int
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def columns(self) -> dict[str, Any]:
+        """As `_native.TraceReader.next` gives them."""
+        rows = len(self)
+        zeros = np.zeros(rows, np.int32)
+        return {
+            "time_ns": self.time_ns, "operation": self.operation, "volume": zeros,
+            "offset_bytes": self.offset, "length_bytes": self.length, "process": zeros,
+            "response_ns": np.full(rows, -1, np.int64), "content": np.zeros(rows, np.uint64),
+        }  # fmt: skip
+
+
+def lay_out(source: Source, *, on_batch: Callable[[int], None] = lambda ios: None) -> LaidOut:
+    """Read a trace, of a longer one the first `IOS_MAX` I/Os. Raises ConfigError: no I/Os."""
+    parts: list[dict[str, Any]] = []
+    rows = 0
+    notes = []
+    for batch in source.batches():
+        parts.append({name: batch[name] for name in _COLUMNS})
+        rows += len(batch["time_ns"])
+        on_batch(rows)
+        if rows >= IOS_MAX:
+            notes.append(f"of a longer trace, the first {rows:,} I/Os")
+            break
+    if not rows:
+        raise ConfigError("the trace has no I/Os")
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
+    order = np.argsort(columns["time_ns"], kind="stable")
+    columns = {name: values[order] for name, values in columns.items()}
+    operation = columns["operation"]
+    begin, end = columns["offset_bytes"], columns["offset_bytes"] + columns["length_bytes"]
+    if ((begin | end) % SECTOR_BYTES).any():
+        notes.append("I/Os that are no whole sectors of 512 bytes are counted as such")
+        begin, end = begin // SECTOR_BYTES * SECTOR_BYTES, -(-end // SECTOR_BYTES) * SECTOR_BYTES
+    length = np.minimum(end - begin, _LENGTH_MAX)
+    moved = operation != FLUSH
+    offset = np.zeros(rows, np.int64)
+    volume = columns["volume"][moved].astype(np.int64)
+    offset[moved], pieces = _dense(volume, begin[moved], length[moved])
+    length[~moved] = 0
+    if not (operation <= WRITE).any():
+        raise ConfigError("the trace has no reads or writes")
+    time_ns = columns["time_ns"] - columns["time_ns"][0]
+    return LaidOut(
+        time_ns=time_ns,
+        operation=operation,
+        offset=offset,
+        length=length,
+        range_bytes=pieces << _PIECE_BITS,
+        span_bytes=_span(volume, (begin + length)[moved]),
+        volumes=len(np.unique(volume)),
+        notes=tuple(notes),
+    )
+
+
+def _dense(
+    volume: NDArray[np.int64], begin: NDArray[np.int64], length: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], int]:
+    """Addresses with the pieces that are used one after another, and how many these are."""
+    shift = 62 - _PIECE_BITS
+    first, last = begin >> _PIECE_BITS, (begin + np.maximum(length, 1) - 1) >> _PIECE_BITS
+    several = last > first
+    count = (last - first)[several]
+    inner = np.repeat(first[several], count) + 1
+    inner += np.arange(len(inner)) - np.repeat(np.cumsum(count) - count, count)
+    _, number = np.unique(volume, return_inverse=True)
+    number = number.reshape(-1).astype(np.int64)
+    pieces = np.unique(
+        np.concatenate((number << shift | first, np.repeat(number[several], count) << shift | inner))
+    )
+    at = np.searchsorted(pieces, number << shift | first)
+    return (at << _PIECE_BITS) + (begin & ((1 << _PIECE_BITS) - 1)), len(pieces)
+
+
+def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
+    """The sum of the volumes' ends."""
+    _, number = np.unique(volume, return_inverse=True)
+    ends = np.zeros(int(number.max()) + 1, np.int64)
+    np.maximum.at(ends, number.reshape(-1), end)
+    return int(ends.sum())
+
+
+def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extents:
+    """The union of ranges of addresses in whole units."""
+    if not len(begin):
+        return Extents(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    order = np.argsort(begin, kind="stable")
+    low, high = begin[order] // unit * unit, -(-end[order] // unit) * unit
+    reach = np.maximum.accumulate(high)
+    new = np.concatenate(([True], low[1:] > reach[:-1]))
+    firsts = np.flatnonzero(new)
+    lasts = np.concatenate((firsts[1:] - 1, [len(low) - 1]))
+    return Extents(low[firsts], reach[lasts])
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Ranges of addresses that do not touch, ascending."""
+
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+    @property
+    def bytes(self) -> int:
+        return int((self.end - self.begin).sum())
+
+    def has(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each address is in one of them."""
+        if not len(self.begin):
+            return np.zeros(len(address), bool)
+        at = np.searchsorted(self.begin, address, side="right") - 1
+        return (at >= 0) & (address < self.end[np.maximum(at, 0)])

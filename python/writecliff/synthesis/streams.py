@@ -1,0 +1,78 @@
+"""The I/O streams of a trace: its operations and sizes, the rare sizes in classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.synthesis.laid_out import FLUSH, READ, TRIM, WRITE
+from writecliff.workload.io_model import ModelStreams
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from writecliff.synthesis.laid_out import LaidOut
+
+LETTERS = "rwft"  # by the numbers of operations
+_EXACT = 16  # sizes of an operation that have a stream of their own
+_UNIT_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class StreamsOf:
+    """The streams, and the one of each I/O."""
+
+    model: ModelStreams
+    of: NDArray[np.int32]
+
+    @property
+    def operation(self) -> NDArray[np.uint8]:
+        """Number of the operation of each stream."""
+        return np.array([LETTERS.index(one) for one in self.model.operations], np.uint8)
+
+    @property
+    def length(self) -> NDArray[np.int64]:
+        return np.array(self.model.lengths, np.int64)
+
+
+def streams_of(trace: LaidOut) -> StreamsOf:
+    """The most frequent sizes of each operation, and the others in classes of an octave with their
+    mean size."""
+    of = np.zeros(len(trace), np.int32)
+    letters: list[str] = []
+    lengths: list[int] = []
+    for operation in (READ, WRITE, TRIM, FLUSH):
+        rows = np.flatnonzero(trace.operation == operation)
+        if not len(rows):
+            continue
+        sizes, which, counts = np.unique(
+            trace.length[rows], return_inverse=True, return_counts=True
+        )
+        classes = _classes(sizes, counts)
+        used, number = np.unique(classes, return_inverse=True)
+        for one in used:
+            inside = classes == one
+            lengths.append(_mean_size(sizes[inside], counts[inside]))
+            letters.append(LETTERS[operation])
+        of[rows] = (number.reshape(-1)[which.reshape(-1)] + len(letters) - len(used)).astype(
+            np.int32
+        )
+    return StreamsOf(ModelStreams("".join(letters), tuple(lengths)), of)
+
+
+def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each size: its own if it is frequent, else that of its octave."""
+    exact = np.argsort(-counts, kind="stable")[:_EXACT]
+    classes = -1 - np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64)
+    classes[exact] = sizes[exact]
+    return classes
+
+
+def _mean_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+    if len(sizes) == 1:
+        return int(sizes[0])
+    unit = min(_UNIT_BYTES, int(np.gcd.reduce(sizes)))
+    mean = float((sizes * counts).sum() / counts.sum())
+    return max(unit, round(mean / unit) * unit)

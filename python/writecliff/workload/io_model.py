@@ -1,0 +1,147 @@
+"""A model of the I/Os of a trace, from which a job draws its own.
+
+Mirrors `crates/workload/src/io_model.rs`, which says what a job makes of it. Columns of a table
+have the same length. `writecliff.synthesis` fits models to traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+Column = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Table:
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Self:
+        """The table whose `asdict` was `given`; lists become tuples."""
+        return cls(**{key: _plain(value) for key, value in given.items()})
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class ModelStreams(_Table):
+    """I/O streams: operation and length."""
+
+    operations: str  # a letter each: r read, w write, t trim, f flush
+    lengths: Column  # in bytes; 0 for flushes
+
+
+@dataclass(frozen=True)
+class ModelGaps(_Table):
+    """Times from the I/O before, in classes."""
+
+    values_ns: Column  # eight for each class: the means of its eighths
+    idle_ns: int  # gaps from this on are stretched, so that each period has its length
+
+
+@dataclass(frozen=True)
+class ModelStates(_Table):
+    """States of the chain of arrivals."""
+
+    stream: Column  # of the I/O
+    continues: Column  # 1: it continues a run; 0: it begins one
+    gap: Column  # class of the gap before it
+
+
+@dataclass(frozen=True)
+class ModelTransitions(_Table):
+    """How often a state follows another."""
+
+    phase: Column  # in which
+    before: Column  # the state before
+    after: Column  # the state after
+    count: Column  # how often
+
+
+@dataclass(frozen=True)
+class ModelPeriods(_Table):
+    """Demand over time."""
+
+    phase: Column  # whose transitions there are
+    ios: Column  # I/Os, flushes included
+    length_ns: Column  # from the last I/O of the period before to the last one of this
+
+
+@dataclass(frozen=True)
+class ModelPlaces(_Table):
+    """Groups of places where runs begin, used alike."""
+
+    stream: Column  # of the I/Os that begin there
+    begin: Column  # when places are used first: in 2^-24 of the stream's I/Os that begin runs
+    within: Column  # over what time first uses are spread
+    life: Column  # from the first use of a place to its last
+    even: Column  # 1: uses are evenly spread over the life; 0: random
+    count: Column  # of places
+    uses: Column  # of all of them
+    run_bytes: Column  # of the run that begins with a use
+    offset: Column  # address of the first place
+    stride: Column  # from one place to the next
+
+
+@dataclass(frozen=True, kw_only=True)
+class IoModel:
+    """A model; the I/Os of one pass follow from it and its seed, and are repeated."""
+
+    seed: int = 1  # of the pass
+    range_bytes: int  # addresses are below this, relative to the job's offset
+    streams: ModelStreams  # operations and lengths
+    gaps: ModelGaps  # times between I/Os
+    states: ModelStates  # of the chain of arrivals
+    transitions: ModelTransitions  # of the chain
+    periods: ModelPeriods  # demand over time
+    places: ModelPlaces  # where runs begin
+    read_ranks: Column = ()  # how often the run is continued that was used last, before that, ...
+    write_ranks: Column = ()  # the same for writes
+
+    @property
+    def ios(self) -> int:
+        """I/Os of a pass, flushes included."""
+        return sum(self.periods.ios)
+
+    @property
+    def flushes(self) -> int:
+        """Of a pass."""
+        flushes = {n for n, letter in enumerate(self.streams.operations) if letter == "f"}
+        moves = zip(self.transitions.after, self.transitions.count, strict=True)
+        return sum(count for state, count in moves if self.states.stream[state] in flushes)
+
+    @property
+    def bytes(self) -> int:
+        """That a pass transfers."""
+        lengths = [self.streams.lengths[stream] for stream in self.states.stream]
+        moves = zip(self.transitions.after, self.transitions.count, strict=True)
+        return sum(count * lengths[state] for state, count in moves)
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of a pass."""
+        return sum(self.periods.length_ns)
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that the model consists of: how compact it is."""
+        tables = (self.streams, self.gaps, self.states, self.transitions, self.periods, self.places)
+        columns = [getattr(table, one.name) for table in tables for one in fields(table)]
+        counted = sum(len(column) for column in columns if not isinstance(column, int))
+        return counted + len(self.read_ranks) + len(self.write_ranks)
+
+
+def io_model_from_mapping(given: Mapping[str, Any]) -> IoModel:
+    """The model whose `asdict` was `given`."""
+    tables: dict[str, type[_Table]] = {
+        "streams": ModelStreams,
+        "gaps": ModelGaps,
+        "states": ModelStates,
+        "transitions": ModelTransitions,
+        "periods": ModelPeriods,
+        "places": ModelPlaces,
+    }
+    plain = {key: _plain(value) for key, value in given.items() if key not in tables}
+    return IoModel(**plain, **{key: of.from_mapping(given[key]) for key, of in tables.items()})
