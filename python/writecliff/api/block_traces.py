@@ -1,4 +1,4 @@
-"""Block traces of other programs: converted, what they say of a workload, and workloads like them."""
+"""Block traces of other programs: converted, characterised, and workloads that are like them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ def _on_drive(found: Synthesised) -> Section:
     return section(
         "On a drive",
         f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
-        f"{played.overprovision_pct:.1f} % of over-provisioning, filled and written at random once. "
+        f"{units.pct(played.overprovision_pct, 1)} of over-provisioning, filled and written at "
+        "random once. "
         f"Each was played on a copy of it: {played.rounds} passes without time, then "
         f"{played.timed_passes} at its own times, as an open loop. Write amplification is that of "
         "the second half of the passes without time and of the timed ones; response times count "

@@ -49,13 +49,11 @@ def arrivals_of(
         states, state = np.unique(key, return_inverse=True)
         state = state.reshape(-1)
         before = np.concatenate((state[:1], state[:-1]))
-        moves, counts = np.unique(
-            np.stack((part, before, state)), axis=1, return_counts=True
-        )
+        moves, counts = np.unique(np.stack((part, before, state)), axis=1, return_counts=True)
         if len(counts) <= most:
             break
     used, renumbered = np.unique(states // _POSITIONS % 64, return_inverse=True)
-    numbers, ios = np.unique(number, return_counts=True)
+    ios = np.bincount(number)
     last = np.cumsum(ios) - 1
     part_of_period = part[last]
     return (

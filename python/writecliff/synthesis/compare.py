@@ -56,8 +56,10 @@ class Row:
         if self.unit == "bytes":
             return units.size(value)
         if self.unit == "s":
-            return units.duration(value * 1e9)
-        return f"{value:,.4g} {self.unit}".rstrip()
+            return units.duration(value * 1e9) if value >= 1 else units.latency(value * 1e9)
+        if self.unit == "%":
+            return units.pct(value, 2)
+        return f"{units.significant(value)} {self.unit}".rstrip()
 
     @property
     def difference_text(self) -> str:
@@ -83,18 +85,18 @@ def _mix(a: Measures, b: Measures) -> Iterator[Row]:
     for key, name in (("read_bytes", "bytes read"), ("write_bytes", "bytes written")):
         yield Row(name, "bytes", a[key], b[key], "percent", _AMOUNT)
     yield Row("sequential", "%", a["sequential_pct"], b["sequential_pct"], "points", _SHARE)
-    for operation in ("flush", "discard"):
+    for operation, name in (("flush", "flushes"), ("discard", "discards")):
         counts = [of["operations"][operation]["ios"] for of in (a, b)]
         if any(counts):
-            yield Row(f"{operation}s", "", *counts, "percent", _AMOUNT)
+            yield Row(name, "", counts[0], counts[1], "percent", _AMOUNT)
     for one in a["sizes"][:_SHOWN_SIZES]:
         if one["size_bytes"] is not None:
             share = _share(b["sizes"], one, ("size_bytes",))
-            name = f"I/Os of {units.size(one['size_bytes'])}"
+            name = f"I/Os of {units.block(one['size_bytes'])}"
             yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
     for one in a["streams"][:_SHOWN_STREAMS]:
         share = _share(b["streams"], one, ("access", "operation", "size_bytes"))
-        name = f"{one['access']} {one['operation']}s of {units.size(one['size_bytes'])}"
+        name = f"{one['access']} {one['operation']}s of {units.block(one['size_bytes'])}"
         yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
 
 
@@ -111,35 +113,54 @@ def _places(a: Measures, b: Measures) -> Iterator[Row]:
         if one["blocks_pct"] in _HOTTEST:
             name = f"traffic to the hottest {one['blocks_pct']:g} %"
             yield Row(name, "%", one["traffic_pct"], other["traffic_pct"], "points", _SHAPE)
-    updates = a["updates"], b["updates"]
-    yield Row(
-        "writes of what was written", "%", *(of["overwritten_pct"] for of in updates), "points",
-        _SHAPE,
-    )  # fmt: skip
-    for quantile in ("p50", "p90", "p99"):
-        values = (of["interval_bytes"] and of["interval_bytes"][quantile] for of in updates)
-        yield Row(f"update interval {quantile}", "bytes", *values, "percent", None)
-    for quantile in ("p50", "p90"):
-        values = (
-            of["reuse"]["distance_bytes"] and of["reuse"]["distance_bytes"][quantile]
-            for of in (a, b)
-        )
-        yield Row(f"reuse distance {quantile}", "bytes", *values, "percent", None)
+    of, by = a["updates"], b["updates"]
+    name = "writes of what was written"
+    yield Row(name, "%", of["overwritten_pct"], by["overwritten_pct"], "points", _SHAPE)
+    intervals = of["interval_bytes"], by["interval_bytes"]
+    yield from _quantiles("update interval", "bytes", *intervals, ("p50", "p90", "p99"))
+    distances = a["reuse"]["distance_bytes"], b["reuse"]["distance_bytes"]
+    yield from _quantiles("reuse distance", "bytes", *distances, ("p50", "p90"))
+
+
+def _quantiles(
+    name: str,
+    unit: str,
+    a: Measures | None,
+    b: Measures | None,
+    quantiles: tuple[str, ...],
+    scale: float = 1.0,
+) -> Iterator[Row]:
+    """Quantiles of two distributions; they are shown, and nothing is promised of them."""
+    if a is not None and b is not None:
+        for one in quantiles:
+            of, by = a[one] * scale, b[one] * scale
+            yield Row(f"{name} {one}", unit, of, by, "percent", None)
 
 
 def _demand(a: Measures, b: Measures) -> Iterator[Row]:
     of, by = a["arrivals"], b["arrivals"]
     yield Row("length", "s", a["duration_s"], b["duration_s"], "percent", _AMOUNT)
     yield Row("peak second", "IOPS", of["peak_ios_per_s"], by["peak_ios_per_s"], "percent", _RATE)
-    yield Row(
-        "index of dispersion", "", of["index_of_dispersion"], by["index_of_dispersion"], "percent",
-        None,
-    )  # fmt: skip
-    for quantile in ("p50", "p90", "p99"):
-        values = (
-            one["between_us"] and one["between_us"][quantile] / 1e6 for one in (of, by)
-        )
-        yield Row(f"between arrivals {quantile}", "s", *values, "percent", None)
+    name = "index of dispersion"
+    yield Row(name, "", of["index_of_dispersion"], by["index_of_dispersion"], "percent", None)
+    gaps = of["between_us"], by["between_us"]
+    yield from _quantiles("between arrivals", "s", *gaps, ("p50", "p90", "p99"), 1e-6)
     for one, other in zip(of["idle"], by["idle"], strict=True):
-        name = f"idle for {units.duration(one['at_least_ms'] * 1e6)} and more"
+        name = f"idle for {units.latency(one['at_least_ms'] * 1e6)} and more"
         yield Row(name, "%", one["time_pct"], other["time_pct"], "points", _SHAPE)
+    yield Row("I/Os in another interval", "%", 0.0, _moved(a, b), "points", _RATE)
+
+
+def _moved(a: Measures, b: Measures) -> float | None:
+    """Share of the I/Os that would have to be in another interval; None if these differ."""
+    of, by = a["intervals"], b["intervals"]
+    if of["length_s"] != by["length_s"]:
+        return None
+    counts = [
+        [row["reads"] + row["writes"] + row["flushes"] + row["discards"] for row in one["rows"]]
+        for one in (of, by)
+    ]
+    longest = max(map(len, counts))
+    first, second = (one + [0] * (longest - len(one)) for one in counts)
+    apart = sum(abs(x - y) for x, y in zip(first, second, strict=True))
+    return float(50.0 * apart / max(sum(first), 1))

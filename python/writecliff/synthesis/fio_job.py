@@ -28,7 +28,8 @@ def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> st
         f"; Made by `writecliff synthesise` from {name}. fio's language does not say:",
         *(f"; - {note}" for note in NOTES),
         "[global]",
-        "filename=${DRIVE}  ; its data are overwritten",
+        "; its data are overwritten",
+        "filename=${DRIVE}",
         "direct=1",
         "ioengine=libaio",
         f"iodepth={IODEPTH}",
@@ -50,6 +51,7 @@ def _section(
     lines = [
         f"rw=rand{kind}",
         f"number_ios={ios}",
+        f"io_size={2 * measures['operations'][operation]['bytes'] + (1 << 20)}",
         f"rate_iops={max(1, round(ios / seconds))}",
         f"; {ios:,} I/Os in {units.duration(seconds * 1e9)}",
     ]

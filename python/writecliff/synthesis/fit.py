@@ -29,7 +29,7 @@ def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
     places, range_bytes = places_of(trace, streams, run)
     return IoModel(
         seed=seed,
-        range_bytes=max(range_bytes, max(streams.model.lengths)),
+        range_bytes=max(range_bytes, *streams.model.lengths),
         streams=streams.model,
         gaps=gaps,
         states=states,

@@ -105,7 +105,9 @@ def _dense(
     _, number = np.unique(volume, return_inverse=True)
     number = number.reshape(-1).astype(np.int64)
     pieces = np.unique(
-        np.concatenate((number << shift | first, np.repeat(number[several], count) << shift | inner))
+        np.concatenate(
+            (number << shift | first, np.repeat(number[several], count) << shift | inner)
+        )
     )
     at = np.searchsorted(pieces, number << shift | first)
     return (at << _PIECE_BITS) + (begin & ((1 << _PIECE_BITS) - 1)), len(pieces)

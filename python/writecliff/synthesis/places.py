@@ -76,7 +76,7 @@ class _Objects:
 def places_of(
     trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64]
 ) -> tuple[ModelPlaces, int]:
-    """Fit the places, and the bytes of the range that they take. `run`: see `_native.trace_runs`."""
+    """Fit the places, and the bytes of the range that they take. `run`: of `_native.trace_runs`."""
     every = np.flatnonzero(trace.operation != FLUSH)
     end = trace.offset + trace.length
     touched = union(trace.offset[every], end[every], UNIT_BYTES)
@@ -320,9 +320,9 @@ def _own_begins(
 def _slots(
     count: int, slot: int, at: int, piece: tuple[int, int], end: int
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Where `count` places of `slot` bytes are in a piece of which all before `at` is used: address,
-    stride and number of each part; and where the next one begins. What does not fit begins again
-    at the begin of the piece."""
+    """Where `count` places of `slot` bytes are in a piece that is used up to `at`: address, stride
+    and number of each part; and where the next one begins. What does not fit begins again at the
+    begin of the piece."""
     size = piece[1] - piece[0]
     if slot > size:
         # Runs go on behind the piece. Their begins are spread over it.

@@ -1,14 +1,16 @@
 """A trace and what was made after it, played on the same simulated drive.
 
-The drive is cut down to the range that the trace uses, but not to less than 1 GiB; it is filled and
-written once more at random. Then each is played on a copy of it: without time until some drive fills
-are written, then at its own times, as an open loop. Response times count from the intended arrival.
+The drive is cut down to the range that the trace uses, but not to less than 1 GiB; it is filled
+and written once more at random. Then each is played on a copy of it: without time until some drive
+fills are written, then at its own times, as an open loop. Response times count from the intended
+arrival.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
@@ -17,6 +19,7 @@ from writecliff.engines.base import merged
 from writecliff.engines.sim import SimEngine
 from writecliff.native_errors import as_user_errors
 from writecliff.replay.model import simulated_name
+from writecliff.synthesis.laid_out import FLUSH
 from writecliff.synthesis.streams import LETTERS
 from writecliff.workload.model import BlockSize, IoLog, Job, Workload
 
@@ -52,7 +55,7 @@ class Played:
 
     target: str
     capacity_bytes: int
-    overprovision_pct: float
+    overprovision_pct: float | None
     rounds: int  # without time
     timed_passes: int
     trace: Figures
@@ -104,7 +107,7 @@ def trace_job(trace: LaidOut) -> Job:
             lengths=tuple(trace.length.tolist()),
             times_ns=tuple(trace.time_ns.tolist()),
         ),
-        ios=len(trace),
+        ios=int((trace.operation != FLUSH).sum()),  # flushes do not count
     )
 
 
@@ -113,10 +116,12 @@ def play(
     synthetic: Job,
     on: str,
     *,
+    fio_job: str = "",
     seed: int = 1,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Played:
-    """Play both on the simulated drive `on`. Raises ConfigError."""
+    """Play both on the simulated drive `on`, and the text of a fio job file. Raises
+    ConfigError."""
     opened = open_device(*read_device_file(simulated_name(on)))
     wanted = max(round(trace.range_bytes * 100 / FILL_PCT), CAPACITY_MIN_BYTES)
     with as_user_errors():
@@ -131,19 +136,42 @@ def play(
     written = int(trace.length[trace.operation == LETTERS.index("w")].sum())
     rounds = _rounds(len(trace), written, simulated.capacity_bytes)
     passes = max(1, -(-TIMED_IOS // len(trace)))
-    found = []
-    for name, job in (("the trace", trace_job(trace)), ("the synthetic workload", synthetic)):
+    loads = {
+        "the trace": [trace_job(trace)],
+        "the workload": [synthetic],
+        "the fio job": _fio_jobs(fio_job, simulated.capacity_bytes),
+    }
+    found: list[Figures | None] = []
+    for name, jobs in loads.items():
         on_part(f"playing {name}")
-        found.append(_figures(full, device, job, len(trace), rounds, passes, seed))
+        found.append(_figures(full, device, jobs, rounds, passes, seed) if jobs else None)
+    of_trace, of_workload, of_fio = found
+    assert of_trace is not None and of_workload is not None, "both have jobs"
     return Played(
         target=on,
         capacity_bytes=simulated.capacity_bytes,
         overprovision_pct=simulated.overprovision_pct,
         rounds=rounds,
         timed_passes=passes,
-        trace=found[0],
-        synthetic=found[1],
+        trace=of_trace,
+        synthetic=of_workload,
+        fio_job=of_fio,
     )
+
+
+def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
+    """The jobs of a job file of one step."""
+    import tempfile
+
+    from writecliff.workload.load import load_workload
+
+    if not text:
+        return []
+    with tempfile.TemporaryDirectory(prefix="writecliff-fio-") as folder:
+        file = Path(folder) / "workload.fio"
+        file.write_text(text.replace("${DRIVE}", "/dev/drive"), encoding="utf-8")
+        loaded = load_workload(file, capacity_bytes=capacity_bytes)
+    return list(loaded.workloads[0].jobs)
 
 
 def _rounds(ios: int, written: int, capacity_bytes: int) -> int:
@@ -154,18 +182,22 @@ def _rounds(ios: int, written: int, capacity_bytes: int) -> int:
 
 
 def _figures(
-    full: SimEngine, device: Any, job: Job, ios: int, rounds: int, passes: int, seed: int
+    full: SimEngine, device: Any, jobs: list[Job], rounds: int, passes: int, seed: int
 ) -> Figures:
     engine = SimEngine.from_device(device, seed=seed)
     engine.copy_from(full)
-    # Flushes do not count as I/Os of a job.
-    counted = ios - _flushes(job)
-    half = Workload(job.name, (replace(job, ios=counted * rounds // 2, queue_depth=1),), seed=seed)
+
+    def load(times: int, **changes: Any) -> Workload:
+        each = (
+            replace(job, ios=(job.ios or 1) * times, volume_bytes=None, **changes) for job in jobs
+        )
+        return Workload("played", tuple(each), seed=seed)
+
+    half = load(rounds // 2)
     engine.precondition(half)
     before = engine.counters()
     engine.precondition(half)
-    timed = replace(job, ios=counted * passes, queue_depth=_QUEUE_DEPTH)
-    result = engine.run(Workload(job.name, (timed,), seed=seed))
+    result = engine.run(load(passes, queue_depth=_QUEUE_DEPTH))
     times = _responses(result, ("read", "write", "trim"))
     assert times is not None, "a trace has reads or writes"
     quantile = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
@@ -173,20 +205,13 @@ def _figures(
         waf=engine.counters().write_amplification_since(before),
         iops=result.iops(),
         response_ns={
-            "mean": times.mean_ns,
+            "mean": times.mean_ns or 0.0,
             **{name: _at(times, q) or 0.0 for name, q in quantile.items()},
-            "max": float(times.max_ns),
+            "max": float(times.max_ns or 0),
         },
         reads_p99_9_ns=_at(_responses(result, ("read",)), 0.999),
         writes_p99_9_ns=_at(_responses(result, ("write",)), 0.999),
     )
-
-
-def _flushes(job: Job) -> int:
-    if job.log is not None:
-        return job.log.operations.count("f")
-    assert job.model is not None, "jobs that are played have a log or a model"
-    return job.model.flushes
 
 
 def _responses(result: StepResult, operations: tuple[str, ...]) -> Histogram | None:

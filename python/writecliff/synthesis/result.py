@@ -133,7 +133,8 @@ def synthesise(
         return result
     from writecliff.synthesis.played import play
 
-    return replace(result, played=play(found, result.job, on, seed=seed, on_part=on_part))
+    played = play(found, result.job, on, fio_job=result.fio_job, seed=seed, on_part=on_part)
+    return replace(result, played=played)
 
 
 def _measured(columns: dict[str, Any]) -> Measures:

@@ -135,13 +135,15 @@ class IoModel:
 
 def io_model_from_mapping(given: Mapping[str, Any]) -> IoModel:
     """The model whose `asdict` was `given`."""
-    tables: dict[str, type[_Table]] = {
-        "streams": ModelStreams,
-        "gaps": ModelGaps,
-        "states": ModelStates,
-        "transitions": ModelTransitions,
-        "periods": ModelPeriods,
-        "places": ModelPlaces,
-    }
-    plain = {key: _plain(value) for key, value in given.items() if key not in tables}
-    return IoModel(**plain, **{key: of.from_mapping(given[key]) for key, of in tables.items()})
+    return IoModel(
+        seed=given["seed"],
+        range_bytes=given["range_bytes"],
+        streams=ModelStreams.from_mapping(given["streams"]),
+        gaps=ModelGaps.from_mapping(given["gaps"]),
+        states=ModelStates.from_mapping(given["states"]),
+        transitions=ModelTransitions.from_mapping(given["transitions"]),
+        periods=ModelPeriods.from_mapping(given["periods"]),
+        places=ModelPlaces.from_mapping(given["places"]),
+        read_ranks=tuple(given["read_ranks"]),
+        write_ranks=tuple(given["write_ranks"]),
+    )
