@@ -38,7 +38,7 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
 /// The ranks by recent use of the runs that are continued, among those that are not at their end.
 fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
-    for begin in &run[..] {
+    for begin in run {
         left[*begin as usize] += 1;
     }
     let mut active: [Vec<u32>; 2] = Default::default();
