@@ -202,7 +202,7 @@ fn sizes_go_on_in_order_beside_random_ones() {
     let random = offsets(Operation::Read, 4096);
     assert!(random.windows(2).filter(|pair| pair[1] == pair[0] + 4096).count() < 10);
     let writes = offsets(Operation::Write, 4096);
-    let ends: std::collections::HashSet<u64> = writes.iter().map(|at| at + 4096).collect();
+    let ends: std::collections::BTreeSet<u64> = writes.iter().map(|at| at + 4096).collect();
     let went_on = writes.iter().filter(|at| ends.contains(at)).count();
     // A random one follows another by chance in 4 % of the cases.
     let share = went_on as f64 / writes.len() as f64;
