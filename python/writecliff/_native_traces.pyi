@@ -66,7 +66,7 @@ class TraceMeasures:
     """What a trace says of its workload, in one pass and bounded memory."""
 
     def __new__(cls, *, steps: bool = False, length_s: int | None = None) -> TraceMeasures:
-        """`steps`: the time steps of an I/O capture, too, each of `length_s` (None: by duration)."""
+        """`steps`: the time steps of an I/O capture too, each of `length_s` (None: by duration)."""
     def take(self, reader: TraceReader) -> bool:
         """Measure the next I/Os of a reader; false at its end. Raises NativeConfigError."""
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
