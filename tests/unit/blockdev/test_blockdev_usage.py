@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import usage
 from writecliff.engines.blockdev.loops import below
-from writecliff.engines.blockdev.topology import device_at
+from writecliff.engines.blockdev.topology import Node, device_at
 from writecliff.engines.blockdev.usage import Use, uses_of
+from writecliff.errors import TargetError
 
 
 def uses(machine: Machine, name: str = "sda") -> tuple[Use, ...]:
@@ -67,6 +70,20 @@ def test_a_loop_device_on_the_disk(sda: Machine) -> None:
     sda.disk("loop3", (7, 3))
     sda.attributes("loop3", loop__backing_file=str(sda.dev / "sda"))
     assert uses(sda) == (Use("loop", "sda", "is behind the loop device loop3"),)
+
+
+def test_a_loop_device_whose_file_cannot_be_reached_is_of_others(sda: Machine) -> None:
+    """As on a FUSE mount whose server has died: stat(2) answers ENOTCONN."""
+    sda.disk("loop3", (7, 3))
+    sda.attributes("loop3", loop__backing_file="/dead/mount/file")
+
+    def stat_node(path: Path) -> Node | None:
+        if path.is_relative_to("/dead"):
+            raise TargetError(f"{path}: Transport endpoint is not connected")
+        return sda.stat_node(path)
+
+    system = replace(sda.system, stat_node=stat_node)
+    assert uses_of(system, device_at(system, sda.dev / "sda")) == ()
 
 
 def test_the_disk_below_a_loop_device(sda: Machine) -> None:

@@ -21,6 +21,7 @@ from writecliff.engines.blockdev.topology import (
     DeviceNumber,
     System,
     device_by_number,
+    number_at,
     parse_number,
     read_int,
     read_text,
@@ -65,8 +66,7 @@ def _loop(system: System, directory: Path) -> Loop:
     if asked is not None:
         file, device = (asked.file, None) if asked.device is None else (None, asked.device)
     else:
-        node = system.stat_node(Path(path)) if path.startswith("/") else None
-        device = node.number if node is not None and node.is_block else None
+        device = number_at(system, path)
         file = path_id(path) if device is None else None
     return Loop(
         directory.name,
@@ -88,8 +88,7 @@ def _exported(system: System, disk: BlockDevice) -> Loop | None:
     namespace = read_text(disk.directory / "nsid") or ""
     config = system.sys / "kernel/config/nvmet/subsystems" / subsystem / "namespaces" / namespace
     path = read_text(config / "device_path") or ""
-    node = system.stat_node(Path(path)) if path.startswith("/") else None
-    device = node.number if node is not None and node.is_block else None
+    device = number_at(system, path)
     file = path_id(path) if device is None else None
     return Loop(disk.name, disk.number, path, file, device, 0, disk.size_bytes)
 

@@ -13,6 +13,7 @@ from writecliff.engines.blockdev.topology import (
     DeviceNumber,
     System,
     device_by_number,
+    number_at,
     parse_number,
     read_text,
 )
@@ -65,17 +66,6 @@ def process_ids(proc: Path) -> list[str]:
         return []
 
 
-def number_of_source(system: System, source: str) -> DeviceNumber | None:
-    """Device number of a mount's source; file systems such as btrfs hide it behind 0:N."""
-    if not source.startswith("/"):
-        return None
-    try:
-        node = system.stat_node(Path(source))
-    except TargetError:
-        return None
-    return node.number if node is not None and node.is_block else None
-
-
 def root_disks(system: System) -> frozenset[DeviceNumber]:
     """Every device below the root file system of init's and of our own namespace."""
     disks: set[DeviceNumber] = set()
@@ -84,7 +74,7 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
         for mount in _parse_mountinfo(text):
             if mount.mount_point != "/":
                 continue
-            for number in {mount.number, number_of_source(system, mount.source)} - {None}:
+            for number in {mount.number, number_at(system, mount.source)} - {None}:
                 assert number is not None
                 try:
                     disks |= below(system, device_by_number(system, number)).all_numbers

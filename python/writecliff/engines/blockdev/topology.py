@@ -89,6 +89,19 @@ class System:
     scsi: ScsiCommand = field(default=send_command)
 
 
+def number_at(system: System, path: str) -> DeviceNumber | None:
+    """Device number of the block device at an absolute path: the source of a mount, or what a loop
+    device of others stands on. None if there is none or it cannot be reached, as on a mount whose
+    server has died."""
+    if not path.startswith("/"):
+        return None
+    try:
+        node = system.stat_node(Path(path))
+    except TargetError:
+        return None
+    return node.number if node is not None and node.is_block else None
+
+
 def read_text(path: Path) -> str | None:
     """Contents of a small sysfs file, stripped; None if it is absent, unreadable or empty."""
     try:

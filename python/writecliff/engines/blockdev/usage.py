@@ -18,10 +18,16 @@ from typing import Literal
 from writecliff.engines.blockdev.file_identity import FileId, file_id, path_id
 from writecliff.engines.blockdev.kernel_users import bcache_use, exports, file_system_use
 from writecliff.engines.blockdev.loops import Below, Loop, attached_loops, below
-from writecliff.engines.blockdev.mounts import all_mounts, number_of_source, root_disks, unescape
+from writecliff.engines.blockdev.mounts import all_mounts, root_disks, unescape
 from writecliff.engines.blockdev.processes import openers
 from writecliff.engines.blockdev.relatives import dm_name, mapped_twice, other_paths
-from writecliff.engines.blockdev.topology import BlockDevice, DeviceNumber, System, read_text
+from writecliff.engines.blockdev.topology import (
+    BlockDevice,
+    DeviceNumber,
+    System,
+    number_at,
+    read_text,
+)
 from writecliff.errors import TargetError
 
 UseKind = Literal["root", "mount", "swap", "holder", "loop", "export", "process"]
@@ -57,7 +63,7 @@ class _Targets:
 
     def at(self, path: str) -> str | None:
         """The name of the target that a path leads to; None for all other paths."""
-        number = number_of_source(self.system, path)
+        number = number_at(self.system, path)
         return self._file(path_id(path)) if number is None else self.devices.get(number)
 
     def of(self, info: os.stat_result) -> str | None:
