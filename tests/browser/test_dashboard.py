@@ -261,7 +261,7 @@ def test_a_run_that_goes_on_is_followed(browser: Any, tmp_path: Path) -> None:
             for record in steps:
                 run.append_round(record)
             until(page, f"{VIEW}[1] > {first[1]}")
-            assert "6 steps complete" in doing.inner_text()
+            until(page, "document.getElementById('doing').textContent.includes('6 steps complete')")
             run.finish("complete")
             until(page, "document.getElementById('status').textContent === 'complete'")
             assert look.complaints == []

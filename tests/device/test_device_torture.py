@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -87,12 +88,15 @@ def test_sqlite_that_does_not_sync_loses_something(drive: str, cli: CommandLine)
 
 
 def test_a_program_that_ends_early_is_an_error(
-    drive: str, tmp_path: Path, cli: CommandLine
+    drive: str, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = cli(f"torture {drive} --check true -- false")
-    assert (done.code, "false ended with exit code 1 before write" in done.err) == (1, True), done
-    attached = Path("/sys/block").glob("loop*/loop/backing_file")
-    assert not any("writecliff-torture" in file.read_text() for file in attached)
+    with tempfile.TemporaryDirectory() as folder:  # of a short name, as sockets need
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        done = cli(f"torture {drive} --check true -- false")
+        said = "false ended with exit code 1 before write"
+        assert (done.code, said in done.err) == (1, True), done
+        attached = Path("/sys/block").glob("loop*/loop/backing_file")
+        assert not any(folder in file.read_text() for file in attached)
 
 
 @pytest.mark.parametrize(

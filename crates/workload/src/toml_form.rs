@@ -218,7 +218,6 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         segments: segments(&table)?,
         thread_stride_bytes: size("thread_stride")?.unwrap_or(0),
         start_bytes: size("start")?.unwrap_or(0),
-        write_start_bytes: None,
         align_bytes: size("align")?,
         addresses: addresses(&table)?,
         run_ios: count("run_ios", 1)?.unwrap_or(1),
@@ -228,7 +227,6 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         one_position: table.optional_flag("one_position")?.unwrap_or(false),
         trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
         host_zones: host_zones(&table)?,
-        log: None,
         model: io_model::read(&table)?,
         compressible_pct: percent("compressible")?,
         duplicate_pct: percent("duplicates")?,
@@ -252,9 +250,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         ends_all: table.optional_flag("ends_all")?.unwrap_or(false),
         flow_weight: count("flow_weight", 1)?.unwrap_or(0),
         flow_group: count("flow_group", 0)?.unwrap_or(0),
-        until_steady: None,
-        latency_target: None,
-        least_rates: Vec::new(),
+        ..base
     };
     checked(table, job)
 }

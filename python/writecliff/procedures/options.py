@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_origin, get_type_hints
 
 from writecliff.errors import ConfigError
 from writecliff.input_files import as_type
@@ -250,6 +250,9 @@ def options_from_mapping(kind: type[O], data: Mapping[str, Any]) -> O:
     another type."""
     known = {item.name: item.default for item in fields(kind)}
     hints = get_type_hints(kind)
+    lists = {name for name, hint in hints.items() if get_origin(hint) is tuple}
+    # One value of a list may be given alone, as on the command line.
+    data = {n: [v] if n in lists and isinstance(v, str) else v for n, v in data.items()}
     for name, value in data.items():
         if name not in known:
             raise ConfigError.unknown("option", name, known)

@@ -76,7 +76,10 @@ def test_json_lists_the_tests(cli: CommandLine) -> None:
     names = [entry["name"] for entry in listed if not entry["campaign"]]
     assert names == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
     campaigns = {entry["name"] for entry in listed if entry["campaign"]}
-    assert campaigns == {"datacentre", "consistency", "act", "blocksizes", "endurance"}
+    real_world = {"replay-native", "multi-wsat", "is-wsat", "tcqd"}
+    assert campaigns == {
+        "datacentre", "consistency", "act", "blocksizes", "endurance", *real_world
+    }  # fmt: skip
 
 
 def test_output_that_is_a_file(

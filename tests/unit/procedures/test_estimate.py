@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_engine import FakeEngine
+from tests.support.io_capture import required_options
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import open_device
 from writecliff.engines.base import StepResult
@@ -37,7 +38,8 @@ ENOUGH_S = 1000.0  # of processor time: which pilots are run must not depend on 
 @pytest.mark.parametrize("name", list(PROCEDURES))
 def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
-    procedure = procedure_from_mapping(name, {"quick": True, **SHORT.get(name, {})})
+    options = {"quick": True, **SHORT.get(name, {}), **required_options(name, tmp_path)}
+    procedure = procedure_from_mapping(name, options)
     before = estimate(procedure, engine, budget_s=ENOUGH_S)
     assert before is not None
     assert before.scale >= 2  # not the run itself

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_engine import FakeEngine
+from tests.support.io_capture import required_options
 from writecliff.engines.base import NOT_PURGED
 from writecliff.errors import ConfigError
 from writecliff.procedures.framework import run_procedure
@@ -52,8 +53,9 @@ def test_a_run_that_purges_says_nothing_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(PROCEDURES))
-def test_every_test_has_the_option(name: str) -> None:
-    procedure = procedure_from_mapping(name, {"no_purge": True})
+def test_every_test_has_the_option(name: str, tmp_path: Path) -> None:
+    options = {"no_purge": True, **required_options(name, tmp_path)}
+    procedure = procedure_from_mapping(name, options)
     (deviation,) = [d for d in procedure.deviations() if d.option == "no_purge"]
     assert deviation.level == "required"
     assert str(deviation).startswith("not purged by writecliff (--no-purge); a purge is required")

@@ -10,6 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.support.fake_engine import FakeEngine
+from tests.support.io_capture import required_options
 from writecliff.errors import ConfigError
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.model import History, Plan
@@ -162,9 +163,9 @@ def test_plan_of_all_ends_with_histogram() -> None:
     assert bounds.phases[-1] == "response-time histogram, 1200 s"
 
 
-def test_registry_is_in_step_with_the_classes() -> None:
+def test_registry_is_in_step_with_the_classes(tmp_path: Path) -> None:
     for name, entry in PROCEDURES.items():
-        procedure = procedure_from_mapping(name, {})
+        procedure = procedure_from_mapping(name, required_options(name, tmp_path))
         assert (procedure.name, procedure.title) == (name, entry.title)
         assert entry.load_report().__name__ == f"{type(procedure).__name__}Report"
         for edition in entry.editions:

@@ -39,9 +39,12 @@ USERS = {
     "serve/server.py",  # the drive itself
     "reliability/power_loss.py",  # cuts the power
     "store/tables.py",  # rebuilds histograms
+    "synthesis/fit.py",  # finds the runs of a trace
+    "synthesis/result.py",  # draws the I/Os of a model, and measures them
     "traces/characterise.py",  # measures traces
     "traces/convert.py",  # writes them
     "traces/formats.py",  # what there is to know of their formats
+    "traces/io_capture.py",  # measures time steps
     "traces/parquet.py",  # the meaning of columns and operations
     "traces/source.py",  # reads them
     "units.py",  # reads sizes as device files do
@@ -49,6 +52,7 @@ USERS = {
     "validate/power_cuts.py",
     "validate/theory.py",
     "validate/streams.py",
+    "workload/stored.py",  # checks stored workloads as the simulator does
     "workload/load.py",  # reads workload files as the simulator does
     "replay/columns.py",
     "replay/model.py",

@@ -1,3 +1,5 @@
+//! What a model draws: shares, places, runs and times.
+
 use super::*;
 
 /// Two streams: 4 KiB reads at random places, 8 KiB writes in runs of four.
