@@ -1,8 +1,9 @@
 //! What writes write: random data, new for each write, with a share of zeros on request.
 //!
 //! Each write is a pool of random words, from a place of its own on, XORed with a word of its own:
-//! incompressible within a write as the pool is, and without a word in common with other writes. That
-//! costs what a copy costs, where random numbers of its own for every word would delay large I/Os.
+//! incompressible within a write as the pool is, and without a word in common with other writes.
+//! That costs what a copy costs, where random numbers of its own for every word would delay large
+//! I/Os.
 
 use writecliff_base::Prng;
 

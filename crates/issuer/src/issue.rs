@@ -1,8 +1,8 @@
 //! The thread that issues: waits for the next time, submits, and takes completions meanwhile.
 //!
 //! It sleeps in the kernel while the next time is far away, where a completion wakes it, and spins
-//! for the last part: a sleep ends late by some microseconds, and by more on a busy machine. While it
-//! spins it looks at the ring, so that completions get the time at which they were there.
+//! for the last part: a sleep ends late by some microseconds, and by more on a busy machine. While
+//! it spins it looks at the ring, so that completions get the time at which they were there.
 
 use std::collections::VecDeque;
 use std::io;

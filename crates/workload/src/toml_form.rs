@@ -200,13 +200,13 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
     let (rate_iops, rate_bytes_per_s) = rate(&table)?;
     let mix = mix(&table)?;
     let job = JobSpec {
-        name: table.optional_text("name")?.map_or(base.name, str::to_owned),
+        name: table.optional_text("name")?.map_or_else(|| base.name.clone(), str::to_owned),
         pattern: table.optional_choice("pattern", PATTERNS)?.unwrap_or_default(),
         read_pct: mix.map_or_else(|| percent("read"), |mix| Ok(mix.reads))?,
         trim_pct: percent("trim")?,
         sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_of_reads),
         sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_of_writes),
-        block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
+        block_sizes: block_sizes(&table)?.unwrap_or_else(|| base.block_sizes.clone()),
         writes: own_blocks(&table, "writes")?,
         trims: own_blocks(&table, "trims")?,
         threads: table.optional_integer("threads", 1..=4096)?.unwrap_or(1) as u32,
@@ -218,7 +218,6 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         segments: segments(&table)?,
         thread_stride_bytes: size("thread_stride")?.unwrap_or(0),
         start_bytes: size("start")?.unwrap_or(0),
-        write_start_bytes: None,
         align_bytes: size("align")?,
         addresses: addresses(&table)?,
         run_ios: count("run_ios", 1)?.unwrap_or(1),
@@ -228,7 +227,6 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         one_position: table.optional_flag("one_position")?.unwrap_or(false),
         trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
         host_zones: host_zones(&table)?,
-        log: None,
         model: io_model::read(&table)?,
         compressible_pct: percent("compressible")?,
         duplicate_pct: percent("duplicates")?,
@@ -252,9 +250,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         ends_all: table.optional_flag("ends_all")?.unwrap_or(false),
         flow_weight: count("flow_weight", 1)?.unwrap_or(0),
         flow_group: count("flow_group", 0)?.unwrap_or(0),
-        until_steady: None,
-        latency_target: None,
-        least_rates: Vec::new(),
+        ..base
     };
     checked(table, job)
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from writecliff.errors import ConfigError
 from writecliff.traces.examples import trace_path
 
 if TYPE_CHECKING:
-    from writecliff.engines.timed.trace import TraceIssued
+    from writecliff.engines.timed.issuing import TraceIssued
     from writecliff.synthesis.result import Synthesised
     from writecliff.traces.characterise import Characterised
     from writecliff.traces.convert import Converted
@@ -156,27 +155,26 @@ def replay_timed(
     is due, in ns. Raises TargetError (a trace that writes needs `destroy_serial`; one that does
     not fit), ConfigError, EngineError, StoreError.
     """
-    from writecliff.engines.fio import FioEngine
-    from writecliff.engines.target import open_target
-    from writecliff.engines.timed.trace import TimedTrace
+    from writecliff.replay.timed_trace import TimedTrace
+    from writecliff.replay.timed_trace import replay_timed as run
     from writecliff.traces.source import open_trace
 
     if not (math.isfinite(speed) and speed > 0):
         raise ConfigError(f"the speed is {speed:g}; it must be above 0")
     path = trace_path(trace)
-
-    def source() -> Any:
-        return open_trace(path, format=format, columns=columns)
-
-    source()  # before a drive is opened
-    engine = open_target(
-        on, destroy_serial=destroy_serial, allow_signatures=allow_signatures, size_bytes=size_bytes
+    asked = TimedTrace(
+        lambda: open_trace(path, format=format, columns=columns),
+        None if output is None else Path(output),
+        speed=speed,
+        wrap=wrap,
+        volume=volume,
+        seed=seed,
     )
-    with closing(engine):
-        if not isinstance(engine, FioEngine):
-            raise ConfigError(f"{on} is a simulated drive", hint="use replay_trace")
-        written = None if output is None else Path(output)
-        if written is not None:
-            written.parent.mkdir(parents=True, exist_ok=True)
-        asked = TimedTrace(source, written, speed=speed, wrap=wrap, volume=volume, seed=seed)
-        return engine.replay_timed(asked, on_tick)
+    return run(
+        asked,
+        on,
+        on_tick,
+        destroy_serial=destroy_serial,
+        allow_signatures=allow_signatures,
+        size_bytes=size_bytes,
+    )

@@ -91,10 +91,11 @@ def _blocks(device: Path) -> int:
 
 
 def _pair(trace: Path, log: Path, device: Path, folder: Path) -> Pair:
-    from writecliff.api import replay_timed
+    from writecliff.replay.timed_trace import TimedTrace, replay_timed
+    from writecliff.traces.source import open_trace
 
     load, cpu = os.getloadavg()[0], time.process_time()
-    done = replay_timed(trace, str(device), columns=_COLUMNS)
+    done = replay_timed(TimedTrace(lambda: open_trace(trace, columns=_COLUMNS)), str(device))
     cpu_s = time.process_time() - cpu
     late = done.timing["lateness_ns"]
     return Pair(

@@ -48,11 +48,12 @@ def replay(
     junit: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Replay a trace on a drive: what its streams gain on a simulated one, its I/Os on a real one.
+    """Replay a trace on a drive.
 
-    On a simulated drive the trace is made to fit. On a real drive or a file each I/O is issued at
-    its own time, whatever the drive does meanwhile. How late each was is measured, and all of them
-    are kept, as a trace that `writecliff characterise --against` compares with the original.
+    On a simulated drive the trace is made to fit, and the answer is what its streams gain. On a
+    real drive or a file each I/O is issued at its own time, whatever the drive does meanwhile. How
+    late each was is measured, and all of them are kept, as a trace that `writecliff characterise
+    --against` compares with the original.
 
     Parameters
     ----------
@@ -84,9 +85,9 @@ def replay(
     columns
         On a real drive: the meaning of the columns of a CSV or Parquet file of your own.
     output
-        Directory of the run, with its report; it must be empty or not exist (default:
-        runs/replay-TRACE-TARGET-TIME). On a real drive: the trace of what was issued (default:
-        traces/replay-TRACE-TARGET-TIME.parquet).
+        Directory of the run, with its report; it must be empty or not exist; on a real drive the
+        trace of what was issued (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet in
+        traces).
     baseline
         Compare with this replay or saved answer, and end with the verdict of the comparison; the
         exit code is 3 if a figure is worse by more than noise.

@@ -1,4 +1,4 @@
-"""Convert block traces of other programs; list their formats, and traces that ship."""
+"""Convert block traces; list their formats and examples."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from writecliff.cli.output import emit_json, log, pairs, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from writecliff.engines.timed.trace import TraceIssued
+    from writecliff.engines.timed.issuing import TraceIssued
 
 _OF_BOTH = ("on", "seed")  # options of `TraceOptions` that real drives have, too
 _SECOND_NS = 1_000_000_000

@@ -143,11 +143,13 @@ impl<'a> Arrivals<'a> {
 }
 
 /// Makes the gaps of a period take `length_ns`. The longest one is as long as in the trace; idle
-/// ones are stretched up to that, or give way. If much is missing then, the longest one takes it; if
-/// it is too long then, bursts get shorter, too. Later periods make up for what cannot be done.
+/// ones are stretched up to that, or give way. If much is missing then, the longest one takes it;
+/// if it is too long then, bursts get shorter, too. Later periods make up for what cannot be done.
 fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64) {
     let Some(longest) = (0..drawn.len()).max_by_key(|n| drawn[*n].0) else { return };
-    drawn.iter_mut().for_each(|one| one.0 = one.0.min(longest_ns));
+    for one in &mut *drawn {
+        one.0 = one.0.min(longest_ns);
+    }
     drawn[longest].0 = longest_ns;
     let total = |drawn: &[(u64, usize)]| drawn.iter().map(|one| one.0).sum::<u64>();
     let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;

@@ -1,3 +1,5 @@
+//! What a pass of a model has: counts, runs, logs, lengths of periods; models that are refused.
+
 use super::*;
 
 /// Two streams: 4 KiB reads at random places, 8 KiB writes in runs of four.

@@ -37,9 +37,15 @@ from writecliff.engines.fio.mix import split
 from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
-from writecliff.engines.timed.issuing import failure_text
+from writecliff.engines.timed.issuing import (
+    P,
+    TraceHook,
+    TraceIssued,
+    TraceToIssue,
+    failure_text,
+    not_watched,
+)
 from writecliff.engines.timed.loads import TimedLoad, is_timed, writes
-from writecliff.engines.timed.trace import TimedTrace, TraceHook, TraceIssued, not_watched
 from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import SECOND_NS, Workload
 
@@ -211,8 +217,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise EngineError(f"{self._target.name}: {trouble}", partial=result)
         return result
 
-    def replay_timed(self, trace: TimedTrace, hook: TraceHook = not_watched) -> TraceIssued:
-        """Issue the I/Os of a trace at their times; see `engines.timed.trace`. Raises TargetError
+    def replay_timed(self, trace: TraceToIssue[P], hook: TraceHook = not_watched) -> TraceIssued:
+        """Issue the I/Os of a trace at their times. Raises TargetError
         (it would write and may not, or the trace does not fit), ConfigError, EngineError,
         StoreError."""
         self.stop_load()

@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from writecliff import units
 from writecliff.errors import EngineError, TargetError
@@ -15,10 +16,51 @@ if TYPE_CHECKING:
     from writecliff import _native
     from writecliff.engines.fio.command import Target
 
+TraceHook = Callable[[Mapping[str, int], int], None]
+"""Called ten times a second with what the issuer says of itself, and when the last I/O is due."""
+
 LATE_NS = 50_000  # p99 of what a timed load should keep
 LENGTH_PCT = 0.1
 _TICK_S = 0.1
 _GIVE_UP_S = 5.0  # for I/Os in flight of a drive that does not answer
+
+
+def not_watched(live: Mapping[str, int], due_ns: int) -> None:
+    """A `TraceHook` that shows nothing."""
+
+
+class PlannedTrace(Protocol):
+    """What a trace asks of a target."""
+
+    @property
+    def writes(self) -> bool: ...
+    @property
+    def due_ns(self) -> int: ...
+
+
+P = TypeVar("P", bound=PlannedTrace)
+
+
+class TraceToIssue(Protocol[P]):
+    """A trace that is issued to a target; `writecliff.replay.timed_trace` has one."""
+
+    def plan(self, target: Target) -> P: ...
+    def issue(
+        self, target: Target, plan: P, on_tick: Callable[[Mapping[str, int]], None]
+    ) -> TraceIssued: ...
+
+
+@dataclass
+class TraceIssued:
+    """What became of a trace."""
+
+    ios: Mapping[str, int]  # issued, by operation
+    timing: Mapping[str, Any]  # of `timing`
+    elapsed_ns: int
+    # Of reads, writes and trims: `ios`, `bytes`, `service`, `response` (from when it was due).
+    operations: Mapping[str, Mapping[str, Any]]
+    failure: tuple[str, int, int, int, int] | None
+    notes: list[str] = field(default_factory=list)
 
 
 @contextmanager

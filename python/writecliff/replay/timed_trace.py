@@ -9,27 +9,30 @@ it was issued, and when it was complete. They make a trace of their own, in the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import _native, units
-from writecliff.engines.timed.issuing import follow, opened, timing, timing_texts
+from writecliff.engines.timed.issuing import (
+    TraceHook,
+    TraceIssued,
+    follow,
+    not_watched,
+    opened,
+    timing,
+    timing_texts,
+)
 from writecliff.errors import ConfigError, TargetError
 
 if TYPE_CHECKING:
     from writecliff.engines.fio.command import Target
-    from writecliff.engines.timed.issued_trace import IssuedTrace
+    from writecliff.replay.issued_trace import IssuedTrace
     from writecliff.traces.source import Source
 
 IN_FLIGHT = 4096  # an open loop waits for nothing below it
 INTERVAL_NS = 1_000_000_000
-TraceHook = Callable[[Mapping[str, int], int], None]
-"""Called ten times a second with what the issuer says of itself, and when the last I/O is due."""
-
-
-def not_watched(live: Mapping[str, int], due_ns: int) -> None:
-    """A `TraceHook` that shows nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +67,6 @@ class TracePlan:
             if of[key]:
                 texts.append(text.format(f"{of[key]:,}"))
         return texts
-
-
-@dataclass
-class TraceIssued:
-    """What became of a trace."""
-
-    ios: Mapping[str, int]  # issued, by operation
-    timing: Mapping[str, Any]  # of `engines.timed.issuing.timing`
-    elapsed_ns: int
-    # Of reads, writes and trims: `ios`, `bytes`, `service`, `response` (from when it was due).
-    operations: Mapping[str, Mapping[str, Any]]
-    failure: tuple[str, int, int, int, int] | None
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -136,7 +126,7 @@ class TimedTrace:
         on_tick: Callable[[Mapping[str, int]], None],
     ) -> TraceIssued:
         """Issue it. `on_tick` gets what the issuer says of itself."""
-        from writecliff.engines.timed.issued_trace import IssuedTrace
+        from writecliff.replay.issued_trace import IssuedTrace
 
         record = IssuedTrace(self.output, target.filename) if self.output is not None else None
         try:
@@ -213,3 +203,30 @@ class _Taker:
 
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
         self._issuer.add(columns, volumes, processes)
+
+
+def replay_timed(
+    trace: TimedTrace,
+    on: str,
+    hook: TraceHook = not_watched,
+    *,
+    destroy_serial: str | None = None,
+    allow_signatures: bool = False,
+    size_bytes: int | None = None,
+) -> TraceIssued:
+    """Issue the trace to the real drive or file `on`, by the rules that tests have for it. Raises
+    TargetError, ConfigError, EngineError, StoreError."""
+    from writecliff.engines.fio import FioEngine
+    from writecliff.engines.target import is_simulated, open_target
+
+    if is_simulated(on):
+        raise ConfigError(f"{on} is a simulated drive", hint="use replay_trace")
+    trace.open_source()  # before a drive is opened
+    engine = open_target(
+        on, destroy_serial=destroy_serial, allow_signatures=allow_signatures, size_bytes=size_bytes
+    )
+    with closing(engine):
+        assert isinstance(engine, FioEngine), "other targets are simulated"
+        if trace.output is not None:
+            trace.output.parent.mkdir(parents=True, exist_ok=True)
+        return engine.replay_timed(trace, hook)
