@@ -16,11 +16,11 @@ SCHEME = "example:"
 _TITLES = {
     "cassandra": "Cassandra 5.0.2: 150,000 records of 300 bytes loaded, 150,000 operations, half "
     "of them reads",
-    "postgres": "PostgreSQL: pgbench, 100,000 accounts, 6,000 transactions of 4 clients",
+    "postgres": "PostgreSQL: pgbench on 100,000 accounts with 4 clients, the first 9,000 I/Os",
     "rocksdb": "RocksDB: db_bench, 120,000 records of 416 bytes in random order, as many "
     "overwrites",
-    "sqlite": "SQLite: 30,000 rows of 200 bytes in a write-ahead log, 4,000 durable transactions "
-    "of updates",
+    "sqlite": "SQLite: 30,000 rows of 200 bytes in a write-ahead log, then durable updates of few "
+    "rows, the first 9,000 I/Os",
 }
 
 
