@@ -22,6 +22,7 @@ TraceHook = Callable[[Mapping[str, int], int], None]
 LATE_NS = 50_000  # p99 of what a timed load should keep
 LENGTH_PCT = 0.1
 _TICK_S = 0.1
+_ABANDON_S = 2.0  # for the thread to see that it is given up
 _GIVE_UP_S = 5.0  # for I/Os in flight of a drive that does not answer
 
 
@@ -100,6 +101,9 @@ def stopped(issuer: _native.Issuer) -> None:
         time.sleep(_TICK_S / 10)
     if not issuer.is_done():
         issuer.abandon()
+        deadline = time.monotonic() + _ABANDON_S
+        while not issuer.is_done() and time.monotonic() < deadline:
+            time.sleep(_TICK_S / 10)
 
 
 def finished(issuer: _native.Issuer) -> dict[str, Any]:
