@@ -123,6 +123,16 @@ class TimedLoad:
                 total[name] += one["bytes"]
         return total
 
+    def _seen(self) -> tuple[JobResult, ...]:
+        """What is known of a load whose drive hangs, so that its thread has no results: the counts,
+        if they are of one operation of one job."""
+        (first, *others), live = self.workload.jobs, self._live
+        only: Operation | None = {0.0: "write", 100.0: "read"}.get(first.read_pct)  # type: ignore[assignment]
+        if others or only is None or first.log or first.model or not live.get("ios"):
+            return ()
+        done = OperationResult(live["ios"], live["bytes"], _native.Histogram())
+        return (JobResult(first.name, live["elapsed_ns"], {only: done}),)
+
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
@@ -142,7 +152,7 @@ class TimedLoad:
         return StepResult(
             started_ns=self.started_ns,
             elapsed_ns=raw["elapsed_ns"] if raw is not None else 0,
-            jobs=tuple(_job(job) for job in raw["jobs"]) if raw is not None else (),
+            jobs=tuple(_job(job) for job in raw["jobs"]) if raw is not None else self._seen(),
             intervals=intervals,
             counters_before=before.counters,
             counters_after=counted_since(before.counters, after.vitals.counters),
