@@ -127,7 +127,8 @@ class TimedLoad:
         """What is known of a load whose drive hangs, so that its thread has no results: the counts,
         if they are of one operation of one job."""
         (first, *others), live = self.workload.jobs, self._live
-        only: Operation | None = {0.0: "write", 100.0: "read"}.get(first.read_pct)  # type: ignore[assignment]
+        operations: dict[float, Operation] = {0.0: "write", 100.0: "read"}
+        only = operations.get(first.read_pct)
         if others or only is None or first.log or first.model or not live.get("ios"):
             return ()
         done = OperationResult(live["ios"], live["bytes"], _native.Histogram())
