@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from writecliff.api import convert_trace as convert_trace
     from writecliff.api import load_run as load_run
     from writecliff.api import open_store as open_store
+    from writecliff.api import replay_timed as replay_timed
     from writecliff.api import replay_trace as replay_trace
     from writecliff.api import resume_run as resume_run
     from writecliff.api import run_suite as run_suite
@@ -62,7 +63,7 @@ _WHERE = {
         "Choice", "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device",
         "capture_program", "capture_stack", "characterise_trace", "choose_drive", "compare",
         "convert_trace", "load_run", "open_store", "replay_trace", "resume_run", "run_suite",
-        "run_test", "run_workload", "synthesise_trace", "write_report",
+        "replay_timed", "run_test", "run_workload", "synthesise_trace", "write_report",
     ),
     "writecliff.choice.question": ("Question",),
     "writecliff.engines.base": ("OperationNumber",),

@@ -66,7 +66,7 @@ class TraceMeasures:
     """What a trace says of its workload, in one pass and bounded memory."""
 
     def __new__(cls, *, steps: bool = False, length_s: int | None = None) -> TraceMeasures:
-        """`steps`: the time steps of an I/O capture too, each of `length_s` (None: by duration)."""
+        """`steps`: the time steps of an I/O capture too, of `length_s` or by duration."""
     def take(self, reader: TraceReader) -> bool:
         """Measure the next I/Os of a reader; false at its end. Raises NativeConfigError."""
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
@@ -102,8 +102,10 @@ def synthetic_trace(
     `origins`, the names of the origins. Raises NativeConfigError."""
 
 def trace_runs(columns: dict[str, Any]) -> dict[str, Any]:
-    """The runs of the reads and writes of one volume, I/Os as `TraceReader.next` gives them: `run`,
-    the number of the I/O that began the run of each (int64), and `read_ranks` and `write_ranks`,
+    """The runs of the reads and writes of one volume, I/Os as `TraceReader.next` gives them.
+
+    `run`: the number of the I/O that began the run of each; `back`: by how many bytes an I/O goes
+    back before the end of the run that it continues (both int64); `read_ranks` and `write_ranks`:
     how often the run was continued that was the most, second most, ... recently used one of those
     that go on. Raises NativeConfigError."""
 

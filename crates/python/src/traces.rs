@@ -328,7 +328,7 @@ pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
 }
 
 /// The runs of the reads and writes of one volume: `run`, the number of the I/O that began the run
-/// of each, and `read_ranks` and `write_ranks`.
+/// of each, `back`, and `read_ranks` and `write_ranks`.
 #[pyfunction]
 pub(crate) fn trace_runs<'py>(
     py: Python<'py>,
@@ -341,6 +341,7 @@ pub(crate) fn trace_runs<'py>(
     let found = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
     let to = PyDict::new(py);
     to.set_item("run", PyArray1::from_iter(py, found.run.into_iter().map(i64::from)))?;
+    to.set_item("back", PyArray1::from_iter(py, found.back.into_iter().map(i64::from)))?;
     let [read, write] = found.ranks;
     to.set_item("read_ranks", read)?;
     to.set_item("write_ranks", write)?;

@@ -36,6 +36,8 @@ const IOS_MAX: u64 = 100_000_000;
 pub(crate) const GAP_VALUES: usize = 8;
 /// Times in the life of places: parts of a pass.
 pub(crate) const PASS: u64 = 1 << 24;
+/// Shapes of the times between uses, in hundredths.
+const SHAPES: std::ops::RangeInclusive<u32> = 10..=1000;
 const CHAIN_LABEL: u64 = 0x10d_0001;
 const PLACES_LABEL: u64 = 0x10d_0002;
 const RUNS_LABEL: u64 = 0x10d_0003;
@@ -85,6 +87,8 @@ pub struct States {
     pub stream: Vec<u32>,
     /// 1: the I/O continues a run; 0: it begins one.
     pub continues: Vec<u8>,
+    /// Bytes before the end of the run at which an I/O begins that continues one.
+    pub back: Vec<u32>,
     /// Class of the gap before the I/O.
     pub gap: Vec<u32>,
 }
@@ -107,6 +111,8 @@ pub struct Periods {
     pub ios: Vec<u64>,
     /// From the last I/O of the period before to the last one of this.
     pub length_ns: Vec<u64>,
+    /// The longest time between two I/Os of it.
+    pub longest_ns: Vec<u64>,
 }
 
 /// Groups of places that are used alike.
@@ -120,8 +126,9 @@ pub struct Places {
     pub within: Vec<u64>,
     /// From the first use of a place to its last.
     pub life: Vec<u64>,
-    /// 1: the uses of a place are evenly spread over its life; 0: random.
-    pub even: Vec<u8>,
+    /// Shape of the Weibull distribution of the times between the uses of a place, in hundredths:
+    /// 100 at random, more: evenly spread, fewer: in clusters.
+    pub shape: Vec<u32>,
     /// Places of the group.
     pub count: Vec<u64>,
     /// Uses of all of them.
@@ -165,7 +172,8 @@ impl IoModel {
             for (time_ns, state) in arrivals.period(period) {
                 let stream = self.states.stream[state] as usize;
                 let (operation, length) = (self.operation(stream), self.streams.lengths[stream]);
-                let continues = self.states.continues[state] == 1;
+                let continues =
+                    (self.states.continues[state] == 1).then(|| self.states.back[state]);
                 let at = match operation {
                     b'f' => 0,
                     _ => offset + runs.next(operation, length, continues, stream, &mut starts),
@@ -188,10 +196,18 @@ impl IoModel {
         };
         let (of, by, places) = (&self.states, &self.transitions, &self.places);
         columns("streams", &[self.streams.operations.len(), self.streams.lengths.len()])?;
-        columns("states", &[of.stream.len(), of.continues.len(), of.gap.len()])?;
+        columns("states", &[of.stream.len(), of.continues.len(), of.back.len(), of.gap.len()])?;
         columns("transitions", &[by.phase.len(), by.before.len(), by.after.len(), by.count.len()])?;
         let periods = &self.periods;
-        columns("periods", &[periods.phase.len(), periods.ios.len(), periods.length_ns.len()])?;
+        columns(
+            "periods",
+            &[
+                periods.phase.len(),
+                periods.ios.len(),
+                periods.length_ns.len(),
+                periods.longest_ns.len(),
+            ],
+        )?;
         columns(
             "places",
             &[
@@ -199,7 +215,7 @@ impl IoModel {
                 places.begin.len(),
                 places.within.len(),
                 places.life.len(),
-                places.even.len(),
+                places.shape.len(),
                 places.count.len(),
                 places.uses.len(),
                 places.run_bytes.len(),
@@ -244,6 +260,9 @@ impl IoModel {
             && below(&by.after, of.stream.len());
         ensure(known, KEY, || "a number of a stream, gap or state is too large".to_owned())?;
         ensure(of.continues.iter().all(|one| *one <= 1), KEY, || "continues is 0 or 1".to_owned())?;
+        for back in &of.back {
+            whole_sectors(KEY, u64::from(*back))?;
+        }
         ensure(by.count.iter().all(|one| (1..=IOS_MAX).contains(one)), KEY, || {
             format!("the count of a transition is outside 1 to {IOS_MAX}")
         })?;
@@ -264,8 +283,11 @@ impl IoModel {
                 format!("places of a stream {stream}, which there is not")
             })?;
             let times = [places.begin[n], places.within[n], places.life[n]];
-            ensure(times.iter().all(|one| *one <= PASS) && places.even[n] <= 1, KEY, || {
+            ensure(times.iter().all(|one| *one <= PASS), KEY, || {
                 format!("a time of the group {n} of places is out of range")
+            })?;
+            ensure(SHAPES.contains(&places.shape[n]), KEY, || {
+                format!("the shape {} of the group {n} of places is out of range", places.shape[n])
             })?;
             ensure(count > 0 && uses >= count && uses <= IOS_MAX, KEY, || {
                 format!("{count} places with {uses} uses")

@@ -200,13 +200,13 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
     let (rate_iops, rate_bytes_per_s) = rate(&table)?;
     let mix = mix(&table)?;
     let job = JobSpec {
-        name: table.optional_text("name")?.map_or(base.name, str::to_owned),
+        name: table.optional_text("name")?.map_or_else(|| base.name.clone(), str::to_owned),
         pattern: table.optional_choice("pattern", PATTERNS)?.unwrap_or_default(),
         read_pct: mix.map_or_else(|| percent("read"), |mix| Ok(mix.reads))?,
         trim_pct: percent("trim")?,
         sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_of_reads),
         sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_of_writes),
-        block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
+        block_sizes: block_sizes(&table)?.unwrap_or_else(|| base.block_sizes.clone()),
         writes: own_blocks(&table, "writes")?,
         trims: own_blocks(&table, "trims")?,
         threads: table.optional_integer("threads", 1..=4096)?.unwrap_or(1) as u32,

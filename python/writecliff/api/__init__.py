@@ -17,6 +17,7 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
 
 from writecliff.api.block_traces import characterise_trace as characterise_trace
 from writecliff.api.block_traces import convert_trace as convert_trace
+from writecliff.api.block_traces import replay_timed as replay_timed
 from writecliff.api.block_traces import synthesise_trace as synthesise_trace
 from writecliff.api.choose import Choice as Choice
 from writecliff.api.choose import choose_drive as choose_drive

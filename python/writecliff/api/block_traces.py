@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.api.runs import PathLike
+from writecliff.errors import ConfigError
+from writecliff.traces.examples import trace_path
 
 if TYPE_CHECKING:
+    from writecliff.engines.timed.issuing import TraceIssued
     from writecliff.synthesis.result import Synthesised
     from writecliff.traces.characterise import Characterised
     from writecliff.traces.convert import Converted
@@ -36,7 +40,7 @@ def convert_trace(
 
     path = Path(output)
     written = written_format(path, to)
-    source = open_trace(Path(trace), format=format, columns=columns, member=member)
+    source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
     return convert(source, path, written, on_batch=on_batch)
 
 
@@ -57,7 +61,7 @@ def characterise_trace(
     from writecliff.traces.characterise import characterise
     from writecliff.traces.source import open_trace
 
-    path = Path(trace)
+    path = trace_path(trace)
     if on is not None:
         from writecliff.replay.model import simulated_name
 
@@ -66,7 +70,7 @@ def characterise_trace(
     def source() -> Any:
         return open_trace(path, format=format, columns=columns, member=member)
 
-    found = characterise(source(), path, on_batch=on_batch)
+    found = characterise(source(), Path(trace), on_batch=on_batch)
     if on is None or not found.measures["write_bytes"]:
         return found
     return replace(found, replayed=_replayed(source(), on))
@@ -117,10 +121,60 @@ def synthesise_trace(
     from writecliff.synthesis.result import synthesise
     from writecliff.traces.source import open_trace
 
-    path = Path(trace)
+    path = trace_path(trace)
     if on is not None:
         from writecliff.replay.model import simulated_name
 
         simulated_name(on)  # before a large file is read
     source = open_trace(path, format=format, columns=columns, member=member)
-    return synthesise(source, path, on=on, seed=seed, on_batch=on_batch, on_part=on_part)
+    return synthesise(source, Path(trace), on=on, seed=seed, on_batch=on_batch, on_part=on_part)
+
+
+def replay_timed(
+    trace: PathLike,
+    on: str,
+    *,
+    output: PathLike | None = None,
+    speed: float = 1.0,
+    wrap: bool = False,
+    volume: str | None = None,
+    format: str | None = None,
+    columns: str | None = None,
+    destroy_serial: str | None = None,
+    allow_signatures: bool = False,
+    size_bytes: int | None = None,
+    seed: int = 1,
+    on_tick: Callable[[Mapping[str, int], int], None] = lambda live, due_ns: None,
+) -> TraceIssued:
+    """Issue the I/Os of a trace of any format to a real drive or file, each at its own time.
+
+    `on`: "/dev/NAME" or "file:PATH". `output`: a trace of what was issued. `speed`: how many times
+    as fast as it was recorded. `wrap`: addresses beyond the end begin again. `volume`: the only one
+    that is replayed. `destroy_serial`, `allow_signatures`, `size_bytes`: as in `open_target`.
+    `seed`: of the data that are written. `on_tick` gets what is known so far, and when the last I/O
+    is due, in ns. Raises TargetError (a trace that writes needs `destroy_serial`; one that does
+    not fit), ConfigError, EngineError, StoreError.
+    """
+    from writecliff.replay.timed_trace import TimedTrace
+    from writecliff.replay.timed_trace import replay_timed as run
+    from writecliff.traces.source import open_trace
+
+    if not (math.isfinite(speed) and speed > 0):
+        raise ConfigError(f"the speed is {speed:g}; it must be above 0")
+    path = trace_path(trace)
+    asked = TimedTrace(
+        lambda: open_trace(path, format=format, columns=columns),
+        None if output is None else Path(output),
+        speed=speed,
+        wrap=wrap,
+        volume=volume,
+        seed=seed,
+    )
+    return run(
+        asked,
+        on,
+        on_tick,
+        destroy_serial=destroy_serial,
+        allow_signatures=allow_signatures,
+        size_bytes=size_bytes,
+    )

@@ -268,10 +268,11 @@ def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = Fals
     from writecliff.capture.trace import read_trace
     from writecliff.replay.columns import file_io
     from writecliff.replay.model import simulated_name
+    from writecliff.traces.examples import trace_path
 
     simulated_name(on)  # before a large file is read
     chosen = None if rules is None else load_rules(rules)
-    found = read_trace(Path(trace))
+    found = read_trace(trace_path(trace))
     if chosen is None and own_rules:
         chosen = rules_of(found)
     return file_io(found.table, chosen, is_block=found.is_block)

@@ -59,7 +59,7 @@ def run(*, seconds: float, pairs: int, iops: int = IOPS) -> Iterator[Pair]:
     """Run pair after pair. Raises ConfigError, TargetError (not root, no loop devices, no fio),
     EngineError."""
     check(seconds, pairs, iops)
-    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, _loop() as device:
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
         folder = Path(text)
         _fio(device, folder, 1.0, iops)  # warm up
         for _ in range(pairs):
@@ -89,7 +89,7 @@ def _pair(device: Path, folder: Path, seconds: float, iops: int) -> Pair:
 
 
 @contextmanager
-def _loop() -> Iterator[Path]:
+def memory_loop() -> Iterator[Path]:
     """A loop device on a file in memory."""
     if os.geteuid() != 0:
         raise TargetError("a loop device needs root", hint="run it with sudo")

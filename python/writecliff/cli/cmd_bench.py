@@ -237,6 +237,53 @@ def capture(
     return 0
 
 
+@app.command
+def timed(
+    *,
+    iops: int = 50_000,
+    seconds: float = 5.0,
+    pairs: int = 3,
+    json: bool = False,
+) -> int:
+    """Measure how far timed I/O keeps its times: a trace replayed on a loop device, beside fio.
+
+    Parameters
+    ----------
+    iops
+        The rate of 4 KiB random reads, a Poisson process.
+    seconds
+        Length of the trace.
+    pairs
+        Pairs of replays, by the issuer and by fio.
+    json
+        Print {"schema", "iops", "seconds", "rows": [{"late_p50_us", "late_p99_us", "late_max_us",
+        "length_error_pct", "cpu_s", "fio_length_error_pct", "load", "processors"}]}.
+    """
+    from writecliff.bench.timed import run
+
+    rows = []
+    for pair in run(seconds=seconds, pairs=pairs, iops=iops):
+        rows.append(asdict(pair))
+        log(f"pair {len(rows)} of {pairs}: p99 {_number(pair.late_p99_us)} µs late")
+    if json:
+        document = {"schema": "writecliff/bench-timed/1", "iops": iops, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = ("late p50", "p99", "max", "length", "CPU", "length of fio's", "load")
+    cells = [
+        (
+            *(f"{_number(row[name])} µs" for name in ("late_p50_us", "late_p99_us", "late_max_us")),
+            f"{row['length_error_pct']:+.3f} %",
+            f"{row['cpu_s']:.2f} s",
+            f"{row['fio_length_error_pct']:+.1f} %",
+            f"{row['load']:.1f} on {row['processors']}",
+        )
+        for row in rows
+    ]
+    print(table(header, cells))
+    return 0
+
+
 def _number(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, int | float) else "-"
 

@@ -1,9 +1,11 @@
-"""Replay a trace on a simulated drive."""
+"""Replay a trace on a drive."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from writecliff import units
 from writecliff.cli.baseline import against, check_baseline
@@ -31,6 +33,14 @@ def replay(
     assign: str | None = None,
     count: Whole = None,
     mistag: float = 0.0,
+    destroy: str | None = None,
+    wipe_signatures: bool = False,
+    size: str | None = None,
+    speed: float = 1.0,
+    wrap: bool = False,
+    volume: str | None = None,
+    format_: Annotated[str | None, Parameter(name="--format")] = None,
+    columns: str | None = None,
     output: Path | None = None,
     baseline: Path | None = None,
     store: str | None = None,
@@ -38,12 +48,18 @@ def replay(
     junit: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Replay a trace on a simulated drive and show what its streams gain.
+    """Replay a trace on a drive.
+
+    On a simulated drive the trace is made to fit, and the answer is what its streams gain. On a
+    real drive or a file each I/O is issued at its own time, whatever the drive does meanwhile. How
+    late each was is measured, and all of them are kept, as a trace that `writecliff characterise
+    --against` compares with the original.
 
     Parameters
     ----------
     trace
-        The trace, from `writecliff capture`.
+        The trace: of `writecliff capture`; for a real drive in any format of `writecliff trace
+        formats`.
     assign
         How writes are assigned to streams: none, rules, sfr, multi-queue, sepbit or oracle
         (default: rules if --streams is given, else none).
@@ -51,9 +67,27 @@ def replay(
         Streams to use (default: all that the drive has).
     mistag
         Percentage of the writes that are assigned to a wrong stream.
+    destroy
+        For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed.
+    wipe_signatures
+        For /dev/ targets: overwrite partition tables and file systems found on the drive.
+    size
+        For file: targets: size of the file to create, such as 10GB or 8GiB.
+    speed
+        On a real drive: how many times as fast as the trace was recorded.
+    wrap
+        On a real drive: addresses beyond its end begin again at its begin; else such a trace is
+        refused.
+    volume
+        On a real drive: replay this volume of the trace only.
+    format_
+        On a real drive: read the trace in this format (default: recognised by content).
+    columns
+        On a real drive: the meaning of the columns of a CSV or Parquet file of your own.
     output
-        Directory of the run, with its report; it must be empty or not exist (default:
-        runs/replay-TRACE-TARGET-TIME).
+        Directory of the run, with its report; it must be empty or not exist; on a real drive the
+        trace of what was issued (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet in
+        traces).
     baseline
         Compare with this replay or saved answer, and end with the verdict of the comparison; the
         exit code is 3 if a figure is worse by more than noise.
@@ -65,8 +99,19 @@ def replay(
     junit
         Write limits and the comparison with the baseline to this file, as JUnit's XML.
     json
-        Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
+        Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}; on a real
+        drive {"trace", "target", "ios", "timing", "response_ms", "issued_trace", ...}.
     """
+    from writecliff.cli.replay_timed import Asked, check_real, check_simulated, replay_timed
+    from writecliff.engines.target import is_simulated
+
+    asked = Asked(trace, options.target, speed, output, destroy, wipe_signatures, size, wrap,
+                  volume, format_, columns)  # fmt: skip
+    if not is_simulated(options.target):
+        check_real(options, assign=assign, count=count, mistag=mistag or None, baseline=baseline,
+                   store=store, expect=expect, junit=junit)  # fmt: skip
+        return replay_timed(asked, seed=options.seed, as_json=json)
+    check_simulated(asked)
     from writecliff.api import new_path, replay_trace
     from writecliff.replay.summary import overflow_text, verdict_text
     from writecliff.store.files import check_unused

@@ -69,7 +69,7 @@ def synthesise(
             trace, format=format_, columns=columns, member=member, on=on, seed=seed,
             on_batch=counter, on_part=lambda text: None if json else log(text),
         )  # fmt: skip
-    folder = output or Path(f"{trace.name.split('.')[0]}-synthetic")
+    folder = output or Path(f"{trace.name.split('.')[0].replace(':', '-')}-synthetic")
     workload, job = found.write(folder)
     page = write_page(synthetic_page(found), folder / "synthetic.html", csv=csv)
     if json:

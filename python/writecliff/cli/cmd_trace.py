@@ -1,4 +1,4 @@
-"""Convert block traces of other programs, list their formats."""
+"""Convert block traces; list their formats and examples."""
 
 from __future__ import annotations
 
@@ -107,4 +107,31 @@ def formats(*, json: bool = False) -> int:
         return 0
     cells = [(row["name"], row["title"], "yes" if row["written"] else "") for row in rows]
     print(table(("format", "of", "written"), cells, "lll"))
+    return 0
+
+
+@app.command
+def examples(*, json: bool = False) -> int:
+    """List the captured traces that ship with writecliff; example:NAME stands for the file.
+
+    Parameters
+    ----------
+    json
+        Print {"examples": [{"name", "title", "path", "bytes"}]}.
+    """
+    from writecliff.traces.examples import SCHEME
+    from writecliff.traces.examples import examples as all_examples
+
+    found = all_examples()
+    if json:
+        rows = [
+            {"name": one.name, "title": one.title, "path": one.path,
+             "bytes": one.path.stat().st_size}
+            for one in found
+        ]  # fmt: skip
+        emit_json({"examples": rows}, "trace-examples")
+        return 0
+    print(
+        table(("trace", "what it is of"), [(SCHEME + one.name, one.title) for one in found], "ll")
+    )
     return 0

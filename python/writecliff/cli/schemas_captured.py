@@ -31,6 +31,29 @@ CAPTURED: Mapping[str, Schema] = {
         "trace formats",
         {"formats": "`name`, `title`, `columns`, `units` and `written` (by `convert`) of each"},
     ),
+    "trace-examples": Schema(
+        "trace examples",
+        {"examples": "`name`, `title`, `path` and `bytes` of each captured trace that ships"},
+    ),
+    "replay-timed": Schema(
+        "replay",
+        {
+            "trace": "the file that was replayed on a real drive",
+            "target": "the drive, as it was named",
+            "speed": "how many times as fast as it was recorded",
+            "ios": "that were issued, by operation",
+            "elapsed_s": "up to the last completion",
+            "timing": "how far times were kept: `lateness_ns` (from when an I/O was due until it "
+            "was issued: `mean`, `p50`, `p99`, `p99_9`, `max`), `waited` (for others, by their "
+            "depth), `left` (never issued), `intended_ns` and `length_ns` (up to the last I/O, due "
+            "and issued), `length_error_pct`, `in_flight_max`",
+            "response_ms": "from when I/Os were due, by operation: `mean`, `p50`, `p99`, "
+            "`p99_9`, `max`",
+            "service_ms": "the same from when they were issued",
+            "notes": "sentences",
+            "issued_trace": "the trace of what was issued, with the three times of each I/O",
+        },
+    ),
     "characterise": Schema(
         "characterise",
         {

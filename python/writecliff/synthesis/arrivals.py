@@ -19,21 +19,27 @@ Arrivals = tuple[ModelGaps, ModelStates, ModelTransitions, ModelPeriods]
 _FINE = (2e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 1e9)
 _COARSE = (1e4, 1e5, 1e6, 1e7)
 _VALUES = 8  # of a class of gaps
-_PERIODS_MAX, _IOS_OF_PERIOD = 256, 100
+_PERIODS_MAX, _IOS_OF_PERIOD = 512, 100  # of equal length, and as many of equal I/Os
 _PHASES_MAX, _IOS_OF_PHASE = 12, 1000
 _TRANSITIONS_MAX, _TRANSITIONS_MIN, _IOS_OF_TRANSITION = 8000, 200, 5
 _BURST_MIN_NS, _BURST_MAX_NS = 1e5, 1e8  # bounds of the gap that ends a burst
 _POSITIONS = 8  # classes of positions in a burst
+_KINDS = 8  # beginning a run, and distances from its end when continuing one
 
 
 def arrivals_of(
-    trace: LaidOut, stream: NDArray[np.int32], continues: NDArray[np.bool_]
+    trace: LaidOut,
+    stream: NDArray[np.int32],
+    continues: NDArray[np.bool_],
+    back: NDArray[np.int64],
 ) -> Arrivals:
-    """Fit the chain: as fine as there are I/Os enough for."""
-    gap = np.diff(trace.time_ns, prepend=0)
+    """Fit the chain: as fine as there are I/Os enough for. `back`: by how much an I/O goes back
+    before the end of the run that it continues."""
+    kinds, kind = _kinds(continues, back)
+    every_gap = np.diff(trace.time_ns, prepend=0)
     number, window_ns = _period_of(trace.time_ns)
     # Of longer gaps the periods know.
-    gap = np.minimum(gap, window_ns)
+    gap = np.minimum(every_gap, window_ns)
     phase_of_period = _phases(number, stream, gap)
     phase = phase_of_period[number]
     most = min(max(len(gap) // _IOS_OF_TRANSITION, _TRANSITIONS_MIN), _TRANSITIONS_MAX)
@@ -45,7 +51,7 @@ def arrivals_of(
         (_COARSE, 0 * position, 0 * phase),
     ):  # fmt: skip
         classes = np.searchsorted(np.array(bounds), gap, side="right")
-        key = ((stream.astype(np.int64) * 2 + continues) * 64 + classes) * _POSITIONS + place
+        key = ((stream.astype(np.int64) * _KINDS + kind) * 64 + classes) * _POSITIONS + place
         states, state = np.unique(key, return_inverse=True)
         state = state.reshape(-1)
         before = np.concatenate((state[:1], state[:-1]))
@@ -59,15 +65,36 @@ def arrivals_of(
     return (
         ModelGaps(_values(gap, classes, used), _idle_ns(gap, bounds)),
         ModelStates(
-            _plain(states // _POSITIONS // 64 // 2),
-            _plain(states // _POSITIONS // 64 % 2),
+            _plain(states // _POSITIONS // 64 // _KINDS),
+            _plain((states // _POSITIONS // 64 % _KINDS > 0).astype(np.int64)),
+            _plain(kinds[states // _POSITIONS // 64 % _KINDS]),
             _plain(renumbered),
         ),
         ModelTransitions(_plain(moves[0]), _plain(moves[1]), _plain(moves[2]), _plain(counts)),
         ModelPeriods(
-            _plain(part_of_period), _plain(ios), _plain(np.diff(trace.time_ns[last], prepend=0))
+            _plain(part_of_period),
+            _plain(ios),
+            _plain(np.diff(trace.time_ns[last], prepend=0)),
+            _plain(np.maximum.reduceat(every_gap, np.concatenate(([0], last[:-1] + 1)))),
         ),
     )
+
+
+def _kinds(
+    continues: NDArray[np.bool_], back: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How far back I/Os of each kind go, and the kind of each: 0 begins a run, the others continue
+    one, with the most frequent distances; others get the nearest of them."""
+    distances, counts = np.unique(back[continues], return_counts=True)
+    kept = np.sort(distances[np.argsort(-counts, kind="stable")[: _KINDS - 1]])
+    if not len(kept):
+        return np.zeros(_KINDS, np.int64), np.zeros(len(back), np.int64)
+    nearest = np.abs(kept[None] - distances[:, None]).argmin(axis=1)
+    kind = np.zeros(len(back), np.int64)
+    kind[continues] = 1 + nearest[np.searchsorted(distances, back[continues])]
+    kinds = np.zeros(_KINDS, np.int64)
+    kinds[1 : len(kept) + 1] = kept
+    return kinds, kind
 
 
 def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
@@ -75,12 +102,14 @@ def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """The number of each I/O's period of equal length, without those that have none; and the
-    length."""
+    """The number of each I/O's period, and the longest gap that is told apart. Periods end where
+    one of equal length does, for quiet times, and where one of equal I/Os does, for bursts."""
     count = min(max(len(time_ns) // _IOS_OF_PERIOD, 1), _PERIODS_MAX)
     length = time_ns[-1] / count + 1
-    _, number = np.unique((time_ns / length).astype(np.int64), return_inverse=True)
-    return number.reshape(-1), int(length)
+    by_time = (time_ns / length).astype(np.int64)
+    by_ios = np.arange(len(time_ns)) * count // len(time_ns)
+    ends = (np.diff(by_time, prepend=0) > 0) | (np.diff(by_ios, prepend=0) > 0)
+    return np.cumsum(ends), int(length)
 
 
 def _phases(

@@ -62,6 +62,9 @@ def _section(
     for row in measures["streams"]:
         if row["operation"] == operation:
             sizes[row["size_bytes"]] = sizes.get(row["size_bytes"], 0) + row["ios"]
+    if not sizes:  # none of its streams is among the most frequent ones
+        mean = measures["operations"][operation]["bytes"] / ios
+        sizes[max(4096, round(mean / 4096) * 4096)] = ios
     shares = _percentages(list(sizes.values()))
     split = [f"{size}/{share}" for size, share in zip(sizes, shares, strict=True) if share]
     lines.append(f"bssplit={':'.join(split[:_SPLITS_MAX])}")

@@ -25,8 +25,8 @@ def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
         runs = _native.trace_runs(trace.columns())
     run = runs["run"]
     continues = (run != np.arange(len(run))) & (trace.operation != FLUSH)
-    gaps, states, transitions, periods = arrivals_of(trace, streams.of, continues)
-    places, range_bytes = places_of(trace, streams, run)
+    gaps, states, transitions, periods = arrivals_of(trace, streams.of, continues, runs["back"])
+    places, range_bytes = places_of(trace, streams, run, runs["back"])
     return IoModel(
         seed=seed,
         range_bytes=max(range_bytes, *streams.model.lengths),

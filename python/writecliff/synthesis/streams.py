@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 LETTERS = "rwft"  # by the numbers of operations
-_EXACT = 16  # sizes of an operation that have a stream of their own
+_EXACT = 32  # sizes of an operation that have a stream of their own
 _UNIT_BYTES = 4096
 
 
@@ -52,9 +52,10 @@ def streams_of(trace: LaidOut) -> StreamsOf:
         )
         classes = _classes(sizes, counts)
         used, number = np.unique(classes, return_inverse=True)
+        taken = set(used[used > 0].tolist())
         for one in used:
             inside = classes == one
-            lengths.append(_mean_size(sizes[inside], counts[inside]))
+            lengths.append(_mean_size(sizes[inside], counts[inside], taken))
             letters.append(LETTERS[operation])
         of[rows] = (number.reshape(-1)[which.reshape(-1)] + len(letters) - len(used)).astype(
             np.int32
@@ -70,9 +71,13 @@ def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     return classes
 
 
-def _mean_size(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+def _mean_size(sizes: NDArray[np.int64], counts: NDArray[np.int64], taken: set[int]) -> int:
+    """The mean of several sizes, or one beside it if that is `taken` by a stream of its own."""
     if len(sizes) == 1:
         return int(sizes[0])
     unit = min(_UNIT_BYTES, int(np.gcd.reduce(sizes)))
     mean = float((sizes * counts).sum() / counts.sum())
-    return max(unit, round(mean / unit) * unit)
+    found = max(unit, round(mean / unit) * unit)
+    while found in taken:
+        found += unit
+    return found

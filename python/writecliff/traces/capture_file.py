@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from writecliff.errors import ConfigError
+from writecliff.traces.examples import trace_path
 from writecliff.traces.io_capture import (
     STEP_S,
     CaptureStep,
@@ -51,6 +52,7 @@ def load_capture(
 
     `step_s` are the seconds of a step of a trace (None: by its duration). Raises ConfigError.
     """
+    path = trace_path(path)
     if path.suffix == ".toml":
         if step_s is not None:
             raise ConfigError(f"{path} has steps of its own", hint="drop --capture-step")

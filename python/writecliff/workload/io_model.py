@@ -47,6 +47,7 @@ class ModelStates(_Table):
 
     stream: Column  # of the I/O
     continues: Column  # 1: it continues a run; 0: it begins one
+    back: Column  # bytes before the end of the run that it continues at which it begins
     gap: Column  # class of the gap before it
 
 
@@ -67,6 +68,7 @@ class ModelPeriods(_Table):
     phase: Column  # whose transitions there are
     ios: Column  # I/Os, flushes included
     length_ns: Column  # from the last I/O of the period before to the last one of this
+    longest_ns: Column  # the longest time between two I/Os
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class ModelPlaces(_Table):
     begin: Column  # when places are used first: in 2^-24 of the stream's I/Os that begin runs
     within: Column  # over what time first uses are spread
     life: Column  # from the first use of a place to its last
-    even: Column  # 1: uses are evenly spread over the life; 0: random
+    # Of the Weibull distribution of the times between a place's uses, in hundredths: 100 random,
+    # more: evenly spread, fewer: in clusters.
+    shape: Column
     count: Column  # of places
     uses: Column  # of all of them
     run_bytes: Column  # of the run that begins with a use

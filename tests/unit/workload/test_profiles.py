@@ -89,6 +89,42 @@ def test_the_messenger_has_one_writer_and_twenty_readers() -> None:
     assert {job.duration_ns for job in load.jobs} == {2_000_000_000}
 
 
+MODERN = (
+    "llm-checkpoint", "kv-cache-offload", "vector-search", "kafka", "ceph-osd", "zfs",
+    "vm-boot-storm",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODERN)
+def test_loads_of_today_say_what_was_published_and_what_was_chosen(name: str) -> None:
+    published, _, chosen = profile(name).source.partition(" Chosen here: ")
+    assert len(published) > 60 and len(chosen) > 40
+
+
+@pytest.mark.parametrize("name", MODERN)
+def test_loads_of_today_run(name: str) -> None:
+    from writecliff.engines.sim import SimEngine
+
+    engine = SimEngine("nvme-tlc-960")
+    load = profile_workload(name, engine.identify().capacity_bytes, seconds=0.02)
+    result = engine.run(load)
+    assert [job.name for job in result.jobs] == [job.name for job in load.jobs]
+    assert all(job.operations for job in result.jobs)
+
+
+def test_published_figures_of_loads_of_today_are_in_them() -> None:
+    reads, writes = profile("kv-cache-offload").jobs
+    assert {size.bytes for size in (*reads.block_sizes, *writes.block_sizes)} == {128 * KIB}
+    assert (reads.rate_iops or 0) * 128 * KIB == 2.0 * KIB**3
+    assert (writes.rate_iops or 0) * 128 * KIB == 11.0 * KIB**2
+    (boot,) = profile("vm-boot-storm").jobs
+    total = sum(size.weight for size in boot.block_sizes)
+    mean = sum(size.bytes * size.weight for size in boot.block_sizes) / total
+    # 70,000 I/Os of a boot read some 560 MB within 2 to 3 minutes.
+    assert 70_000 * boot.read_pct / 100 * mean == pytest.approx(560e6, rel=0.1)
+    assert boot.rate_iops == pytest.approx(32 * 70_000 / 150, rel=0.01)
+
+
 def test_jesd219_is_the_composite_of_the_pts() -> None:
     from writecliff.procedures import ecw_load
 

@@ -1,6 +1,9 @@
-//! The runs of a trace: which I/O continues which, as its measures see it.
+//! The runs of a trace: which I/O continues which.
+//!
+//! An I/O continues a run if it begins where the run ended, as measures see it, or a little before:
+//! logs write their last block again when it has got more.
 
-use writecliff_base::cursors::{Cursors, RUNS};
+use writecliff_base::cursors::RUNS;
 
 use crate::record::Operation;
 
@@ -9,30 +12,66 @@ use crate::record::Operation;
 pub struct RunsOf {
     /// The run of each I/O, by the number of the I/O that began it.
     pub run: Vec<u32>,
+    /// Bytes before the end of its run at which an I/O begins that continues one.
+    pub back: Vec<u32>,
     /// How often the run was continued that was the most, second most ... recently used one of
     /// those that go on: of reads, and of writes.
     pub ranks: [Vec<u64>; 2],
 }
 
+/// An I/O that goes back by more begins a run.
+const BACK_MAX: u64 = 64 << 10;
+
+/// Ends of the runs that were used last, the latest one last, with their numbers.
+#[derive(Clone, Debug, Default)]
+struct Ends(Vec<(u64, u32)>);
+
+impl Ends {
+    /// The run that an I/O continues, and by how much it goes back.
+    fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
+        let exact = self.0.iter().rposition(|one| one.0 == begin);
+        // The same again continues a run only at once: else it is a place that is used often.
+        let again = || {
+            let last = self.0.last()?;
+            (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)
+        };
+        let near = || {
+            let is_near = |one: u64| begin < one && one < end && one - begin <= BACK_MAX;
+            self.0.iter().rposition(|one| is_near(one.0))
+        };
+        let exact = exact.or_else(again);
+        let (old, run) = self.0.remove(exact.or_else(near)?);
+        self.0.push((end, run));
+        Some((run, old - begin))
+    }
+
+    fn begin(&mut self, end: u64, run: u32) {
+        if self.0.len() == RUNS {
+            self.0.remove(0);
+        }
+        self.0.push((end, run));
+    }
+}
+
 /// Finds the runs of reads and writes. Flushes and discards are runs of their own.
 pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
     let moves = |n: usize| Operation::ALL[usize::from(operation[n])].moves();
-    let mut cursors = [Cursors::default(), Cursors::default()];
-    let mut begins = [[0_u32; RUNS]; 2];
-    let mut run = Vec::with_capacity(offset.len());
+    let mut ends = [Ends::default(), Ends::default()];
+    let (mut run, mut back) = (Vec::with_capacity(offset.len()), Vec::with_capacity(offset.len()));
     for n in 0..offset.len() {
-        let mut of = n as u32;
+        let (mut of, mut by) = (n as u32, 0);
         if moves(n) {
-            let which = usize::from(operation[n]);
-            let (slot, continues) = cursors[which].place(offset[n], offset[n] + length[n]);
-            let begin = &mut begins[which][slot];
-            *begin = if continues { *begin } else { of };
-            of = *begin;
+            let (ends, end) = (&mut ends[usize::from(operation[n])], offset[n] + length[n]);
+            match ends.take(offset[n], end) {
+                Some(found) => (of, by) = found,
+                None => ends.begin(end, of),
+            }
         }
         run.push(of);
+        back.push(by as u32);
     }
     let ranks = ranks(operation, &run);
-    RunsOf { run, ranks }
+    RunsOf { run, back, ranks }
 }
 
 /// The ranks by recent use of the runs that are continued, among those that are not at their end.
@@ -76,5 +115,17 @@ mod tests {
         assert_eq!(found.run, [0, 1, 2, 0, 1, 5, 0]);
         // The first run is second when continued; then the other one is; then it is alone.
         assert_eq!(found.ranks, [vec![], vec![1, 2]]);
+        assert_eq!(found.back, [0; 7]);
+    }
+
+    #[test]
+    fn a_log_that_writes_its_last_block_again_is_a_run() {
+        let found =
+            runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
+        assert_eq!(found.run, [0, 0, 0, 3]);
+        assert_eq!(found.back, [0, 4096, 8192, 0]);
+        // The same again is a continuation only at once.
+        assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
+        assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }
 }

@@ -7,9 +7,10 @@ use writecliff_base::Prng;
 use super::{GAP_VALUES, IoModel};
 
 /// Idle gaps are not stretched by more than this.
-const STRETCH_MAX: f64 = 1.5;
+const STRETCH_MAX: f64 = 4.0;
 /// An idle gap is not shortened by more than this.
-const SHRINK_MAX: f64 = 100.0;
+const SHRINK_MAX: f64 = 4.0;
+const STRETCHES: usize = 4;
 
 /// Successors of a state that are left.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +133,7 @@ impl<'a> Arrivals<'a> {
         }
         self.end_ns += periods.length_ns[number];
         let length_ns = self.end_ns.saturating_sub(self.time_ns);
-        fit(&mut drawn, length_ns, self.model.gaps.idle_ns);
+        fit(&mut drawn, length_ns, periods.longest_ns[number], self.model.gaps.idle_ns);
         for (time_ns, _) in &mut drawn {
             self.time_ns += *time_ns;
             *time_ns = self.time_ns;
@@ -141,24 +142,41 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Makes the gaps of a period take `length_ns`: idle gaps are stretched, and give way for what is
-/// too much; if much is missing, the longest one takes it. Bursts stay as they are, and later
-/// periods make up for what cannot be done.
-fn fit(drawn: &mut [(u64, usize)], length_ns: u64, idle_ns: u64) {
-    let total: u64 = drawn.iter().map(|one| one.0).sum();
-    let missing = length_ns.saturating_sub(total);
-    let idle: u64 = drawn.iter().map(|one| one.0).filter(|gap| *gap >= idle_ns).sum();
-    if missing as f64 > idle as f64 * (STRETCH_MAX - 1.0) {
-        if let Some(longest) = drawn.iter_mut().max_by_key(|one| one.0)
-            && (longest.0 >= idle_ns || missing >= idle_ns)
-        {
-            longest.0 += missing;
-        }
-        return;
+/// Makes the gaps of a period take `length_ns`. The longest one is as long as in the trace; idle
+/// ones are stretched up to that, or give way. If much is missing then, the longest one takes it;
+/// if it is too long then, bursts get shorter, too. Later periods make up for what cannot be done.
+fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64) {
+    let Some(longest) = (0..drawn.len()).max_by_key(|n| drawn[*n].0) else { return };
+    for one in &mut *drawn {
+        one.0 = one.0.min(longest_ns);
     }
-    let left = (length_ns + idle).saturating_sub(total);
-    let share = (left as f64 / idle.max(1) as f64).max(1.0 / SHRINK_MAX);
-    for (gap, _) in drawn.iter_mut().filter(|one| one.0 >= idle_ns) {
-        *gap = (*gap as f64 * share) as u64;
+    drawn[longest].0 = longest_ns;
+    let total = |drawn: &[(u64, usize)]| drawn.iter().map(|one| one.0).sum::<u64>();
+    let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;
+    // Gaps that reach the longest one leave their share to the others.
+    for _ in 0..STRETCHES {
+        let idle: u64 =
+            drawn.iter().enumerate().filter(|one| is_idle(one.0, one.1.0)).map(|one| one.1.0).sum();
+        let left = (length_ns + idle).saturating_sub(total(drawn));
+        if idle == 0 || left == idle {
+            break;
+        }
+        let share = (left as f64 / idle as f64).clamp(1.0 / SHRINK_MAX, STRETCH_MAX);
+        for (_, one) in drawn.iter_mut().enumerate().filter(|one| is_idle(one.0, one.1.0)) {
+            one.0 = ((one.0 as f64 * share) as u64).min(longest_ns);
+        }
+    }
+    let missing = length_ns.saturating_sub(total(drawn));
+    if missing >= idle_ns {
+        drawn[longest].0 += missing;
+    }
+    // Gaps of bursts give way last: classes of gaps are those of all periods.
+    let others = total(drawn) - drawn[longest].0;
+    let room = length_ns.saturating_sub(drawn[longest].0);
+    if others > room {
+        let share = (room as f64 / others as f64).max(1.0 / SHRINK_MAX);
+        for (_, one) in drawn.iter_mut().enumerate().filter(|one| one.0 != longest) {
+            one.0 = (one.0 as f64 * share) as u64;
+        }
     }
 }

@@ -72,19 +72,24 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
         let begin = begin.min(PASS - life);
         let of_place = uses / count + u64::from(place < uses % count);
         let offset = places.offset[group] + order.apply(place) * places.stride[group];
-        let run_bytes = places.run_bytes[group].max(length);
-        for n in 0..of_place {
-            // The first and the last use are the ends of its life.
-            let within = if n == 0 {
-                0
-            } else if n == 1 {
-                life
-            } else if places.even[group] == 1 {
-                life * (n - 1) / (of_place - 1)
-            } else {
-                random.below(life + 1)
-            };
-            to.push((begin + within, Use { offset, run_bytes }));
-        }
+        let one = Use { offset, run_bytes: places.run_bytes[group].max(length) };
+        // The first and the last use are the ends of its life.
+        let shape = f64::from(places.shape[group]) / 100.0;
+        to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, one)));
     }
+}
+
+/// When a place is used, from 0 to `life`: the times between its uses are those of a Weibull
+/// distribution, scaled to the life.
+fn spread(uses: u64, life: u64, shape: f64, random: &mut Prng) -> impl Iterator<Item = u64> {
+    let gaps = uses.saturating_sub(1) as usize;
+    // `unit` is in [0, 1), so the argument of the logarithm is in (0, 1].
+    let drawn: Vec<f64> =
+        (0..gaps).map(|_| (-(1.0 - random.unit()).ln()).powf(1.0 / shape)).collect();
+    let scale = life as f64 / drawn.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut at = 0.0;
+    std::iter::once(0).chain(drawn.into_iter().map(move |gap| {
+        at += gap * scale;
+        (at as u64).min(life)
+    }))
 }

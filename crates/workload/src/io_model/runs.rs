@@ -89,7 +89,7 @@ impl Runs {
         &mut self,
         operation: u8,
         length: u32,
-        continues: bool,
+        continues: Option<u32>,
         stream: usize,
         starts: &mut Starts,
     ) -> u64 {
@@ -104,7 +104,8 @@ impl Runs {
         let cursors = &of.cursors;
         of.active.retain(|run| cursors.has(run.end));
         let owed = &mut self.owed[stream];
-        let continues = match (continues, of.active.is_empty()) {
+        let back = u64::from(continues.unwrap_or(0)).min(length);
+        let continues = match (continues.is_some(), of.active.is_empty()) {
             // All runs are at their ends, and the next one of the stream may begin: it does, and
             // a later I/O that would begin one continues.
             (true, true) if starts.begins_run(stream, length) => {
@@ -117,7 +118,7 @@ impl Runs {
             }
             (as_drawn, _) => as_drawn,
         };
-        if continues && let Some(at) = continued(of, length, range, &mut self.random) {
+        if continues && let Some(at) = continued(of, (length, back), range, &mut self.random) {
             return at;
         }
         let start = starts.next(stream, |at| of.cursors.has(at));
@@ -127,21 +128,28 @@ impl Runs {
     }
 }
 
-/// Continues a run; without one, the last I/O.
-fn continued(of: &mut OfOperation, length: u64, range: u64, random: &mut Prng) -> Option<u64> {
+/// Continues a run, from `back` bytes before its end on; without one, the last I/O.
+fn continued(
+    of: &mut OfOperation,
+    (length, back): (u64, u64),
+    range: u64,
+    random: &mut Prng,
+) -> Option<u64> {
+    let more = length - back;
     let rank = of.rank(random);
     let run = match of.active.len() {
         0 => Run { end: of.last_end?, left: 0 },
         active => {
             let drawn = active - 1 - rank.min(active - 1);
             let waiting = active > of.ranks.len();
-            let fits = !waiting && of.active[drawn].left >= length;
-            of.active.remove(if fits { drawn } else { best(&of.active, length) })
+            let fits = !waiting && of.active[drawn].left >= more;
+            of.active.remove(if fits { drawn } else { best(&of.active, more) })
         }
     };
-    let end = run.end.checked_add(length).filter(|end| *end <= range)?;
-    of.used(run.end, Run { end, left: run.left.saturating_sub(length) });
-    Some(run.end)
+    let begin = run.end.checked_sub(back)?;
+    let end = begin.checked_add(length).filter(|end| *end <= range)?;
+    of.used(begin, Run { end, left: run.left.saturating_sub(more) });
+    Some(begin)
 }
 
 /// The run that an I/O ends; else the one that was not used for longest of those that it does not

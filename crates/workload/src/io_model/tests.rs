@@ -1,4 +1,4 @@
-//! What a model draws: shares, places, runs and times.
+//! What a pass of a model has: counts, runs, logs, lengths of periods; models that are refused.
 
 use super::*;
 
@@ -10,7 +10,12 @@ fn model() -> IoModel {
         range_bytes: 1024 * kib,
         streams: Streams { operations: "rw".to_owned(), lengths: vec![4096, 8192] },
         gaps: Gaps { values_ns: [[1000; 8], [1_000_000; 8]].concat(), idle_ns: 500_000 },
-        states: States { stream: vec![0, 1, 1], continues: vec![0, 0, 1], gap: vec![1, 0, 0] },
+        states: States {
+            stream: vec![0, 1, 1],
+            continues: vec![0, 0, 1],
+            back: vec![0; 3],
+            gap: vec![1, 0, 0],
+        },
         transitions: Transitions {
             phase: vec![0; 5],
             before: vec![0, 0, 1, 2, 2],
@@ -21,13 +26,14 @@ fn model() -> IoModel {
             phase: vec![0, 0],
             ios: vec![200, 400],
             length_ns: vec![1_000_000_000, 50_000_000],
+            longest_ns: vec![40_000_000, 10_000_000],
         },
         places: Places {
             stream: vec![0, 1],
             begin: vec![0, 0],
             within: vec![PASS, 0],
             life: vec![PASS / 2, PASS],
-            even: vec![0, 1],
+            shape: vec![100, 300],
             count: vec![50, 10],
             uses: vec![200, 100],
             run_bytes: vec![4096, 32 * kib],
@@ -77,6 +83,27 @@ fn writes_that_continue_begin_where_one_ended() {
     }
     // The first I/O has nothing to continue.
     assert!((299..=300).contains(&sequential), "{sequential}");
+}
+
+#[test]
+fn a_log_writes_its_last_block_again() {
+    let mut model = model();
+    model.states.back[2] = 4096;
+    let log = model.expand(0);
+    let writes: Vec<u64> = log
+        .operations
+        .bytes()
+        .zip(&log.offsets)
+        .filter(|one| one.0 == b'w')
+        .map(|one| *one.1)
+        .collect();
+    let mut ends = std::collections::BTreeSet::new();
+    let mut again = 0;
+    for at in writes {
+        again += u32::from(ends.contains(&(at + 4096)));
+        ends.insert(at + 8192);
+    }
+    assert!(again > 150, "{again}");
 }
 
 #[test]

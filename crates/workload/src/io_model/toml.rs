@@ -61,6 +61,7 @@ fn states(table: Table<'_>) -> Read<States> {
     let found = States {
         stream: narrow(&table, "stream")?,
         continues: narrow(&table, "continues")?,
+        back: narrow(&table, "back")?,
         gap: narrow(&table, "gap")?,
     };
     table.finish()?;
@@ -83,6 +84,7 @@ fn periods(table: Table<'_>) -> Read<Periods> {
         phase: narrow(&table, "phase")?,
         ios: column(&table, "ios")?,
         length_ns: column(&table, "length_ns")?,
+        longest_ns: column(&table, "longest_ns")?,
     };
     table.finish()?;
     Ok(found)
@@ -94,7 +96,7 @@ fn places(table: Table<'_>) -> Read<Places> {
         begin: column(&table, "begin")?,
         within: column(&table, "within")?,
         life: column(&table, "life")?,
-        even: narrow(&table, "even")?,
+        shape: narrow(&table, "shape")?,
         count: column(&table, "count")?,
         uses: column(&table, "uses")?,
         run_bytes: column(&table, "run_bytes")?,

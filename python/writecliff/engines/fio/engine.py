@@ -30,13 +30,22 @@ from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, speed
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
-from writecliff.engines.fio.faults import StallWatch, cause_on, is_never_idle
+from writecliff.engines.fio.faults import GIVE_UP_S, StallWatch, cause_on, is_never_idle
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
 from writecliff.engines.fio.mix import split
 from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
+from writecliff.engines.timed.issuing import (
+    P,
+    TraceHook,
+    TraceIssued,
+    TraceToIssue,
+    failure_text,
+    not_watched,
+)
+from writecliff.engines.timed.loads import TimedLoad, is_timed, writes
 from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import SECOND_NS, Workload
 
@@ -132,10 +141,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run a workload through fio. See `Engine.run`; on Ctrl-C the partial result is kept too.
+        """Run a workload: through fio, or as timed I/O if all its I/Os have times of their own. See
+        `Engine.run`; on Ctrl-C the partial result is kept too.
 
         Raises `TargetError` if it writes and the target may only be read.
         """
+        if is_timed(workload) and not keep_running and not self._continues(workload):
+            return self._run_timed(workload, on_progress)
         mixed = split(workload)
         try:
             return mixed.joined(self._run(mixed.run, on_progress, keep_running=keep_running))
@@ -147,15 +159,16 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _run(
         self, workload: Workload, on_progress: ProgressHook | None, *, keep_running: bool
     ) -> StepResult:
-        if self._load is None or not self._load.continues(workload):
+        if not self._continues(workload):
             self.stop_load()
             if has_bursts(workload):
                 return self._run_bursts(workload, on_progress)
-            load = self._load_of(workload, goes_on=keep_running and can_go_on(workload))
-            load.reading = self._target.reading_before()
-            load.start(self._now_ns())
-            self._load = load
+            begun = self._load_of(workload, goes_on=keep_running and can_go_on(workload))
+            begun.reading = self._target.reading_before()
+            begun.start(self._now_ns())
+            self._load = begun
         load = self._load
+        assert load is not None, "one was started, or goes on"
         step = load.begin(workload, load.reading or self._target.reading())
         with self._kept(step):
             if self._follow(load, step, on_progress):
@@ -168,6 +181,75 @@ class FioEngine(AbstractContextManager["FioEngine"]):
                     raise EngineError(f"{self._target.name}: {trouble}", partial=result)
                 return result
             return self._conclude(step, load.ended())
+
+    def _continues(self, workload: Workload) -> bool:
+        """Whether the load that runs now is this one."""
+        return self._load is not None and self._load.continues(workload)
+
+    def _run_timed(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
+        """Issue the I/Os at their times, by the rules that fio's loads have."""
+        self.stop_load()
+        self._require_open()
+        if writes(workload):
+            self._target.require_writable()
+        self._verify()
+        where = self._target.for_command("not requested")
+        load = TimedLoad(workload, self._now_ns(), self._target.reading_before(), True)
+        stalls = StallWatch(self._target.name, load.counts, GIVE_UP_S)
+        try:
+            load.run(where, stalls.reported, on_progress)
+        except BaseException as error:
+            after = self._target.reading(loaded=True)
+            partial = self._timed_result(load, stalls, after, complete=False)
+            if isinstance(error, KeyboardInterrupt):
+                raise EngineError("interrupted", partial=partial) from error
+            if isinstance(error, EngineError) and error.partial is None:
+                error.partial = partial
+            raise
+        stalls.finish()
+        result = self._timed_result(load, stalls, self._target.reading(), complete=True)
+        if load.raw is not None and load.raw["failure"] is not None:
+            text = failure_text(self._target.name, load.raw["failure"])
+            raise EngineError(self._target.trouble() or text, partial=result)
+        if idle := [job.name for job in result.jobs if not job.operations]:
+            raise EngineError(f"job {idle[0]} did no I/O", partial=result)
+        if trouble := self._target.trouble():
+            raise EngineError(f"{self._target.name}: {trouble}", partial=result)
+        return result
+
+    def replay_timed(self, trace: TraceToIssue[P], hook: TraceHook = not_watched) -> TraceIssued:
+        """Issue the I/Os of a trace at their times. Raises TargetError
+        (it would write and may not, or the trace does not fit), ConfigError, EngineError,
+        StoreError."""
+        self.stop_load()
+        self._require_open()
+        where = self._target.for_command("not requested")
+        plan = trace.plan(where)
+        if plan.writes:
+            self._target.require_writable()
+        self._verify()
+        seen: Mapping[str, int] = {"ios": 0, "in_flight": 0}
+        stalls = StallWatch(self._target.name, lambda: (seen["ios"], seen["in_flight"]), GIVE_UP_S)
+
+        def on_tick(live: Mapping[str, int]) -> None:
+            nonlocal seen
+            seen = live
+            stalls.reported()
+            hook(live, plan.due_ns)
+
+        done = trace.issue(where, plan, on_tick)
+        stalls.finish()
+        done.notes[:] = [*self._target.notes, *stalls.notes, *done.notes]
+        if done.failure is not None:
+            text = failure_text(self._target.name, done.failure)
+            raise EngineError(self._target.trouble() or text, partial=done)
+        return done
+
+    def _timed_result(
+        self, load: TimedLoad, stalls: StallWatch, after: Reading, *, complete: bool
+    ) -> StepResult:
+        load.notes += stalls.notes
+        return load.result(after, self._watch, self._target.notes, complete=complete)
 
     def speed_limit(self, workload: Workload) -> float | None:
         """Twice the speed of reads of the same kind, measured once; None if they fail."""
@@ -211,6 +293,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         plan = command.plan(workload, self._command_target(workload), self._fio)
         if plan.writes:
             self._target.require_writable()
+        self._verify()
+        return plan
+
+    def _verify(self) -> None:
+        """Raise if the target is no longer what was opened."""
         try:
             self._target.verify()
         except TargetError as error:
@@ -219,7 +306,6 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             # Midway it is the run that failed, not the choice of a target.
             raise EngineError(str(error)) from error
         self._begun = True
-        return plan
 
     def _command_target(self, workload: Workload) -> command.Target:
         if self._data_placement is None and any(job.stream or job.streams for job in workload.jobs):

@@ -85,6 +85,11 @@ class Measured:
         return {n: job.block_sizes[0].bytes for n, job in jobs if len(job.all_block_sizes) == 1}
 
     @property
+    def counted(self) -> bool:
+        """Whether its I/Os go through the block layer, which counts them."""
+        return self.plan.counted
+
+    @property
     def series(self) -> IntervalSeries:
         """Of the latest part."""
         return self.parts[-1].series

@@ -7,7 +7,7 @@ the end of an SLC cache.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from writecliff.engines import disturbance
 from writecliff.engines.base import OPERATIONS
@@ -16,8 +16,9 @@ from writecliff.workload.model import Job
 if TYPE_CHECKING:
     import numpy as np
 
+    from writecliff.engines.base import Operation
     from writecliff.engines.disturbance import Reading
-    from writecliff.engines.fio.measured import Measured
+    from writecliff.workload.model import Workload
 
 _WRITE = OPERATIONS.index("write")
 # Between fio's report of a cut and the reading of the kernel's statistics, at most.
@@ -28,6 +29,28 @@ def _issues_freely(job: Job) -> bool:
     """Whether only the drive limits a job's writes, from start to end."""
     paced = job.rate_iops or job.rate_bytes_per_s or job.think_ns or job.pause_ns
     return job.read_pct == 0 and not job.trim_pct and not paced and not job.start_delay_ns
+
+
+class Watched(Protocol):
+    """A step that was run, by fio or as timed I/O."""
+
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def before(self) -> Reading: ...
+    @property
+    def counted(self) -> bool:
+        """Whether its I/Os go through the block layer, which counts them."""
+
+    @property
+    def goes_on(self) -> bool: ...
+    @property
+    def since_ms(self) -> float: ...
+    @property
+    def late_ms(self) -> float: ...
+    @property
+    def elapsed_ms(self) -> float: ...
+    def own_bytes(self) -> dict[Operation, int]: ...
 
 
 class DisturbanceWatch:
@@ -43,7 +66,7 @@ class DisturbanceWatch:
 
     def conclude(
         self,
-        step: Measured,
+        step: Watched,
         after: Reading,
         columns: Mapping[str, np.ndarray],
         *,
@@ -55,7 +78,7 @@ class DisturbanceWatch:
         The last I/Os of a failed step are unknown, so its foreign I/O is not computed.
         """
         mine = step.own_bytes()
-        known = mine if complete and step.plan.counted else None
+        known = mine if complete and step.counted else None
         slack = 0
         if step.goes_on or step.since_ms:  # it was cut out of a load that went on meanwhile
             rate = sum(mine.values()) / max(1.0, step.elapsed_ms)

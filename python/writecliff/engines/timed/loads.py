@@ -1,0 +1,173 @@
+"""Workloads whose I/Os have times of their own, on a real target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from writecliff import _native
+from writecliff.engines.base import (
+    OPERATIONS,
+    JobResult,
+    Operation,
+    OperationResult,
+    Progress,
+    ProgressHook,
+    StepResult,
+)
+from writecliff.engines.timed.issuing import follow, opened, timing, timing_texts
+from writecliff.native_errors import as_user_errors
+
+if TYPE_CHECKING:
+    from writecliff.engines.disturbance import Reading
+    from writecliff.engines.fio.command import Target
+    from writecliff.engines.fio.watch import DisturbanceWatch
+    from writecliff.workload.model import Job, Workload
+
+
+def is_timed(workload: Workload) -> bool:
+    """Whether the I/Os of all jobs come at times that do not depend on the drive."""
+    return all(_has_times(job) and not _needs_fio(job) for job in workload.jobs)
+
+
+def _has_times(job: Job) -> bool:
+    logged = job.log is not None and bool(job.log.times_ns)
+    rated = job.rate_iops is not None or job.rate_bytes_per_s is not None
+    return rated or logged or job.model is not None
+
+
+def _needs_fio(job: Job) -> bool:
+    """What only fio or only a simulated drive can do; fio's engine runs or refuses it."""
+    return bool(
+        job.stream or job.streams or job.burst_ns or job.think_ns or job.flow_weight
+        or job.until_steady or job.latency_target or job.least_rates or job.host_zones
+    )  # fmt: skip
+
+
+def writes(workload: Workload) -> bool:
+    """Whether it changes the data of the target."""
+
+    def changes(job: Job) -> bool:
+        if job.log is not None:
+            return bool(set(job.log.operations) - {"r"})
+        if job.model is not None:
+            return bool(set(job.model.streams.operations) - {"r"})
+        return job.read_pct < 100 or job.trim_pct > 0
+
+    return any(map(changes, workload.jobs))
+
+
+@dataclass
+class TimedLoad:
+    """A workload on its way, and after; what a `DisturbanceWatch` asks of a step."""
+
+    workload: Workload
+    started_ns: int  # on the engine's clock
+    before: Reading
+    counted: bool  # by the kernel
+    raw: Mapping[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
+    goes_on: bool = False
+    since_ms: float = 0.0
+    late_ms: float = 0.0
+    _live: Mapping[str, int] = field(default_factory=dict)
+
+    def counts(self) -> tuple[int, int]:
+        """I/Os that are complete, and those in flight."""
+        return self._live.get("ios", 0), self._live.get("in_flight", 0)
+
+    def run(self, target: Target, on_tick: Callable[[], None], hook: ProgressHook | None) -> None:
+        """Issue all of it; what was measured is kept also if that fails. `on_tick` is called ten
+        times a second. Raises TargetError, ConfigError, EngineError."""
+        with opened(target, writes=writes(self.workload)) as fd:
+            with as_user_errors():
+                issuer = _native.Issuer.of_workload(
+                    fd,
+                    self.workload.to_json(),
+                    is_file=target.is_file,
+                    capacity_bytes=target.capacity_bytes,
+                )
+            issuer.begin()
+
+            def tick() -> None:
+                self._live = issuer.live()
+                on_tick()
+                if hook is not None:
+                    hook(self._progress(self._live))
+
+            try:
+                self.raw = follow(issuer, tick)
+            except BaseException:
+                if self.raw is None and issuer.is_done():
+                    self.raw = issuer.finish()
+                raise
+
+    def _progress(self, live: Mapping[str, int]) -> Progress:
+        elapsed_ns = live["elapsed_ns"]
+        lengths = [job.duration_ns for job in self.workload.jobs]
+        longest = max((one or 0 for one in lengths), default=0)
+        fraction = min(elapsed_ns / longest, 1.0) if longest and all(lengths) else None
+        iops = live["ios"] / (elapsed_ns / 1e9) if elapsed_ns else 0.0
+        return Progress(fraction=fraction, elapsed_ns=elapsed_ns, ios=live["ios"], iops=iops)
+
+    @property
+    def elapsed_ms(self) -> float:
+        return self.raw["elapsed_ns"] / 1e6 if self.raw is not None else 0.0
+
+    def own_bytes(self) -> dict[Operation, int]:
+        """Bytes of all jobs by operation."""
+        total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
+        for job in self.raw["jobs"] if self.raw is not None else ():
+            for name, one in job["operations"].items():
+                total[name] += one["bytes"]
+        return total
+
+    def _seen(self) -> tuple[JobResult, ...]:
+        """What is known of a load whose drive hangs, so that its thread has no results: the counts,
+        if they are of one operation of one job."""
+        (first, *others), live = self.workload.jobs, self._live
+        operations: dict[float, Operation] = {0.0: "write", 100.0: "read"}
+        only = operations.get(first.read_pct)
+        if others or only is None or first.log or first.model or not live.get("ios"):
+            return ()
+        done = OperationResult(live["ios"], live["bytes"], _native.Histogram())
+        return (JobResult(first.name, live["elapsed_ns"], {only: done}),)
+
+    def result(
+        self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
+    ) -> StepResult:
+        """What has been measured, with the reading `after` it; `notes` are the target's."""
+        from writecliff.engines.fio.measured import counted_since
+
+        raw = self.raw
+        intervals = dict(raw["intervals"]) if raw is not None else {}
+        disturbances: list[str] = []
+        machine: dict[str, object] = {}
+        found: dict[str, Any] = {}
+        if raw is not None:
+            disturbances, machine = watch.conclude(self, after, intervals, complete=complete)
+            found = timing(raw)
+        texts = (*notes, *self.notes, *(timing_texts(found) if found else ()), *disturbances)
+        before = self.before.vitals
+        return StepResult(
+            started_ns=self.started_ns,
+            elapsed_ns=raw["elapsed_ns"] if raw is not None else 0,
+            jobs=tuple(_job(job) for job in raw["jobs"]) if raw is not None else self._seen(),
+            intervals=intervals,
+            counters_before=before.counters,
+            counters_after=counted_since(before.counters, after.vitals.counters),
+            warnings=tuple(dict.fromkeys(texts)),
+            raw={"timing": found, "machine": machine},
+        )
+
+
+def _job(raw: Mapping[str, Any]) -> JobResult:
+    return JobResult(
+        name=raw["name"],
+        elapsed_ns=raw["elapsed_ns"],
+        operations={
+            name: OperationResult(one["ios"], one["bytes"], one["service"], one["response"])
+            for name, one in raw["operations"].items()
+        },
+    )

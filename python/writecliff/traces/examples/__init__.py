@@ -1,0 +1,50 @@
+"""Captured traces that ship with writecliff, small and ready to try: `example:NAME`.
+
+Each is what a database asked the drive for through ext4 on a loop device, captured at the block
+layer by `tools/capture-examples`, which has the loads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+
+FOLDER = Path(__file__).parent
+SCHEME = "example:"
+_TITLES = {
+    "cassandra": "Cassandra 5.0.2: 150,000 records of 300 bytes loaded, 150,000 operations, half "
+    "of them reads",
+    "postgres": "PostgreSQL: pgbench on 100,000 accounts with 4 clients, the first 9,000 I/Os",
+    "rocksdb": "RocksDB: db_bench, 120,000 records of 416 bytes in random order, as many "
+    "overwrites",
+    "sqlite": "SQLite: 30,000 rows of 200 bytes in a write-ahead log, then durable updates of few "
+    "rows, the first 9,000 I/Os",
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A trace that ships with writecliff."""
+
+    name: str
+    title: str
+    path: Path
+
+
+def examples() -> list[Example]:
+    """All of them, by name."""
+    return [Example(name, title, FOLDER / f"{name}.parquet") for name, title in _TITLES.items()]
+
+
+def trace_path(path: str | Path) -> Path:
+    """The file of a trace: that of an example for "example:NAME", else `path` itself. Raises
+    ConfigError: no such example."""
+    text = str(path)
+    if not text.startswith(SCHEME):
+        return Path(path)
+    name = text.removeprefix(SCHEME)
+    if name not in _TITLES:
+        raise ConfigError.unknown("example", name, list(_TITLES))
+    return FOLDER / f"{name}.parquet"

@@ -1,0 +1,165 @@
+"""Workloads made after traces: their measures, what they do to a drive, their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.made_traces import COLUMNS, KINDS, write_trace
+from writecliff.api import synthesise_trace
+from writecliff.cli.main import main
+from writecliff.errors import ConfigError
+from writecliff.report.pages import render_page
+from writecliff.report.synthetic import synthetic_page
+from writecliff.synthesis.result import Synthesised
+from writecliff.workload.load import load_workload
+
+DRIVE = "sim:nvme-tlc-960"
+IOS = 30_000
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesised]:
+    trace = write_trace(tmp_path_factory.mktemp("made") / "database.csv", "database", IOS)
+    return trace, synthesise_trace(trace, columns=COLUMNS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> None:
+    """The proof that the model is good enough, on five kinds of servers."""
+    trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
+    found = synthesise_trace(trace, columns=COLUMNS, on=DRIVE)
+    assert found.played is not None
+    differences = found.played.differences()
+    assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5
+    assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20
+    assert differences["iops_pct"] is not None and abs(differences["iops_pct"]) <= 1
+    assert found.played.within
+    # Amplification is of data that move: a drive that relocates nothing would prove nothing.
+    assert (found.played.trace.waf or 0) > 1.3
+    mix = [row for row in found.rows if row.name in ("I/Os", "reads", "bytes read",
+           "bytes written") or row.name.startswith("I/Os of ")]  # fmt: skip
+    assert len(mix) >= 5
+    for row in mix:
+        assert row.difference is not None and abs(row.difference) <= 1, row.name
+
+
+def test_all_measures_of_a_database_keep_their_bounds(database: tuple[Path, Synthesised]) -> None:
+    found = database[1]
+    assert found.missed == []
+    names = {row.name for row in found.rows if row.within}
+    assert {"sequential", "unique bytes", "traffic to the hottest 1 %", "peak second",
+            "I/Os in another interval", "writes of what was written"} <= names  # fmt: skip
+
+
+def test_a_measure_that_is_off_is_said_to_be(database: tuple[Path, Synthesised]) -> None:
+    from dataclasses import replace
+
+    found = database[1]
+    other = {**found.synthetic, "read_pct": found.synthetic["read_pct"] + 1.5}
+    assert [row.name for row in replace(found, synthetic=other).missed] == ["reads"]
+
+
+def test_the_workload_file_is_the_model(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
+    found = database[1]
+    workload, _ = found.write(tmp_path)
+    (job,) = load_workload(workload, capacity_bytes=1 << 40).workloads[0].jobs
+    assert job.model == found.model
+    assert job.ios == IOS
+
+
+def test_the_same_trace_and_seed_make_the_same_files(
+    database: tuple[Path, Synthesised], tmp_path: Path
+) -> None:
+    trace, found = database
+    again = synthesise_trace(trace, columns=COLUMNS)
+    assert again.workload_text() == found.workload_text()
+    assert render_page(synthetic_page(again)) == render_page(synthetic_page(found))
+    other = synthesise_trace(trace, columns=COLUMNS, seed=2)
+    assert other.synthetic["hottest"] != found.synthetic["hottest"]
+
+
+def jobs_of(text: str) -> dict[str, dict[str, str]]:
+    sections: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        if match := re.fullmatch(r"\[(.+)\]", line):
+            sections[match[1]] = {}
+        elif line and not line.startswith(";"):
+            key, _, value = line.partition("=")
+            sections[[*sections][-1]][key] = value
+    return sections
+
+
+def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
+    """As our own reader of fio's job files understands it."""
+    found = database[1]
+    _, file = found.write(tmp_path)
+    text = file.read_text().replace("${DRIVE}", "/dev/drive")
+    assert "fio's language does not say" in text
+    file.write_text(text)
+    jobs = load_workload(file, capacity_bytes=1 << 40).workloads[0].jobs
+    by_name = {job.name: job for job in jobs}
+    reads, writes = by_name["reads"], by_name["writes"]
+    measures = found.measures
+    assert reads.ios == measures["operations"]["read"]["ios"]
+    assert writes.ios == measures["operations"]["write"]["ios"]
+    rate = measures["operations"]["write"]["ios"] / measures["duration_s"]
+    assert writes.rate_iops == pytest.approx(rate, rel=0.02)
+    assert (reads.arrival, reads.read_pct, writes.read_pct) == ("poisson", 100, 0)
+    assert {size.bytes for size in writes.block_sizes} == {4096, 8192, 16_384}
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_fio_runs_the_job_file(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "key-value.csv", "key-value", 600)
+    found = synthesise_trace(trace, columns=COLUMNS)
+    _, job = found.write(tmp_path)
+    target = tmp_path / "target.img"
+    with target.open("wb") as file:
+        file.truncate(found.model.range_bytes)
+    # Direct I/O is not for every file system of a temporary folder.
+    text = job.read_text().replace("direct=1", "direct=0").replace("libaio", "psync")
+    job.write_text(text.replace("iodepth=64\n", ""))
+    done = subprocess.run(
+        ["fio", "--output-format=json", job],
+        env={**os.environ, "DRIVE": str(target)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    counts = {
+        one["jobname"]: one["read"]["total_ios"] + one["write"]["total_ios"] for one in results
+    }
+    wanted = found.measures["operations"]
+    assert counts == {"reads": wanted["read"]["ios"], "writes": wanted["write"]["ios"]}
+
+
+def test_a_trace_of_one_io_and_one_of_flushes(tmp_path: Path) -> None:
+    one = tmp_path / "one.csv"
+    one.write_text("t,op,at,n\n5,W,4096,4096\n")
+    found = synthesise_trace(one, columns=COLUMNS)
+    assert found.model.ios == 1
+    assert found.synthetic["write_bytes"] == 4096
+    none = tmp_path / "none.csv"
+    none.write_text("t,op,at,n\n" + "5,F,0,0\n" * 9)
+    with pytest.raises(ConfigError, match="no reads or writes"):
+        synthesise_trace(none, columns=COLUMNS)
+
+
+def test_an_example_of_flushes_and_a_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["synthesise", "example:sqlite", "--output", str(tmp_path / "s"), "--json"]
+    assert main(words) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said["ios"] == 9000
+    rows = {row["name"]: row for row in said["measures"]}
+    assert rows["flushes"]["within"] and rows["bytes written"]["within"]
+    assert (tmp_path / "s/synthetic.html").is_file()
+    assert Path(said["workload"]).is_file() and Path(said["fio_job"]).is_file()
