@@ -111,6 +111,7 @@ Workloads and traces:
   advise-streams  Find the best stream assignment for a trace.
   trace           Convert block traces of other programs, list their formats.
   characterise    Show what a block trace says of its workload.
+  synthesise      Write a workload that behaves like a block trace.
 
 Drives:
   device          List, show, export and make simulated drives, probe real ones.
@@ -159,19 +160,23 @@ Usage: writecliff test COMMAND [OPTIONS]
 Run a test of the standard, or a published campaign, on a drive.
 
 Commands:
-  iops         IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
-  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
-  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
-  wsat         Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
-  hir          Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
-  xsr          Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
-  ecw          Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
-  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
-  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
-  consistency  Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
-  act          Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
-  blocksizes   Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
-  endurance    Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
+  iops           IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
+  tp             Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
+  lat            Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
+  wsat           Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+  hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
+  xsr            Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
+  ecw            Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
+  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
+  datacentre     Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
+  consistency    Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
+  act            Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
+  blocksizes     Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
+  endurance      Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
+  replay-native  Replay-Native Test: the time steps of an I/O capture in order, each with its streams and queue depth.
+  multi-wsat     Multi-WSAT Test: the applied workload of an I/O capture, all streams at once, from purge on.
+  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, from a preconditioned drive on.
+  tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture by thread count and queue depth.
 
 Options:
   --list
@@ -278,8 +283,6 @@ def test_wsat_screen(cli: CommandLine) -> None:
   --end STR
       What may end the run; the first one reached does; a list of steady,capacity,time
       (default: steady,time).
-  --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
   --sample-seconds FLOAT
       Seconds of a step (standard: 60).
   --round-minutes FLOAT
@@ -297,6 +300,8 @@ def test_wsat_screen(cli: CommandLine) -> None:
       Response-time histogram of 20 minutes at the end (2.0: on).
   --histogram-seconds FLOAT
       Seconds of the histogram step (standard: 1200).
+  --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
+      The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
   --json
       Print the outcome as JSON on stdout.
 
@@ -305,20 +310,24 @@ def test_wsat_screen(cli: CommandLine) -> None:
 
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
-test         title                                            source                    what it does
-iops         IOPS Test                                        pts-e, pts-c              random I/O at 8 block sizes and 7 read/write mixes until steady state
-tp           Throughput Test                                  pts-e, pts-c              sequential reads and writes of 1024 and 128 KiB until steady state
-lat          Latency Test                                     pts-e, pts-c              response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
-wsat         Write Saturation Test                            pts-e, pts-c              random 4 KiB writes to a purged drive until it is saturated
-hir          Host Idle Recovery Test                          pts-e                     bursts of random 4 KiB writes with increasing pauses, from steady state
-xsr          Cross Stimulus Recovery Test                     pts-e                     sequential, then random, then sequential writes for 22 hours
-ecw          Enterprise Composite Workload Test               pts-e                     a mix of block sizes over address zones (CBW) by thread count and queue depth
-dirth        Demand Intensity / Response Time Histogram Test  pts-e                     response times and IOPS of one load by thread count and queue depth
-datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  basic figures, mixes, consistency, messenger and servers from the sustained state
-consistency  Performance Consistency Test                     AnandTech (2012-2014)     random 4 KiB writes second by second, to the whole drive and to part of it
-act          Aerospike Certification Test                     Aerospike ACT             reads at a fixed rate beside large-block reads and writes, judged hour by hour
-blocksizes   Block Size Comparison                            Samsung 840 v 850 (2014)  IOPS, latency and power by block size and mix in steady state
-endurance    Endurance Test                                   JESD218 and JESD219       steady-state write amplification of a workload; TBW, DWPD and lifetime from it
+test           title                                            source                      what it does
+iops           IOPS Test                                        pts-e, pts-c                random I/O at 8 block sizes and 7 read/write mixes until steady state
+tp             Throughput Test                                  pts-e, pts-c                sequential reads and writes of 1024 and 128 KiB until steady state
+lat            Latency Test                                     pts-e, pts-c                response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
+wsat           Write Saturation Test                            pts-e, pts-c                random 4 KiB writes to a purged drive until it is saturated
+hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasing pauses, from steady state
+xsr            Cross Stimulus Recovery Test                     pts-e                       sequential, then random, then sequential writes for 22 hours
+ecw            Enterprise Composite Workload Test               pts-e                       a mix of block sizes over address zones (CBW) by thread count and queue depth
+dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of one load by thread count and queue depth
+datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic figures, mixes, consistency, messenger and servers from the sustained state
+consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes second by second, to the whole drive and to part of it
+act            Aerospike Certification Test                     Aerospike ACT               reads at a fixed rate beside large-block reads and writes, judged hour by hour
+blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    IOPS, latency and power by block size and mix in steady state
+endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload; TBW, DWPD and lifetime from it
+replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  the time steps of an I/O capture in order, each with its streams and queue depth
+multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture, all streams at once, from purge on
+is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, from a preconditioned drive on
+tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture by thread count and queue depth
 """)
     listed = json.loads(cli("test --list --json").out)
     names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
@@ -332,7 +341,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, synthesise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
