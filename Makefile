@@ -105,4 +105,5 @@ $(NATIVE): $(VENV)/.installed pyproject.toml $(RUST)
 	    --no-deps --no-build-isolation --editable .
 	@cargo build --quiet --release --locked --target-dir target --package writecliff-preload
 	@install -s -m 755 target/release/libwritecliff_preload.so python/writecliff/capture/
+	@$(BIN)/python -m compileall -q python/writecliff
 	@touch $@

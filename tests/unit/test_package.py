@@ -20,8 +20,8 @@ PACKAGE = ROOT / "python" / "writecliff"
 IMPORTED = {
     "import writecliff": {"importlib", "typing", "writecliff"},
     "from writecliff.cli.main import main; main(['--help'])": {
-        "errno", "importlib", "logging", "typing", "warnings", "writecliff", "writecliff.cli",
-        "writecliff.cli.commands", "writecliff.cli.main", "writecliff.errors", "writecliff.quiet",
+        "errno", "importlib", "typing", "writecliff", "writecliff.cli", "writecliff.cli.commands",
+        "writecliff.cli.main", "writecliff.errors", "writecliff.startup",
     },
 }  # fmt: skip
 

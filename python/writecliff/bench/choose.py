@@ -7,14 +7,12 @@ are whole commands, from the start of Python to the page, in a cache of their ow
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from writecliff.bench.command import measured
 from writecliff.devices import preset_names, show_device
 from writecliff.engines.state_cache import FOLDER as CACHE
 from writecliff.errors import ConfigError
@@ -70,12 +68,9 @@ def _choose(load: Path, names: list[str], folder: Path, output: str, jobs: int |
     words = ["choose", "--workload", str(load), "--candidates", ",".join(names), "--quiet"]
     words += ["--limit", "p99.99 <= 5 ms", "--json", "--output", str(folder / output)]
     words += [] if jobs is None else ["--jobs", str(jobs)]
-    done = subprocess.run(
-        [sys.executable, "-m", "writecliff", *words], capture_output=True, text=True, check=False,
-        env={**os.environ, CACHE: str(folder / "cache")},
-    )  # fmt: skip
-    if not done.stdout:
-        raise ConfigError(f"choose failed: {done.stderr.strip()}")
-    answer = json.loads(done.stdout)
+    ran = measured(words, {CACHE: str(folder / "cache")})
+    if not ran.stdout:
+        raise ConfigError(f"choose failed: {ran.stderr.strip()}")
+    answer = json.loads(ran.stdout)
     rows = [{k: v for k, v in row.items() if k != "runs"} for row in answer["ranking"]]
     return rows, answer["what_if"]

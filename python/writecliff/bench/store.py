@@ -9,11 +9,7 @@ new, is a case of its own.
 from __future__ import annotations
 
 import json
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -22,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from writecliff.bench.command import measured
 from writecliff.engines.target import open_target
 from writecliff.errors import ConfigError
 from writecliff.procedures.framework import run_procedure
@@ -126,12 +123,8 @@ def _tags(tags: list[str]) -> bytes:
 
 def _command(folder: Path, words: tuple[str, ...]) -> tuple[float, float]:
     """Wall and CPU time of `writecliff runs` with these words. Raises ConfigError if it fails."""
-    command = [sys.executable, "-m", "writecliff", "runs", *words, "--store", str(folder), "--json"]
-    before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    wall_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise ConfigError(f"`writecliff runs {words[0]}` failed: {done.stderr.strip()}")
-    json.loads(done.stdout)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall_s, spent
+    ran = measured(["runs", *words, "--store", str(folder), "--json"])
+    if ran.exit_code:
+        raise ConfigError(f"`writecliff runs {words[0]}` failed: {ran.stderr.strip()}")
+    json.loads(ran.stdout)
+    return ran.wall_s, ran.cpu_s

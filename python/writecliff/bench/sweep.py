@@ -7,17 +7,13 @@ with its report, on a drive and with a load of its own: what a sweep costs besid
 
 from __future__ import annotations
 
-import os
-import resource
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from writecliff.bench.command import measured
 from writecliff.errors import ConfigError
 from writecliff.suite.folder import SuiteFolder
 
@@ -80,16 +76,15 @@ def run(folder: Path, *, cells: int = CELLS, pairs: int = 1) -> Iterator[Pair]:
 def _sweep(folder: Path, load: Path, cells: int, words: tuple[str, ...]) -> tuple[float, float]:
     """Wall and CPU time of a sweep."""
     factors = ("--vary", "load.queue_depth=1..256", "--vary", "load.read_pct=0.0..100.0")
-    command = [
-        *(sys.executable, "-m", "writecliff", "sweep", "--workload", str(load), "--on", _DEVICE),
-        *(*factors, "--sample", str(cells), "--output", str(folder), "--quiet", "--json", *words),
-    ]
-    before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    wall_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise ConfigError(f"the sweep failed: {done.stderr.strip()}")
-    return wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    ran = measured(
+        [
+            *("sweep", "--workload", str(load), "--on", _DEVICE, *factors),
+            *("--sample", str(cells), "--output", str(folder), "--quiet", "--json", *words),
+        ]
+    )
+    if ran.exit_code:
+        raise ConfigError(f"the sweep failed: {ran.stderr.strip()}")
+    return ran.wall_s, ran.cpu_s
 
 
 def _same(one: SuiteFolder, other: SuiteFolder) -> bool:

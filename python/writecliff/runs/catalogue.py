@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
 from writecliff.runs.columns import DIGEST, FIGURES, HAS_FIGURES, RUNS, TAGS, TOKEN, UNENDED
-from writecliff.runs.entry import Entry, read_entry, with_figures
 from writecliff.runs.place import Found, Place
 from writecliff.store.checksums import check_parquet_file
 from writecliff.store.db import Views, views
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from writecliff.runs.entry import Entry
 
 FILE_NAME = "catalogue-1.parquet"  # with the version of its columns
 Progress = Callable[[int, int], None]  # runs that are read, of how many
@@ -98,6 +99,8 @@ class Catalogue:
         """Add the headline figures of some runs, where they are not there yet."""
         rows = {row["run"]: row for row in self._rows(set(runs)) if not row[HAS_FIGURES]}
         if rows:
+            from writecliff.runs.entry import with_figures
+
             self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
 
     def _rows(self, runs: set[str]) -> list[Entry]:
@@ -121,6 +124,8 @@ class Catalogue:
         return figures and not has_figures and status != "damaged"
 
     def _read(self, stale: Sequence[Found], *, figures: bool, progress: Progress) -> list[Entry]:
+        from writecliff.runs.entry import read_entry, with_figures  # not where nothing has changed
+
         before = {row["run"]: row for row in self._rows({one.run for one in stale})}
         rows = []
         for number, one in enumerate(stale, 1):

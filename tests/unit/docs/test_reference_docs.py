@@ -45,8 +45,8 @@ def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
     common = text.split(f"### Options of every {kind}\n", 1)[1].split("\n### ", 1)[0]
     own = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
     for item in fields(procedure_class(test).options_type):
-        if item.metadata["measured"]:
-            continue  # found by the test itself
+        if item.metadata["measured"]:  # found by the test, not given
+            continue
         name = item.name.replace("_", "-")
         assert (f"--{name}" in common) or (f"--{name}" in own), name
 
