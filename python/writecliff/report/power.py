@@ -51,10 +51,10 @@ class PowerSeries:
             return None
         return float((self.watts[mine] * width).sum() / width.sum())
 
-    def file(self) -> DataFile:
+    def file(self, name: str = POWER_CSV) -> DataFile:
         columns = (self.begin_ns.tolist(), self.end_ns.tolist(), self.watts.tolist())
         head = ("begin_ns", "end_ns", "watts")
-        return data_file(POWER_CSV, head, zip(*columns, strict=True))
+        return data_file(name, head, zip(*columns, strict=True))
 
 
 def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
@@ -135,21 +135,27 @@ def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers,
 
 
 @house_style()
-def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
+def power_figure(
+    power: PowerSeries,
+    rows: Sequence[StepRow],
+    name: str = "power-time",
+    title: str = "Power v time",
+    csv: str = POWER_CSV,
+) -> Figure:
     """Watts, a line each for reads, writes and mixes, and the block size of each step as a bar
     behind them (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, "Power (W)")
     bars.grid(False)
     highest = 0.0
-    for name, number in WAYS.items():
-        times, watts = _drawn(power, [row if _way(row) == name else None for row in rows])
+    for way, number in WAYS.items():
+        times, watts = _drawn(power, [row if _way(row) == way else None for row in rows])
         if not np.isnan(watts).all():
             highest = max(highest, float(np.nanmax(watts)))
-            colour, label = style.SERIES[number], f"{name} (left)"
+            colour, label = style.SERIES[number], f"{way} (left)"
             plot.plot(times / unit.size, watts, color=colour, linewidth=1.2, label=label)
     style.linear_axis(plot, "y")
     plot.set_ylim(0, highest * 1.15)
     style.legend(figure, plot, bars)
     alt = "Power over time of reads, writes and mixes, with the block size as bars"
-    return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)
+    return style.finished(figure, name, title, power.file(csv), alt, wide=True)

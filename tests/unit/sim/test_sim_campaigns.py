@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import report_of, summarise, write_report
+from writecliff.report.campaigns.ownership import ownership, ownership_section
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.power import PowerSeries, power_figure
 from writecliff.report.testdata import load
@@ -52,7 +54,7 @@ SHORT: dict[str, list[str]] = {
     "consistency": ["--price", "200"],
     "act": ["--test-duration-sec", "4", "--report-interval-sec", "1", "--slice-sec", "2"],
     "blocksizes": ["--step-seconds", "0.05", "--block-sizes-kib", "128,4", "--max-rounds", "5"],
-    "endurance": ["--price", "100"],
+    "endurance": ["--price", "100", "--kwh-price", "0.2", "--pue", "1.5", "--watts", "4"],
 }
 
 
@@ -202,6 +204,23 @@ def test_block_sizes_have_latency_and_say_that_power_is_not_measured(
         assert "not measured" in (runs["blocksizes"] / "report.html").read_text()
 
 
+def test_power_is_drawn_under_the_loop_that_the_iops_are_of(
+    drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    power = '[power]\nidle = "1 W"\nactive = "500 mW"\nread = "20 mW"\nprogram = "40 mW"\n'
+    (tmp_path / "powered.toml").write_text(drive.read_text() + power)
+    words = ["test", "blocksizes", "--on", f"sim:{tmp_path / 'powered.toml'}", *QUICK]
+    assert main([*words, *SHORT["blocksizes"], "--output", str(tmp_path / "run")]) == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Power under the IOPS loop" in page and "Power and block size v time" in page
+    assert main(["report", str(tmp_path / "run"), "--csv", str(tmp_path / "csv")]) == 0
+    (csv,) = (tmp_path / "csv").rglob("power-loop.csv")
+    watts = [float(line.split(",")[2]) for line in csv.read_text().splitlines()[1:]]
+    assert len(watts) >= 6 and all(1.0 < one < 10 for one in watts)
+    capsys.readouterr()
+    assert summary(tmp_path / "run")["power_measured"] is True
+
+
 def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Path]) -> None:
     """With a series as a drive that tells its power has: one watt for a second, three for three."""
     data = load(RunDirectory.open(runs["blocksizes"]))
@@ -228,6 +247,39 @@ def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) ->
     with RunDirectory.open(runs["endurance"]) as run:
         rounds = run.query("select * from rounds where phase = 'rounds' order by seq").to_pylist()
     assert all(row["elapsed_ns"] == 0 and row["host_write_bytes"] > 0 for row in rounds)
+
+
+def test_the_cost_of_ownership_is_drives_and_energy(
+    runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = values(runs["endurance"], item="endurance")["lifetime"]
+    costs = values(runs["endurance"], item="ownership")
+    assert costs["drives_bought"] == max(1, math.ceil(5 / life))
+    assert costs["energy"] == pytest.approx(4 * 1.5 * 5 * 8.76)
+    assert costs["tco"] == pytest.approx(costs["drives_bought"] * 100 + costs["energy"] * 0.2)
+    assert costs["tco_per_gb"] == pytest.approx(costs["tco"] / 0.96, rel=1e-3)
+    words = ["report", str(runs["endurance"]), "--csv", str(tmp_path / "csv"), "--json"]
+    assert main([*words, "--output", str(tmp_path / "page.html")]) == 0
+    capsys.readouterr()
+    page = (tmp_path / "page.html").read_text()
+    assert "Total cost of ownership" in page and f"${costs['tco']:,.2f}" in page
+    (csv,) = (tmp_path / "csv").rglob("results.csv")
+    assert f"ownership,jesd219-enterprise,tco,{costs['tco']:.6g}"[:50] in csv.read_text()
+
+
+@pytest.mark.parametrize(
+    ("days", "drives"), [(None, 1), (5 * 365.0, 1), (5 * 365.0 - 1, 2), (365.0, 5), (1e9, 1)]
+)
+def test_worn_drives_are_replaced(days: float | None, drives: int) -> None:
+    costs = ownership(
+        price=200, years=5, days_of_life=days, watts=None, watts_given=False, pue=1,
+        kwh_price=0.1, capacity_bytes=10**12, bytes_per_day=1e12,
+    )  # fmt: skip
+    assert costs.total == costs.drives_dollars == drives * 200
+    assert costs.per_tb_written == pytest.approx(drives * 200 / (5 * 365))
+    shown = ownership_section(costs)
+    assert "power of the drive is not known" in shown.intro
+    assert ("Drives bought", str(drives)) in [row[:2] for row in shown.tables[0].rows]
 
 
 class _StopAfter(RunProgress):

@@ -68,7 +68,31 @@ class EnduranceOptions(CampaignOptions):
     gb_per_day: float | None = option(
         None, "GB written per day, for the lifetime", within=PRICE, unset="the user capacity"
     )
-    price: float | None = option(None, "price of the drive in dollars, for $/TBW", within=PRICE)
+    price: float | None = option(
+        None,
+        "price of the drive in dollars, for $/TBW and the total cost of ownership",
+        within=PRICE,
+    )
+    service_years: float | None = option(
+        None,
+        "years in service, for the total cost of ownership",
+        within=Within(0, 100, open_low=True),
+        unset="the warranty",
+    )
+    watts: float | None = option(
+        None,
+        "mean power in service, in W",
+        within=PRICE,
+        unset="that of the workload at full speed",
+    )
+    kwh_price: float | None = option(
+        None, "price of a kWh in dollars", within=PRICE, unset="energy is not paid for"
+    )
+    pue: float = option(
+        1.0,
+        "power usage effectiveness: energy of the data centre over that of its drives",
+        within=Within(1, 10),
+    )
 
 
 class Endurance(CampaignProcedure[EnduranceOptions]):

@@ -16,9 +16,10 @@ from writecliff.report.campaigns.results import MS, CampaignReport, Result, know
 from writecliff.report.cells import CellReport
 from writecliff.report.compared import Grid
 from writecliff.report.model import DataFile, KeyFigure, Section, section, table
-from writecliff.report.power import PowerSeries, power_figure, power_of
+from writecliff.report.power import POWER_CSV, PowerSeries, power_figure, power_of
 from writecliff.units import KIB
 
+LOOP_CSV = "power-loop.csv"
 LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
@@ -38,6 +39,17 @@ class BlockSizesReport(CampaignReport, CellReport):
     def power(self) -> PowerSeries | None:
         """Power over those steps; None if the drive does not report it."""
         return power_of(self.data, self.power_rows)
+
+    @cached_property
+    def loop_rows(self) -> Sequence[StepRow]:
+        """The steps of the last round of the window: the loop of the standard's IOPS test."""
+        last = self.view.window[-1:]
+        return [row for row in self.data.stage_rows("rounds") if row.round in last]
+
+    @cached_property
+    def loop_power(self) -> PowerSeries | None:
+        """Power over that round; None if it was not measured."""
+        return power_of(self.data, self.loop_rows)
 
     def average_ns(self, cell: Cell) -> float | None:
         """Mean of the average latencies of the rounds of the window."""
@@ -99,7 +111,9 @@ class BlockSizesReport(CampaignReport, CellReport):
         return {"steady_state": steady_stages.views_mapping(self.views), "power_measured": measured}
 
     def files(self) -> tuple[DataFile, ...]:
-        return (self.results_file, *(() if self.power is None else (self.power.file(),)))
+        series = ((self.power, POWER_CSV), (self.loop_power, LOOP_CSV))
+        power = (one.file(name) for one, name in series if one is not None)
+        return (self.results_file, *power)
 
     def key_figures(self) -> Iterator[KeyFigure]:
         for read_pct, label in ((0.0, "write"), (100.0, "read")):
@@ -118,8 +132,22 @@ class BlockSizesReport(CampaignReport, CellReport):
             full, data = f"{title} by block size", self.results_file
             figure = self.by_size(f"size-{name}", full, value, axis, data)
             yield section(title, self.view.source, figure, self.grid(full, value, text, data))
+        yield self._loop_section()
         yield self._power_section()
         yield self.window_section()
+
+    def _loop_section(self) -> Section:
+        """Power under the loop that the IOPS are of; left out without a measurement."""
+        power, rows = self.loop_power, self.loop_rows
+        if power is None:
+            return section("Power under the IOPS loop", "")
+        figure = power_figure(power, rows, "power-loop", "Power and block size v time", LOOP_CSV)
+        return section(
+            "Power under the IOPS loop",
+            f"Round {rows[-1].round}: reads, writes and mixes apart, and the block size of each "
+            "step.",
+            figure,
+        )
 
     def _power_section(self) -> Section:
         if not self.power_rows:
@@ -138,5 +166,8 @@ class BlockSizesReport(CampaignReport, CellReport):
                 "meter's log was given (`writecliff report --power`).",
                 loads,
             )
-        intro = "Power over time, with the block size of the load as bars."
+        intro = (
+            "Power over time, with the block size of the load as bars: reads and writes one after "
+            "the other, after the loop."
+        )
         return section("Power", intro, power_figure(self.power, self.power_rows), loads)

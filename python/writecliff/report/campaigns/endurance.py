@@ -12,13 +12,19 @@ from writecliff.procedures.campaigns.endurance import SPEED
 from writecliff.procedures.model import StepRow
 from writecliff.report import plots, steady_stages
 from writecliff.report.axes import Axis, Line
+from writecliff.report.campaigns.ownership import (
+    DAYS_A_YEAR,
+    TB,
+    Ownership,
+    dollars,
+    ownership,
+    ownership_section,
+)
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
 from writecliff.report.model import KeyFigure, Section, Verdict, section, table
+from writecliff.report.power import power_of
 from writecliff.report.steady import SteadyView, known
 from writecliff.report.wsat_data import mean_waf
-
-DAYS_A_YEAR = 365.0
-TB = 1e12
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,28 @@ class EnduranceReport(CampaignReport):
         )
 
     @cached_property
+    def costs(self) -> Ownership | None:
+        """The total cost of ownership; None without a price."""
+        options, life = self.data.options, self.lifetime
+        if life is None or not options.get("price"):
+            return None
+        rows = self.data.stage_rows(SPEED)[:1]
+        power = power_of(self.data, rows)
+        given = options.get("watts")
+        measured = None if power is None else power.mean_of(rows[0])
+        return ownership(
+            price=options["price"],
+            years=options.get("service_years") or options["years"],
+            days_of_life=life.days,
+            watts=given or measured,
+            watts_given=bool(given),
+            pue=options["pue"],
+            kwh_price=options.get("kwh_price"),
+            capacity_bytes=self.data.capacity_bytes,
+            bytes_per_day=life.bytes_per_day,
+        )
+
+    @cached_property
     def found(self) -> Sequence[Result]:
         life = self.lifetime
         if life is None:
@@ -103,12 +131,17 @@ class EnduranceReport(CampaignReport):
             ("lifetime", years, "years", True),
             ("dollars_per_tbw", life.dollars_per_tbw, "$/TB", False),
         )
-        return known_results(figures, item="endurance", access=self.data.options["profile"])
+        name = self.data.options["profile"]
+        costs = () if self.costs is None else self.costs.figures
+        return [
+            *known_results(figures, item="endurance", access=name),
+            *known_results(costs, item="ownership", access=name),
+        ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
         """What follows from the write amplification varies as it does, the other way round."""
         waf, by_round = self.waf, [row.waf for row in self._window_rows]
-        if waf is None or result.metric == "dollars_per_tbw":
+        if waf is None or result.item == "ownership" or result.metric == "dollars_per_tbw":
             return ()
         if result.metric == "waf":
             return by_round
@@ -170,12 +203,17 @@ class EnduranceReport(CampaignReport):
         per_day = f"at {units.size(life.bytes_per_day)} per day"
         yield KeyFigure("Lifetime", _years(life.days), "", per_day)
         if life.dollars_per_tbw:
-            dollars = units.significant(life.dollars_per_tbw)
-            yield KeyFigure("Price of endurance", dollars, "$/TB", "of TBW")
+            per_tb = units.significant(life.dollars_per_tbw)
+            yield KeyFigure("Price of endurance", per_tb, "$/TB", "of TBW")
+        if self.costs is not None:
+            years = f"in {self.costs.years:g} years"
+            yield KeyFigure("Total cost of ownership", dollars(self.costs.total), "", years)
 
     def sections(self) -> Iterator[Section]:
         if self.lifetime is not None:
             yield self._lifetime_section(self.lifetime)
+        if self.costs is not None:
+            yield ownership_section(self.costs)
         view, rows = self.views[0], self.data.stage_rows("rounds")
         waf = Line(
             "write amplification", [r.drive_fills for r in rows], [known(r.waf) for r in rows]
