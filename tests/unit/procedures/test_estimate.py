@@ -31,6 +31,10 @@ SHORT: dict[str, dict[str, Any]] = {
     "hir": {"step_seconds": 5.0, "precondition_minutes": 0.5, "waits_seconds": [5.0]},
     "ecw": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
     "dirth": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
+    # Their ends are by time: when so short a run is steady is by chance.
+    "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
+    "is-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
+    "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
 ENOUGH_S = 1000.0  # of processor time: which pilots are run must not depend on the machine
 
