@@ -107,9 +107,7 @@ def test_sqlite_that_does_not_sync_loses_something(drive: str, cli: CommandLine)
     assert (done.code, "Lost at seed" in done.out) == (1, True), done
 
 
-def test_a_program_that_ends_early_is_an_error(
-    drive: str, folder: Path, cli: CommandLine
-) -> None:
+def test_a_program_that_ends_early_is_an_error(drive: str, folder: Path, cli: CommandLine) -> None:
     done = cli(f"torture {drive} --check true -- false")
     assert (done.code, "false ended with exit code 1 before write" in done.err) == (1, True), done
     assert not attached(folder)
