@@ -36,8 +36,8 @@ _CONNECT_S = 10
 _POLL_S = 0.05
 _STOP_S = 20.0  # in which tasks that are told to stop have stored what they have
 _ASK_S, _ALONE_S = 5.0, 60.0
-# Of local workers, which nobody looks at: without it each process takes 2 % of a core for looking at
-# itself 50 times a second.
+# Of local workers, which nobody looks at: without it each process takes 2 % of a core for looking
+# at itself 50 times a second.
 _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",

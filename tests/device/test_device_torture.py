@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -57,6 +60,23 @@ def _program(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """For temporary files of this test alone, but for pytest's; short enough for sockets in it."""
+    with TemporaryDirectory(prefix="writecliff-test-") as made:
+        Path(made).chmod(0o755)
+        monkeypatch.setattr("tempfile.tempdir", made)
+        monkeypatch.setenv("TMPDIR", made)
+        yield Path(made)
+
+
+def attached(folder: Path) -> list[str]:
+    """What loop devices and file systems still use of it."""
+    loops = Path("/sys/block").glob("loop*/loop/backing_file")
+    used = [*(file.read_text() for file in loops), *Path("/proc/mounts").read_text().splitlines()]
+    return [line for line in used if str(folder) in line]
+
+
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_program_keeps_what_it_syncs(
     drive: str, sync: bool, tmp_path: Path, cli: CommandLine
@@ -87,16 +107,22 @@ def test_sqlite_that_does_not_sync_loses_something(drive: str, cli: CommandLine)
     assert (done.code, "Lost at seed" in done.out) == (1, True), done
 
 
-def test_a_program_that_ends_early_is_an_error(
-    drive: str, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # of a short name, as sockets need
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        done = cli(f"torture {drive} --check true -- false")
-        said = "false ended with exit code 1 before write"
-        assert (done.code, said in done.err) == (1, True), done
-        attached = Path("/sys/block").glob("loop*/loop/backing_file")
-        assert not any(folder in file.read_text() for file in attached)
+def test_a_program_that_ends_early_is_an_error(drive: str, folder: Path, cli: CommandLine) -> None:
+    done = cli(f"torture {drive} --check true -- false")
+    assert (done.code, "false ended with exit code 1 before write" in done.err) == (1, True), done
+    assert not attached(folder)
+
+
+def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
+    words = f"-m writecliff torture {drive} --app sqlite --cuts 1000".split()
+    process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "preparing" in process.stderr.readline()
+    assert "[1/1000]" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGINT
+    assert not attached(folder)
 
 
 @pytest.mark.parametrize(

@@ -5,30 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.support.served_in_guest import HOST, connected, kernel_warnings, run, write_and_check
 from tests.support.small_drive import write_small_drive
 from writecliff.bench.serve import DEPTHS
 from writecliff.bench.serve import run as run_bench
 from writecliff.serve import DriveServer, ServeOptions
-
-HOST_ID = "12345678-1234-1234-1234-123456789abc"
-HOST = ("--hostnqn", f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}", "--hostid", HOST_ID)
-
-
-def run(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
 
 
 def command(*words: str) -> tuple[str, ...]:
@@ -37,35 +26,6 @@ def command(*words: str) -> tuple[str, ...]:
 
 def writecliff(*words: str) -> str:
     return run(*command(*words))
-
-
-def namespace(serial: str) -> Path:
-    """The block device of the connected drive, once it is there."""
-    for _ in range(100):
-        for found in Path("/sys/class/nvme").glob("nvme*"):
-            if (found / "serial").read_text().strip() == serial:
-                for device in Path("/dev").glob("nvme*n1"):
-                    said = Path(f"/sys/block/{device.name}/device/serial")
-                    if said.exists() and said.read_text().strip() == serial:
-                        return device
-        time.sleep(0.1)
-    raise AssertionError(f"no namespace of {serial}")
-
-
-@contextmanager
-def connected(server: DriveServer, *options: str) -> Iterator[Path]:
-    """The server's drive in the guest."""
-    (uri,) = server.listen_nvme(["127.0.0.1:0"])
-    found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
-    assert found is not None
-    where = ("-t", "tcp", "-a", "127.0.0.1", "-s", found[1])
-    assert found[2] in run("nvme", "discover", *where, *HOST)
-    run("nvme", "connect", *where, "-n", found[2], "-i", "2", *HOST, *options)
-    assert server.identity.serial is not None
-    try:
-        yield namespace(server.identity.serial)
-    finally:
-        run("nvme", "disconnect", "-n", found[2])
 
 
 @pytest.fixture
@@ -94,30 +54,6 @@ def test_the_guest_uses_a_served_drive(
         run("nvme", "format", str(device), "-l", "1", "--force")
         assert run("blockdev", "--getss", str(device)).strip() == "4096"
     assert not kernel_warnings(before)
-
-
-def write_and_check(device: Path, mkfs: tuple[str, ...], folder: Path) -> None:
-    """fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
-    verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
-    job = ("--name=v", f"--filename={device}", "--ioengine=libaio", "--direct=1")
-    run("fio", *job, *verify, "--verify_fatal=1")
-    run("blkdiscard", str(device))
-    run(*mkfs, str(device))
-    data = b"x" * 1_000_000
-    for write in (True, False):
-        run("mount", str(device), str(folder))
-        try:
-            if write:
-                (folder / "file").write_bytes(data)
-            assert (folder / "file").read_bytes() == data
-        finally:
-            run("umount", str(folder))
-
-
-def kernel_warnings(before: str) -> list[str]:
-    """What the kernel complains of since `before`, which dmesg said."""
-    lines = run("dmesg").removeprefix(before).splitlines()
-    return [s for s in lines if re.search(r"WARNING|BUG|Call Trace|timeout|I/O error", s)]
 
 
 def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:

@@ -72,20 +72,27 @@ impl Ftl {
         let index = unit.index();
         assert_eq!(self.table.state[index], UnitState::Free);
         assert_eq!(self.table.valid[index], 0, "a unit with valid data must not be erased");
-        let mut freed_at = self.table.freed_at[index];
-        if !self.table.erased[index] {
-            if self.config.volatile_buffer {
-                let host = self.is_host_frontier(frontier);
-                freed_at = freed_at.max(if host { self.reserve_freed_at() } else { 0 });
+        let is_erased = self.table.erased[index];
+        // Whose data must be replaced on flash first: those of the unit, and of the reserve.
+        let mut freed_at = (!is_erased).then_some(self.table.freed_at[index]);
+        if self.config.volatile_buffer {
+            if self.is_host_frontier(frontier) {
+                freed_at = freed_at.max(self.reserve_freed_at());
+            }
+            if let Some(freed_at) = freed_at {
                 self.pad_filled_since(freed_at, sink);
             }
+        }
+        if !is_erased {
             self.wear.record_erase(unit);
         }
         if self.bad_blocks.is_some() && !self.blocks_hold(unit, sink) {
             return false;
         }
-        if !self.table.erased[index] {
-            sink.erase(frontier, unit, freed_at);
+        match freed_at {
+            Some(freed_at) if is_erased => sink.hold(frontier, unit, freed_at),
+            Some(freed_at) => sink.erase(frontier, unit, freed_at),
+            None => {}
         }
         true
     }

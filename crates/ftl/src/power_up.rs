@@ -190,19 +190,23 @@ impl Ftl {
         }
     }
 
-    /// When the second of the free units was freed, by how long they have been free. If the host
-    /// takes another one, garbage collection needs these after a loss of power: one to begin with,
-    /// and one if it has already begun.
-    pub(crate) fn reserve_freed_at(&self) -> u64 {
+    /// When the second of the free units was freed, by how long they have been free; `None` if it
+    /// is erased. If the host takes another one, garbage collection needs these after a loss of
+    /// power: one to begin with, and one if it has already begun.
+    pub(crate) fn reserve_freed_at(&self) -> Option<u64> {
         let table = &self.table;
         let freed = |unit: &ReclaimUnitId| {
-            if table.erased[unit.index()] { 0 } else { table.freed_at[unit.index()] }
+            (!table.erased[unit.index()]).then_some(table.freed_at[unit.index()])
         };
-        let mut oldest = [u64::MAX; 2];
-        for freed_at in self.free.iter().map(freed) {
-            oldest = [oldest[0].min(freed_at), oldest[1].min(oldest[0].max(freed_at))];
+        let mut all = self.free.iter().map(freed);
+        let mut oldest = all.next()?;
+        let mut second = None;
+        for freed_at in all {
+            let later = oldest.max(freed_at);
+            second = Some(second.map_or(later, |second: Option<u64>| second.min(later)));
+            oldest = oldest.min(freed_at);
         }
-        oldest.into_iter().rfind(|&freed_at| freed_at < u64::MAX).unwrap_or(0)
+        second.unwrap_or(oldest)
     }
 
     /// Programs what may replace data of a reclaim unit that was freed after `freed_at` others, so

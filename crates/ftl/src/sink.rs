@@ -32,6 +32,10 @@ pub trait FlashSink {
     /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
     /// volatile buffer, program units whose `since` is not above `freed_at` come before.
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64);
+    /// The same programs come before those to a reclaim unit that `frontier` opens and that is
+    /// erased already.
+    #[inline]
+    fn hold(&mut self, _frontier: FrontierId, _unit: ReclaimUnitId, _freed_at: u64) {}
     /// A block of a die has failed, and a spare one has taken its place, to which the data of so
     /// many rows of programs moved.
     #[inline]

@@ -9,6 +9,8 @@ use writecliff_base::Nanos;
 
 /// A sleeping thread wakes up to this late, so the last part of a wait is spun.
 const SPIN_NS: u64 = 60_000;
+/// Of a thread that is awake.
+const AWAKE: u64 = 0;
 
 /// The two clocks. Wall time counts from when serving began.
 #[derive(Clone, Copy, Debug)]
@@ -45,25 +47,69 @@ impl Clock {
     }
 }
 
-/// A deadline that one thread waits for and others move forward.
+/// A deadline that one thread waits for and others move forward. Another one may attend to it for
+/// a while, so that the first need not be woken; then it leaves the rest to the first.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     /// In wall time; `u64::MAX` for none.
     deadline_ns: AtomicU64,
+    /// The deadline that the waiting thread sleeps for.
+    asleep_until_ns: AtomicU64,
+    is_attended: AtomicBool,
     stopped: AtomicBool,
     waiter: OnceLock<Thread>,
 }
 
 impl Alarm {
     pub(crate) fn new() -> Self {
-        let deadline_ns = AtomicU64::new(u64::MAX);
-        Self { deadline_ns, stopped: AtomicBool::new(false), waiter: OnceLock::new() }
+        Self {
+            deadline_ns: AtomicU64::new(u64::MAX),
+            asleep_until_ns: AtomicU64::new(AWAKE),
+            is_attended: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            waiter: OnceLock::new(),
+        }
     }
 
-    /// Sets the deadline and wakes the waiting thread if it would wake too late.
+    /// Sets the deadline and wakes the waiting thread if it would wake too late and nobody attends.
     pub(crate) fn set(&self, deadline: Option<Nanos>) {
         let new = deadline.map_or(u64::MAX, |at| at.0);
-        if new < self.deadline_ns.swap(new, Ordering::SeqCst) {
+        self.deadline_ns.store(new, Ordering::SeqCst);
+        if !self.is_attended.load(Ordering::SeqCst) {
+            self.wake_if_late();
+        }
+    }
+
+    /// Begins to attend: returns false if another thread does. [`Self::leave`] follows.
+    pub(crate) fn attend(&self) -> bool {
+        !self.is_attended.swap(true, Ordering::SeqCst)
+    }
+
+    pub(crate) fn leave(&self) {
+        self.is_attended.store(false, Ordering::SeqCst);
+        self.wake_if_late();
+    }
+
+    /// For who attends: whether the deadline has come.
+    pub(crate) fn is_due(&self, clock: &Clock) -> bool {
+        self.left(clock) == 0
+    }
+
+    /// For who attends: whether it is worth to wait for the deadline without sleeping.
+    pub(crate) fn is_soon(&self, clock: &Clock) -> bool {
+        self.left(clock) <= SPIN_NS
+    }
+
+    fn left(&self, clock: &Clock) -> u64 {
+        match self.deadline_ns.load(Ordering::SeqCst) {
+            u64::MAX => u64::MAX,
+            deadline => deadline.saturating_sub(clock.wall().0),
+        }
+    }
+
+    fn wake_if_late(&self) {
+        let deadline = self.deadline_ns.load(Ordering::SeqCst);
+        if deadline < self.asleep_until_ns.load(Ordering::SeqCst) {
             self.wake();
         }
     }
@@ -95,17 +141,34 @@ impl Alarm {
                 return false;
             }
             let deadline = self.deadline_ns.load(Ordering::SeqCst);
-            if deadline == u64::MAX {
-                std::thread::park();
-                continue;
-            }
-            let left = deadline.saturating_sub(clock.wall().0);
+            let left = self.left(clock);
             match left {
+                0..=SPIN_NS if self.is_attended.load(Ordering::SeqCst) => {
+                    self.sleep(u64::MAX, None, || self.is_attended.load(Ordering::SeqCst));
+                }
                 0 => return true,
                 1..=SPIN_NS => std::hint::spin_loop(),
-                _ => std::thread::park_timeout(Duration::from_nanos(left - SPIN_NS)),
+                _ => {
+                    let at_most = Duration::from_nanos(left - SPIN_NS);
+                    let at_most = Some(at_most).filter(|_| deadline < u64::MAX);
+                    let is_same = || self.deadline_ns.load(Ordering::SeqCst) == deadline;
+                    self.sleep(deadline, at_most, is_same);
+                }
             }
         }
+    }
+
+    /// Sleeps for a deadline, if there is still reason to. Whoever ends the reason after that is
+    /// asked finds that this thread sleeps, and wakes it.
+    fn sleep(&self, until: u64, at_most: Option<Duration>, has_reason: impl Fn() -> bool) {
+        self.asleep_until_ns.store(until, Ordering::SeqCst);
+        if has_reason() && !self.stopped.load(Ordering::SeqCst) {
+            match at_most {
+                Some(time) => std::thread::park_timeout(time),
+                None => std::thread::park(),
+            }
+        }
+        self.asleep_until_ns.store(AWAKE, Ordering::SeqCst);
     }
 }
 
@@ -158,5 +221,37 @@ mod tests {
         alarm.stop();
         let at = waiter.join().unwrap();
         assert!(at.len() == 1 && at[0] >= soon && at[0] < Nanos::from_secs(3000));
+    }
+
+    #[test]
+    fn an_alarm_that_is_attended_goes_off_when_it_is_left() {
+        let (clock, alarm) = (Clock::new(Nanos::ZERO, 1.0), Arc::new(Alarm::new()));
+        let rung = Arc::new(AtomicU64::new(0));
+        let waiter = {
+            let (alarm, rung) = (Arc::clone(&alarm), Arc::clone(&rung));
+            std::thread::spawn(move || {
+                while alarm.wait(&clock) {
+                    alarm.set(None);
+                    rung.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        };
+        for before in 0..50 {
+            assert!(alarm.attend());
+            assert!(!alarm.attend(), "one thread does");
+            alarm.set(Some(clock.wall() + Nanos::from_micros(10)));
+            assert!(alarm.is_soon(&clock));
+            while !alarm.is_due(&clock) {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(Duration::from_micros(10 * before));
+            assert_eq!(rung.load(Ordering::SeqCst), before);
+            alarm.leave();
+            while rung.load(Ordering::SeqCst) == before {
+                std::thread::yield_now();
+            }
+        }
+        alarm.stop();
+        waiter.join().unwrap();
     }
 }

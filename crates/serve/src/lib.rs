@@ -25,6 +25,7 @@
 //! | `volatile.rs` | what is durable, what contents and mapping lose |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
+//! | `lookout.rs` | looking for requests, and attending to the drive, before sleeping |
 //! | `listener.rs` | addresses, accepting connections, ending them |
 //! | `load.rs` | a closed loop of requests, to measure servers |
 //! | `trace.rs` | requests one by one, for whoever keeps them |
@@ -37,6 +38,7 @@ mod core;
 mod input;
 pub mod listener;
 pub mod load;
+mod lookout;
 pub mod nbd;
 pub mod nvme;
 pub mod outbox;

@@ -46,6 +46,14 @@ impl Channel {
         Ok(Self { socket, input: Input::new() })
     }
 
+    /// Waits for more, and looks for it before it sleeps, so that little of a latency is its own.
+    fn receive(&mut self) -> io::Result<()> {
+        match self.input.look(&self.socket, true, None) {
+            Some(found) => found,
+            None => self.input.receive(&self.socket, true),
+        }
+    }
+
     /// Takes the next `N` bytes.
     pub(crate) fn head<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         loop {
@@ -53,7 +61,7 @@ impl Channel {
                 self.input.consume(N);
                 return Ok(head);
             }
-            self.input.receive(&self.socket, true)?;
+            self.receive()?;
         }
     }
 
@@ -72,7 +80,7 @@ impl Channel {
     fn each(&mut self, mut count: usize, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         while count > 0 {
             if self.input.bytes().is_empty() {
-                self.input.receive(&self.socket, true)?;
+                self.receive()?;
             }
             let there = count.min(self.input.bytes().len());
             take(&self.input.bytes()[..there]);

@@ -152,6 +152,12 @@ impl Served {
         }
     }
 
+    /// Has the calling thread do what the drive's thread does, until it is dropped: what is due is
+    /// done by whoever is awake. `None` if another thread attends to it.
+    pub(crate) fn attend(&self) -> Option<Attendant> {
+        self.shared.alarm.attend().then(|| Attendant { served: self.clone() })
+    }
+
     /// The drive. After a panic in the simulator its state is worth nothing, so whoever wants it
     /// panics too: connections end, and whoever serves learns of it.
     fn core(&self) -> MutexGuard<'_, Core> {
@@ -354,6 +360,28 @@ impl Served {
             lateness.all.record(late);
             lateness.recent.record(late);
         }
+    }
+}
+
+/// Does what is due in place of the drive's thread.
+pub(crate) struct Attendant {
+    served: Served,
+}
+
+impl Attendant {
+    /// Does what is due; whether there is more so soon that it is worth to wait for it.
+    pub(crate) fn is_needed(&self) -> bool {
+        let Shared { alarm, clock, .. } = &*self.served.shared;
+        if alarm.is_due(clock) {
+            drop(self.served.locked());
+        }
+        alarm.is_soon(clock)
+    }
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        self.served.shared.alarm.leave();
     }
 }
 

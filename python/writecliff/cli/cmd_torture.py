@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,8 @@ from writecliff.cli.output import emit_json, log, pairs
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from writecliff.torture import Program, Trial
+    from writecliff.torture.programs import Program
+    from writecliff.torture.trial import Trial
 
 GROUP = "drives", 8
 app = App(name="torture", usage="writecliff torture DEVICE [OPTIONS] -- COMMAND [ARGUMENTS]")
@@ -67,14 +69,17 @@ def torture(
     json
         Print {"schema", "target", "program", "file_system", "cuts", "intact", "first_failure"}.
     """
-    from writecliff.torture import Plan, Trials
+    from writecliff.signals import TERMINATIONS, handling
+    from writecliff.torture.trial import Plan, Trials
 
     if cuts < 1 or writes < 1:
         raise ConfigError("--cuts and --writes must be at least 1")
     plan = Plan(device, _program(command, app, check, prepare, sync=sync), file_system, writes)
     plan.check()
     done: list[Trial] = []
-    with TemporaryDirectory(prefix="writecliff-torture-") as folder:
+    # As Ctrl-C: nothing stays mounted.
+    ending = handling(TERMINATIONS, signal.default_int_handler)
+    with ending, TemporaryDirectory(prefix="writecliff-torture-") as folder:
         trials = Trials(plan, Path(folder))
         log(f"{plan.program.name} on {file_system} on {device}: preparing")
         trials.prepare()
@@ -107,7 +112,7 @@ def _program(
     *,
     sync: bool,
 ) -> Program:
-    from writecliff.torture import Program, ready_program
+    from writecliff.torture.programs import Program, ready_program
 
     if app is not None:
         if command or check or prepare:

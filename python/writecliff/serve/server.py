@@ -191,10 +191,12 @@ class DriveServer:
         with as_user_errors():
             self._server.stop()
 
-    def end(self) -> None:
+    def end(self, *, save: bool = True) -> None:
         """End all connections, let the drive finish, and save it if it has a state file.
+
+        Without `save` the file stays as it was, or is not made.
 
         Raises EngineError if it cannot be saved.
         """
         with as_user_errors():
-            self._server.end(None if self._state is None else str(self._state))
+            self._server.end(str(self._state) if save and self._state is not None else None)

@@ -8,7 +8,6 @@ take turns as they like, so a seed repeats the moment and the kind of a cut, not
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -75,7 +74,7 @@ class Trials:
     def prepare(self) -> None:
         """Make the file system, and what the program needs before the first cut."""
         plan = self._plan
-        with self._served(self._state) as server, self._attached(server) as attached:
+        with self._served(save=True) as server, self._attached(server) as attached:
             file_system.make(plan.file_system, attached.device)
             with file_system.mounted(attached.device, self._folder / "mounted") as root:
                 if plan.program.prepare:
@@ -84,10 +83,9 @@ class Trials:
     def run(self, seed: int) -> Trial:
         """One trial. Raises WritecliffError if the program ends on its own."""
         at_write = int(np.random.default_rng(seed).integers(1, self._plan.writes_max + 1))
-        acknowledged, state = self._folder / "acknowledged", self._folder / "trial.state"
+        acknowledged = self._folder / "acknowledged"
         acknowledged.write_bytes(b"")
-        shutil.copyfile(self._state, state)
-        with self._served(state) as server:
+        with self._served(save=False) as server:
             self._run_until_cut(server, at_write, seed, acknowledged)
             (cut,) = server.power_cuts
             finding = self._check(server, acknowledged)
@@ -95,14 +93,15 @@ class Trials:
         return Trial(seed, at_write, lines, cut.pages_lost, finding)
 
     @contextmanager
-    def _served(self, state: Path) -> Iterator[DriveServer]:
-        options = ServeOptions(slow_down=None, state=state)
+    def _served(self, *, save: bool) -> Iterator[DriveServer]:
+        """The drive as it was saved last. `save`: save it again, and it is what follows."""
+        options = ServeOptions(slow_down=None, state=self._state)
         server = DriveServer(self._plan.target, options)
         try:
             server.listen_nbd(f"unix:{self._folder / 'drive.sock'}")
             yield server
         finally:
-            server.end()
+            server.end(save=save)
 
     def _attached(self, server: DriveServer) -> Attachment:
         return Attachment(server.addresses[-1], self._folder / "device")

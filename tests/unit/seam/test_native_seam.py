@@ -41,6 +41,8 @@ USERS = {
     "store/tables.py",  # rebuilds histograms
     "synthesis/fit.py",  # finds the runs of a trace
     "synthesis/result.py",  # draws the I/Os of a model, and measures them
+    "engines/timed/loads.py",  # draws the requests of loads with rates
+    "replay/timed_trace.py",  # makes a trace fit the drive
     "traces/characterise.py",  # measures traces
     "traces/convert.py",  # writes them
     "traces/formats.py",  # what there is to know of their formats

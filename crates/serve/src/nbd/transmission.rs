@@ -288,10 +288,20 @@ impl Transmission<'_> {
         // Asked before anything is sent: what is not outstanding then has been queued.
         let is_idle = self.replier.outstanding.load(Ordering::SeqCst) == 0;
         let is_sent = self.outbox.send_all()? == Sent::All;
+        let served = self.session.served();
+        if is_sent && let Some(found) = self.input.look(self.outbox.socket(), is_idle, Some(served))
+        {
+            return found;
+        }
+        self.input.leave();
         match self.input.receive(self.outbox.socket(), is_idle && is_sent) {
+            Ok(()) => {
+                self.input.attend(served);
+                return Ok(());
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
+            Err(error) => return Err(error),
         }
         self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
         Ok(())
@@ -299,6 +309,7 @@ impl Transmission<'_> {
 
     /// Waits until the client takes replies or a request completes.
     fn hold(&mut self) -> io::Result<()> {
+        self.input.leave();
         self.replier.wants_bell.store(true, Ordering::SeqCst);
         let is_sent = self.outbox.send_all()? == Sent::All;
         // A request may have completed before it was known that somebody waits for that.

@@ -14,6 +14,7 @@ use writecliff_nvme_tcp::{Command, Limits, Received, Receiver};
 use super::drive::SimulatedDrive;
 use super::replier::{Pending, Replier, Then};
 use super::target::Target;
+use crate::lookout::{Lookout, RECEIVED_MAX};
 use crate::outbox::{Outbox, Sent};
 use crate::request::{self, Done, Replies, Request};
 use crate::served::{Served, Session};
@@ -50,35 +51,70 @@ pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
 
 impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
-        let mut input = vec![0; INPUT_BYTES];
+        let (mut input, mut lookout) = (vec![0; INPUT_BYTES], Lookout::default());
         let mut found = Vec::new();
         loop {
             // What an idle drive has done is queued, so it must be asked before that is sent.
             let is_idle = self.replier.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()? == Sent::All;
-            // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
-            let is_alone = is_idle && is_sent && self.io_queue().is_some();
-            if !is_alone {
-                // Whoever completes a read later finds that this thread waits for that.
-                let replier = &self.replier;
-                replier.wants_bell.store(replier.is_reading_much(), Ordering::SeqCst);
-                let holds = !is_sent || replier.is_reading_much();
-                if !self.wait(!holds, !is_sent)? || holds {
-                    continue;
-                }
-            }
-            match self.outbox.socket().receive(&mut input, is_alone) {
-                Ok(0) => return Ok(()),
-                Ok(count) => {
+            let holds = !is_sent || self.replier.is_reading_much();
+            let looked = if holds || self.io_queue().is_none() {
+                None
+            } else {
+                self.look(&mut lookout, &mut input, is_idle)
+            };
+            let received = if looked.is_some() {
+                looked
+            } else {
+                lookout.leave();
+                self.receive(&mut input, is_idle, is_sent)?
+            };
+            match received {
+                None => {}
+                Some(Ok(0)) => return Ok(()),
+                Some(Ok(count)) => {
+                    if self.io_queue().is_some() && count <= RECEIVED_MAX {
+                        lookout.attend(self.session.served());
+                    }
                     self.replier.heard.store(self.target.now_ms(), Ordering::Relaxed);
                     self.take(&input[..count], &mut found)?;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Some(Err(error)) => return Err(error),
             }
         }
+    }
+
+    fn look(
+        &self,
+        lookout: &mut Lookout,
+        input: &mut [u8],
+        is_idle: bool,
+    ) -> Option<io::Result<usize>> {
+        lookout.look(self.outbox.socket(), input, is_idle, Some(self.session.served()))
+    }
+
+    /// Sleeps until the host sends something, or anything else is to be done: `None`.
+    fn receive(
+        &mut self,
+        input: &mut [u8],
+        is_idle: bool,
+        is_sent: bool,
+    ) -> io::Result<Option<io::Result<usize>>> {
+        // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
+        let is_alone = is_idle && is_sent && self.io_queue().is_some();
+        if !is_alone {
+            // Whoever completes a read later finds that this thread waits for that.
+            let replier = &self.replier;
+            replier.wants_bell.store(replier.is_reading_much(), Ordering::SeqCst);
+            let holds = !is_sent || replier.is_reading_much();
+            if !self.wait(!holds, !is_sent)? || holds {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.outbox.socket().receive(input, is_alone)))
     }
 
     /// The connection's queue if it is not an admin queue.

@@ -12,14 +12,19 @@ use crate::die::{FlashOperation, ReadFor};
 use crate::fill::{FillId, Fills};
 
 /// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
-/// SLC cache, are on flash.
+/// SLC cache, are on flash; or programs that do.
 #[derive(Clone, Debug)]
 pub(super) struct HeldErase {
     pub unit: ReclaimUnitId,
+    /// Whether the unit is erased, so that only the programs wait.
+    pub is_erased: bool,
     pub awaits: Awaits,
     /// The first program unit there, which waits for the erase.
     pub fill: FillId,
 }
+
+/// Of the word with a unit and a fill, where [`HeldErase::is_erased`] is saved.
+const ERASED_BIT: u32 = 16;
 
 /// The programs that an erase waits for.
 #[derive(Clone, Debug)]
@@ -45,7 +50,8 @@ impl Awaits {
 
 impl HeldErase {
     pub(super) fn save(&self, out: &mut WordWriter) {
-        out.put(u64::from(self.unit.0) << 32 | u64::from(self.fill));
+        let flag = u64::from(self.is_erased) << ERASED_BIT;
+        out.put(u64::from(self.unit.0) << 32 | flag | u64::from(self.fill));
         match &self.awaits {
             Awaits::FreedAt(freed_at) => out.put(*freed_at),
             Awaits::Fills(fills) => out.list(fills.iter(), |out, &fill| out.put(fill)),
@@ -59,12 +65,13 @@ impl HeldErase {
     ) -> Result<Self, CodecError> {
         let word = input.get()?;
         let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
+        let is_erased = word >> ERASED_BIT & 1 == 1;
         let awaits = if unit.0 < slc_unit.0 {
             Awaits::FreedAt(input.get()?)
         } else {
             Awaits::Fills(input.list(WordReader::narrow)?)
         };
-        Ok(Self { unit, awaits, fill })
+        Ok(Self { unit, is_erased, awaits, fill })
     }
 }
 
@@ -79,9 +86,11 @@ impl<R: Recorder> Backend<R> {
     pub(super) fn erase_held(&mut self, programmed: FillId) {
         let fills = &self.fills;
         let ready = self.held_erases.extract_if(.., |held| held.awaits.is_over(fills, programmed));
-        for HeldErase { unit, fill, .. } in ready.collect::<Vec<_>>() {
-            self.recorder.released(self.ppas_of_erase(unit));
-            self.erase_now(unit);
+        for HeldErase { unit, is_erased, fill, .. } in ready.collect::<Vec<_>>() {
+            if !is_erased {
+                self.recorder.released(self.ppas_of_erase(unit));
+                self.erase_now(unit);
+            }
             self.waited(fill);
         }
     }
@@ -90,6 +99,25 @@ impl<R: Recorder> Backend<R> {
         for die in 0..self.dies.len() {
             self.work(die, FlashOperation::Erase { unit });
         }
+    }
+
+    /// Has a frontier's programs wait for those that may replace data of a reclaim unit freed after
+    /// `freed_at` others. Returns false if there are none.
+    fn hold_programs(
+        &mut self,
+        frontier: FrontierId,
+        unit: ReclaimUnitId,
+        freed_at: u64,
+        is_erased: bool,
+    ) -> bool {
+        let holds = self.is_volatile && self.fills.awaited(freed_at);
+        if holds {
+            let fill = self.fills.current(frontier);
+            self.fills.get(fill).reads_pending += 1;
+            let awaits = Awaits::FreedAt(freed_at);
+            self.held_erases.push(HeldErase { unit, is_erased, awaits, fill });
+        }
+        holds
     }
 }
 
@@ -123,14 +151,15 @@ impl<R: Recorder> FlashSink for Backend<R> {
             ecc.erased(unit);
         }
         self.recorder.journaled();
-        if self.is_volatile && self.fills.awaited(freed_at) {
-            let fill = self.fills.current(frontier);
-            self.fills.get(fill).reads_pending += 1;
-            self.held_erases.push(HeldErase { unit, awaits: Awaits::FreedAt(freed_at), fill });
+        if self.hold_programs(frontier, unit, freed_at, false) {
             self.recorder.held(self.geometry.ppas(unit));
         } else {
             self.erase_now(unit);
         }
+    }
+
+    fn hold(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        self.hold_programs(frontier, unit, freed_at, true);
     }
 
     #[cold]

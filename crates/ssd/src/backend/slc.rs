@@ -77,7 +77,12 @@ impl<R: Recorder> SlcSink for Backend<R> {
         }
         let fill = self.fills.current(self.slc_frontier);
         self.fills.get(fill).reads_pending += 1;
-        self.held_erases.push(HeldErase { unit, awaits: Awaits::Fills(awaited), fill });
+        self.held_erases.push(HeldErase {
+            unit,
+            is_erased: false,
+            awaits: Awaits::Fills(awaited),
+            fill,
+        });
         self.recorder.held(self.ppas_of_erase(unit));
     }
 }

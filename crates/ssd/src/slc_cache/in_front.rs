@@ -37,6 +37,15 @@ impl<'a, S> InFront<'a, S> {
     }
 }
 
+impl<S: SlcSink> InFront<'_, S> {
+    /// Closes the unit of the log if it may replace data of a reclaim unit freed then.
+    fn pad_filled_since(&mut self, freed_at: u64) {
+        if self.log.is_volatile && self.log.since <= freed_at {
+            self.log.pad(self.sink);
+        }
+    }
+}
+
 impl<S: SlcSink> FlashSink for InFront<'_, S> {
     #[inline]
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
@@ -49,10 +58,13 @@ impl<S: SlcSink> FlashSink for InFront<'_, S> {
     }
 
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
-        if self.log.is_volatile && self.log.since <= freed_at {
-            self.log.pad(self.sink);
-        }
+        self.pad_filled_since(freed_at);
         self.sink.erase(frontier, unit, freed_at);
+    }
+
+    fn hold(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        self.pad_filled_since(freed_at);
+        self.sink.hold(frontier, unit, freed_at);
     }
 
     fn block_replaced(&mut self, die: u32, rows: u32) {

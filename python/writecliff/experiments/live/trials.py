@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Sequence
 from itertools import count
@@ -13,6 +14,7 @@ from writecliff.errors import ConfigError
 from writecliff.experiments import Log
 from writecliff.experiments.live.machine import FILE_SYSTEM, Machine, small_drive
 from writecliff.experiments.live.model import Application, Condition, Result, Trial
+from writecliff.signals import TERMINATIONS, handling
 from writecliff.torture import file_system
 from writecliff.torture.attachment import check_machine
 
@@ -52,7 +54,8 @@ def run_trials(
         said = f"{'TRIM' if condition.trim else 'no TRIM'}, streams {_on(condition.streams)}"
         log(f"trial {position} of {len(order)}: {said}")
         name = f"{'trim' if condition.trim else 'no-trim'}-{_on(condition.streams)}-{repeat + 1}"
-        trial = _trial(application, path, condition, repeat, position, folder / name)
+        with handling(TERMINATIONS, signal.default_int_handler):  # as Ctrl-C: nothing stays mounted
+            trial = _trial(application, path, condition, repeat, position, folder / name)
         log(
             f"{trial.throughput:,.0f} operations a second of the drive's time, "
             f"write amplification {trial.waf:.2f}"

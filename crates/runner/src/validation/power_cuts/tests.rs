@@ -16,6 +16,13 @@ fn drives_of_every_kind_keep_what_they_promise() {
     assert!(all.interrupted_erases > 0, "{all:?}");
 }
 
+/// A drive of which the host once opened the last erased reclaim unit before the data of the others
+/// that were free were on flash, so that a cut left none to begin with.
+#[test]
+fn an_erased_unit_is_no_way_past_the_reserve() {
+    run(3, 49_153, CUTS_PER_DRIVE, Fault::None).unwrap();
+}
+
 fn finds(fault: Fault) {
     for extra in [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity] {
         let is_of_kind = |&number: &u64| KINDS[number as usize].extra == extra;

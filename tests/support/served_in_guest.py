@@ -1,0 +1,86 @@
+"""A drive of this process, attached to the guest by its own NVMe/TCP initiator."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from writecliff.serve import DriveServer
+
+HOST_ID = "12345678-1234-1234-1234-123456789abc"
+HOST = ("--hostnqn", f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}", "--hostid", HOST_ID)
+
+
+def run(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def namespace(serial: str) -> Path:
+    """The block device of the connected drive, once it is there."""
+    for _ in range(100):
+        for found in Path("/sys/class/nvme").glob("nvme*"):
+            if (found / "serial").read_text().strip() == serial:
+                for device in Path("/dev").glob("nvme*n1"):
+                    said = Path(f"/sys/block/{device.name}/device/serial")
+                    if said.exists() and said.read_text().strip() == serial:
+                        return device
+        time.sleep(0.1)
+    raise AssertionError(f"no namespace of {serial}")
+
+
+def served(server: DriveServer, port: int = 0) -> tuple[str, str]:
+    """Serve the drive; its port and name. Port 0 is any that is free."""
+    (uri,) = server.listen_nvme([f"127.0.0.1:{port}"])
+    found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
+    assert found is not None
+    return found[1], found[2]
+
+
+@contextmanager
+def connected(
+    server: DriveServer, *options: str, at: tuple[str, str] | None = None
+) -> Iterator[Path]:
+    """The server's drive in the guest; `at`: what `served` has returned, if it is served."""
+    port, name = at or served(server)
+    where = ("-t", "tcp", "-a", "127.0.0.1", "-s", port)
+    assert name in run("nvme", "discover", *where, *HOST)
+    run("nvme", "connect", *where, "-n", name, "-i", "2", *HOST, *options)
+    assert server.identity.serial is not None
+    try:
+        yield namespace(server.identity.serial)
+    finally:
+        run("nvme", "disconnect", "-n", name)
+
+
+def write_and_check(
+    device: Path, mkfs: tuple[str, ...], folder: Path, engine: str = "libaio"
+) -> None:
+    """fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
+    verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
+    job = ("--name=v", f"--filename={device}", f"--ioengine={engine}", "--direct=1")
+    run("fio", *job, *verify, "--verify_fatal=1")
+    run("blkdiscard", str(device))
+    run(*mkfs, str(device))
+    data = b"x" * 1_000_000
+    for write in (True, False):
+        run("mount", str(device), str(folder))
+        try:
+            if write:
+                (folder / "file").write_bytes(data)
+            assert (folder / "file").read_bytes() == data
+        finally:
+            run("umount", str(folder))
+
+
+def kernel_warnings(before: str, *, lost: bool = False) -> list[str]:
+    """What the kernel complains of since `before`, which dmesg said. `lost`: the drive was taken
+    away, of which it may tell."""
+    lines = run("dmesg").removeprefix(before).splitlines()
+    told = r"WARNING|BUG|Oops|Call Trace|blocked for" + ("" if lost else "|timeout|I/O error")
+    return [s for s in lines if re.search(told, s)]
