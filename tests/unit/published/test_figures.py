@@ -119,7 +119,10 @@ def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) ->
             GOOD.replace("iops,36000,IOPS", "latency_avg,90,us"),
             ":3: unit is 'us'; latency_avg is in ms",
         ),
-        (GOOD.replace(",32,", ",2.5,"), ":3: oio is 2.5; it must be a whole number from 1 to 1048576"),
+        (
+            GOOD.replace(",32,", ",2.5,"),
+            ":3: oio is 2.5; it must be a whole number from 1 to 1048576",
+        ),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line: str, said: str) -> None:
