@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.run_store import aged, make_run
 from writecliff.errors import StoreError
-from writecliff.runs import catalogue as catalogue_module
+from writecliff.runs import entry as entry_module
 from writecliff.runs.catalogue import FILE_NAME, Catalogue
 from writecliff.runs.local import LocalPlace
 from writecliff.runs.place import open_place
@@ -232,13 +232,13 @@ def test_a_damaged_table_is_left_out_with_a_warning(store: Path) -> None:
 def test_a_listing_survives_runs_that_go_meanwhile(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = catalogue_module.read_entry
+    read = entry_module.read_entry
 
     def read_and_delete(place: Any, found: Any, before: Any = None) -> Any:
         shutil.rmtree(store / "runs" / "second", ignore_errors=True)
         return read(place, found, before)
 
-    monkeypatch.setattr(catalogue_module, "read_entry", read_and_delete)
+    monkeypatch.setattr(entry_module, "read_entry", read_and_delete)
     assert "runs/second" not in names(store)
 
 
