@@ -82,7 +82,7 @@ impl Lookout {
         None
     }
 
-    /// Begins to attend to the drive, before it is given requests: its own thread is not woken then.
+    /// Begins to attend to the drive, before it is given requests: its own thread is not woken.
     pub(crate) fn attend(&mut self, served: &Served) {
         if self.attendant.is_none() {
             self.attendant = served.attend();
