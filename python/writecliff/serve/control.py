@@ -65,6 +65,7 @@ class ControlServer:
         """Listen. Raises EngineError if there is no place for the socket."""
         self._server = server
         self._path = control_folder() / f"{os.getpid()}-{next(_numbers)}{_SUFFIX}"
+        _remove_if_dead(self._path)  # a killed server may have had our process number
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.bind(str(self._path))
@@ -201,6 +202,15 @@ def _is(drive: ServedDrive, what: str) -> bool:
     return any(
         wanted.where == place.where and wanted.name in (None, place.name) for place in places
     )
+
+
+def _remove_if_dead(path: Path) -> None:
+    """Remove a socket that no server listens at."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
 
 
 def _user_of(connection: socket.socket) -> int:

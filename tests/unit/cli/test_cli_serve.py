@@ -30,7 +30,9 @@ def _start(drive: Path, *words: str) -> subprocess.Popen[str]:
 def _address(process: subprocess.Popen[str]) -> str:
     assert process.stderr is not None
     line = process.stderr.readline()
-    assert line.startswith("serving sim:"), line + process.stderr.read()
+    if not line.startswith("serving sim:"):
+        process.kill()
+        pytest.fail(line + process.stderr.read())
     return line.split(" at ")[1].strip()
 
 

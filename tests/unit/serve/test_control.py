@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -13,7 +14,7 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff.errors import ConfigError, EngineError
-from writecliff.serve import DriveServer, PowerCut, ServeOptions
+from writecliff.serve import DriveServer, PowerCut, ServeOptions, control
 from writecliff.serve.addresses import place_of
 from writecliff.serve.control import ControlServer, control_folder, find_served, served_drives
 
@@ -73,6 +74,17 @@ def test_what_a_killed_server_left_is_removed(runtime: Path) -> None:
     (control_folder() / "notes.sock").write_text("no socket")
     assert served_drives() == []
     assert [path.name for path in control_folder().iterdir()] == ["notes.sock"]
+
+
+def test_a_killed_server_of_the_same_process_number_is_replaced(
+    server: DriveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_numbers", itertools.count(7))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(control_folder() / f"{os.getpid()}-7.sock"))
+    with ControlServer(server):
+        (drive,) = served_drives()
+        assert drive.pid == os.getpid()
 
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"[1]\n", b'{"command": "format"}\n', b"\xff\n"])
