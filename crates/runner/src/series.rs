@@ -99,8 +99,8 @@ impl IntervalSeries {
         self.open_ios += 1;
     }
 
-    /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`]. There
-    /// is an eighth more than a workload may ask for, because I/Os complete after its end.
+    /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`].
+    /// There is an eighth more than a workload may ask for, because I/Os complete after its end.
     pub fn has_room(&self, now_ns: u64) -> bool {
         let due = now_ns.saturating_sub(self.end_ns).div_ceil(self.width_ns).saturating_add(1);
         let rows = due.saturating_mul(self.cells.len() as u64);
