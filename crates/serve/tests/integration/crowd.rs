@@ -10,7 +10,7 @@ use crate::hostile::resident;
 use crate::nbd_client::{Client, READ, WRITE};
 use crate::nvme::Server;
 use crate::nvme_host::{Data, Entry, HOST_NQN, Host};
-use crate::support::{drive, eventually, scratch, serve};
+use crate::support::{drive, eventually, is_alone, scratch, serve};
 
 /// Connections of each kind, by each protocol.
 const IDLE: usize = 500;
@@ -80,6 +80,9 @@ fn gather(server: &Server, path: &std::path::Path) -> Crowd {
 
 #[test]
 fn a_thousand_connections_of_each_kind_do_no_harm() {
+    if !is_alone("crowd::a_thousand_connections_of_each_kind_do_no_harm") {
+        return;
+    }
     let drive = serve(drive(), Timing::Fast);
     let path = scratch("crowd");
     let address = Address::Unix(path.clone());

@@ -22,7 +22,7 @@ use crate::hostile::resident;
 use crate::nbd_client::Client;
 use crate::nvme::Server;
 use crate::nvme_host::{Entry, Host};
-use crate::support::{CAPACITY, REAL, drive_with, eventually, scratch, serve};
+use crate::support::{CAPACITY, REAL, drive_with, eventually, is_alone, scratch, serve};
 
 /// By each clock, without a time that is asked for.
 const CASES: u64 = 250;
@@ -371,6 +371,9 @@ fn fuzz(timing: Timing, first: u64, is_over: impl Fn(u64) -> bool) -> u64 {
 
 #[test]
 fn nearly_right_conversations_do_no_harm() {
+    if !is_alone("fuzz::nearly_right_conversations_do_no_harm") {
+        return;
+    }
     let first = setting("WRITECLIFF_FUZZ_SEED").unwrap_or(1);
     match setting("WRITECLIFF_FUZZ_SECONDS") {
         None => {

@@ -9,7 +9,7 @@ use writecliff_serve::nbd::REQUESTS_MAX;
 use writecliff_serve::{Timing, listener};
 
 use crate::nbd_client::{Client, DISCONNECT, FLUSH, READ, TRIM, WRITE, WRITE_ZEROES};
-use crate::support::{CAPACITY, REAL, Server, eventually};
+use crate::support::{CAPACITY, REAL, Server, eventually, is_alone};
 
 /// A client that behaves is still served.
 fn is_served(server: &Server) {
@@ -131,6 +131,9 @@ fn an_option_of_any_length_is_skipped() {
 /// Clients that ask for as much as they can and read nothing cost a buffer each.
 #[test]
 fn slow_readers_hold_no_memory_and_nobody_up() {
+    if !is_alone("hostile::slow_readers_hold_no_memory_and_nobody_up") {
+        return;
+    }
     // The drive needs a second for what is asked of it in real time.
     for (timing, requests) in [(Timing::Fast, 100), (REAL, 1)] {
         let server = Server::new(timing);
@@ -211,6 +214,9 @@ fn half_a_message_holds_nobody_up() {
 /// again.
 #[test]
 fn a_thousand_connections() {
+    if !is_alone("hostile::a_thousand_connections") {
+        return;
+    }
     let server = Server::new(Timing::Fast);
     let before = resident();
     let mut clients: Vec<_> = (0..1_000).map(|_| Client::ready(&server.path, true)).collect();

@@ -92,3 +92,20 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// Whether this is the process of the test `name` alone; else runs the test in such a process and
+/// waits for it. For tests that measure the memory of their process, which they would otherwise
+/// share with tests that run beside them.
+pub(crate) fn is_alone(name: &str) -> bool {
+    const MARK: &str = "WRITECLIFF_TEST_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(MARK, "1")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{name}, in a process of its own: {status}");
+    false
+}
