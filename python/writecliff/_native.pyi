@@ -423,6 +423,9 @@ def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | 
     """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
     there). Raises NativeConfigError: a key whose table is not there."""
 
+def limits() -> list[tuple[str, int]]:
+    """The limits of workloads, traces, and served and real drives: name and number."""
+
 def latency_causes() -> list[tuple[str, str]]:
     """All causes that latency is attributed to, from the host inwards: name and meaning."""
 

@@ -6,6 +6,7 @@ number belongs. Each reader of such a file begins here, so that all of them refu
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tomllib
@@ -94,6 +95,29 @@ def placed(error: Exception) -> str:
     return f"{at}: {why}" if at else why
 
 
+# What code raises that is given values of which it counts on others.
+STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@contextmanager
+def understood(path: Path, what: str) -> Iterator[None]:
+    """Where the block stumbles over the document in a file, raise ConfigError: it is not `what`."""
+    try:
+        yield
+    except STUMBLES as error:
+        raise ConfigError(
+            f"{path} is not {what} ({type(error).__name__}: {shortened(error)})"
+        ) from error
+
+
+def parse_json(data: bytes, where: object) -> Any:
+    """A JSON document. Raises ConfigError with `where`: no JSON, or nested too deep."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where} is not JSON: {error}") from None
+
+
 def whole_number(text: str) -> int | None:
     """The value of ASCII digits; None for anything else, a sign and 21 digits among it."""
     if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX:
@@ -103,7 +127,14 @@ def whole_number(text: str) -> int | None:
 
 def shortened(value: object) -> str:
     """A value of a file for a message: one line of some sixty characters."""
-    text = printable(value if isinstance(value, str) else repr(value))
+    said = (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if isinstance(value, Exception)
+        else repr(value)
+    )
+    text = printable(said)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

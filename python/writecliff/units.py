@@ -159,7 +159,7 @@ def parse_size(text: str) -> int:
     """
     from writecliff import _native
 
-    if text.strip().isdecimal():
+    if text.strip().isdecimal() and len(text) < 20:  # longer ones are beyond 64 bits
         return int(text)
     try:
         return int(_native.parse_size(text))

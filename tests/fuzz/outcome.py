@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Verdict = Literal["done", "refused", "simulates", "traceback", "panic", "killed", "slow", "large"]
-FAILURES: tuple[Verdict, ...] = ("traceback", "panic", "killed", "slow", "large")
+Verdict = Literal[
+    "done", "refused", "simulates", "traceback", "panic", "killed", "slow", "hangs", "large"
+]
+FAILURES: tuple[Verdict, ...] = ("traceback", "panic", "killed", "slow", "hangs", "large")
 
 
 @dataclass(frozen=True)

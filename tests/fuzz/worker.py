@@ -23,7 +23,7 @@ from tests.fuzz.outcome import Outcome, Verdict
 
 SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
-_STACK_AT_S = 9.5
+_HANGS_AFTER_S = 120.0  # by the clock: what sleeps takes no processor time
 _ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
 _PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
 # A simulation may take as long as the load that the file asks for.
@@ -52,8 +52,10 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
         return "panic", panic[1]
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        if number == signal.SIGALRM:
+        if number == signal.SIGPROF:
             return ("simulates" if _simulates(stack) else "slow"), _place_of(stack)
+        if number == signal.SIGALRM:
+            return "hangs", _place_of(stack)
         return "killed", signal.Signals(number).name
     answer = json.loads(_text(case / "answer") or "{}")
     if place := answer.get("place"):
@@ -66,7 +68,7 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
         return "slow", _place_of(stack)
     if answer.get("code") not in (0, 1, 2, 3):
         return "killed", f"exit code {os.waitstatus_to_exitcode(status)}, {answer}"
-    if answer["code"] and not said.strip():
+    if answer["code"] in (1, 2) and not said.strip():
         return "traceback", "nothing was said"
     return ("refused" if answer["code"] else "done"), ""
 
@@ -87,12 +89,16 @@ def _child(case: Path, words: Callable[[Path], list[str]]) -> None:
             for number in (1, 2)
         )
         stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
-        faulthandler.dump_traceback_later(_STACK_AT_S, file=stack)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, 2 * SECONDS_MAX)  # others use the processors, too
+        for number, timer, after in (
+            (signal.SIGPROF, signal.ITIMER_PROF, SECONDS_MAX),
+            (signal.SIGALRM, signal.ITIMER_REAL, _HANGS_AFTER_S),
+        ):
+            signal.signal(number, signal.SIG_DFL)
+            faulthandler.register(number, file=stack, chain=True)  # the stack, then the end
+            signal.setitimer(timer, after)
         code = _main(command)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        faulthandler.cancel_dump_traceback_later()
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
     finally:
         with contextlib.suppress(BaseException):
             sys.stdout.flush()

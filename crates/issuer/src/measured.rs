@@ -78,7 +78,8 @@ impl Collector {
         }
         self.ios += 1;
         self.bytes += io.length;
-        if self.series.is_due(complete_ns) {
+        // A series too long to be kept ends early; the run goes on, and its totals are whole.
+        if self.series.is_due(complete_ns) && self.series.has_room(complete_ns) {
             self.series.advance(complete_ns, |_| UNKNOWN);
         }
         let (job, operation) = (job as usize, io.operation as usize);
@@ -103,7 +104,11 @@ impl Collector {
 
     pub(crate) fn finish(self) -> Measured {
         let mut measured = self.measured;
-        measured.intervals = self.series.finish(measured.elapsed_ns, |_| UNKNOWN);
+        measured.intervals = if self.series.has_room(measured.elapsed_ns) {
+            self.series.finish(measured.elapsed_ns, |_| UNKNOWN)
+        } else {
+            self.series.columns().clone()
+        };
         measured
     }
 }

@@ -9,6 +9,7 @@ mod drive;
 mod errors;
 mod histogram;
 mod issuer;
+mod limits;
 mod power_cuts;
 mod serve;
 mod step;
@@ -54,6 +55,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_runs, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::limits, module)?)?;
     module.add_function(wrap_pyfunction!(step::latency_causes, module)?)?;
     module.add_function(wrap_pyfunction!(step::counter_declarations, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;

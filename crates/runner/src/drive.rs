@@ -53,6 +53,8 @@ struct Run<'a, D> {
     start_ns: u64,
     ios: u64,
     stopping: bool,
+    /// When the series became too long to be kept, which ends the run as an error.
+    series_full_ns: Option<u64>,
     counters: IntervalCounters,
 }
 
@@ -68,7 +70,7 @@ pub fn run<D: DriveModel>(
     let mut run = Run::new(drive, &spec)?;
     run.start();
     let interrupted = run.until_done(observer).is_break();
-    Ok(run.finish(before, interrupted))
+    run.finish(before, interrupted).map_err(|length_ns| spec.series_too_long(length_ns))
 }
 
 impl<'a, D: DriveModel> Run<'a, D> {
@@ -106,6 +108,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             start_ns,
             ios: 0,
             stopping: false,
+            series_full_ns: None,
             counters: IntervalCounters::of(drive),
             drive,
         })
@@ -214,6 +217,11 @@ impl<'a, D: DriveModel> Run<'a, D> {
 
     #[cold]
     fn end_intervals(&mut self, now: u64) {
+        if !self.series.has_room(now) {
+            (self.series_full_ns, self.stopping) = (self.series_full_ns.or(Some(now)), true);
+            self.timers.clear();
+            return;
+        }
         let (drive, counters) = (&*self.drive, &mut self.counters);
         self.series.advance(now, |end| counters.next(drive, end));
         for index in 0..self.jobs.len() {
@@ -369,11 +377,12 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.drive.submit(Nanos(now), host::command(request, index as u32, tag));
     }
 
+    /// The error is the length of a step whose series is too long to be kept, in ns.
     fn finish(
         mut self,
         (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
-    ) -> StepOutcome {
+    ) -> Result<StepOutcome, u64> {
         let deadline = |job: &Job| match job.deadline_ns {
             Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
             _ => job.last_completion_ns,
@@ -381,6 +390,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
         let ends: Vec<u64> =
             self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
         let end = ends.iter().copied().fold(self.drive.now().0, u64::max);
+        if self.series_full_ns.is_some() || !self.series.has_room(end) {
+            return Err(self.series_full_ns.unwrap_or(end) - self.start_ns);
+        }
         self.drive.idle_until(Nanos(end));
         let mut warnings = self.warnings();
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
@@ -400,7 +412,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             ended_by: job.ended_by,
             queue_depth: self.threads.iter().find(|t| t.job == index).map_or(0, |t| t.queue_depth),
         });
-        StepOutcome {
+        Ok(StepOutcome {
             started_ns: self.start_ns,
             elapsed_ns: end - self.start_ns,
             jobs: jobs.collect(),
@@ -410,7 +422,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             data_placement,
             warnings,
             interrupted,
-        }
+        })
     }
 
     /// Warnings for open loops that ended behind their schedule, because their response times lack

@@ -5,6 +5,8 @@
 //! and not in a row of its own. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
 //! show as a zero, not as a gap.
 
+use writecliff_workload::SERIES_ROWS_MAX;
+
 use crate::moments::Moments;
 
 /// Columns of equal length, one row per (interval, cell).
@@ -97,6 +99,14 @@ impl IntervalSeries {
         self.open_ios += 1;
     }
 
+    /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`].
+    /// There is an eighth more than a workload may ask for, because I/Os complete after its end.
+    pub fn has_room(&self, now_ns: u64) -> bool {
+        let due = now_ns.saturating_sub(self.end_ns).div_ceil(self.width_ns).saturating_add(1);
+        let rows = due.saturating_mul(self.cells.len() as u64);
+        rows.saturating_add(self.columns.end_ns.len() as u64) <= SERIES_ROWS_MAX / 8 * 9
+    }
+
     /// Closes every interval that ends before `now_ns`. `drive` is called once for each, with its
     /// end on the caller's clock, and returns the activity since the previous call.
     pub fn advance(&mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) {
@@ -178,6 +188,18 @@ mod tests {
         assert!(columns.latency_mean_ns[2].is_nan() && columns.latency_sd_ns[2].is_nan());
         assert_eq!(columns.waf, [1100.0, 1100.0, 2.5, 2.5]);
         assert_eq!(columns.watts[1..], [11_000.0, 25.0, 25.0]);
+    }
+
+    #[test]
+    fn a_series_is_not_longer_than_is_kept() {
+        let mut series = IntervalSeries::new(0, 1, &[READ, WRITE]);
+        let most = SERIES_ROWS_MAX / 8 * 9 / 2;
+        assert!(series.has_room(most));
+        assert!(!series.has_room(most + 1));
+        assert!(!series.has_room(u64::MAX));
+        series.advance(1000, |_| waf(1.0));
+        assert!(series.has_room(most));
+        assert!(!series.has_room(most + 1));
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub use formats::columns::{
 };
 pub use measure::{MeasureLimits, Measures, RunsOf, StepLength, runs_of};
 pub use names::Names;
+pub use parser::LINE_MAX_BYTES;
 pub use reader::{Choice, OWN_COLUMNS, Reader};
 pub use record::{Batch, NO_RESPONSE, Operation, Record};
 pub use sink::LENGTH_MAX_BYTES;

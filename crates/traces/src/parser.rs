@@ -17,7 +17,8 @@ pub trait Parser: Send {
 
 /// No line or record is longer.
 pub(crate) const WHOLE_MAX_BYTES: usize = 1 << 17;
-const LINE_MAX_BYTES: usize = 1 << 16;
+/// Of a text line; longer ones are no I/Os.
+pub const LINE_MAX_BYTES: usize = 1 << 16;
 
 /// What a line is.
 pub(crate) enum Line {

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod host_zones;
+pub(crate) mod memory;
 
 use thiserror::Error;
 use writecliff_base::Bytes;
@@ -29,6 +30,22 @@ const FILES_MAX: u32 = 1 << 20;
 const FLOW_MAX: u64 = 1 << 20;
 /// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
+
+/// The limits of workloads by name, for their reference.
+pub fn limits() -> [(&'static str, u64); 10] {
+    [
+        ("jobs", memory::JOBS_MAX as u64),
+        ("threads", u64::from(THREADS_MAX)),
+        ("queue_depth", u64::from(QUEUE_DEPTH_MAX)),
+        ("threads_bytes", memory::THREADS_BYTES_MAX),
+        ("series_rows", memory::SERIES_ROWS_MAX),
+        ("block_bytes", BLOCK_MAX),
+        ("segments", SEGMENTS_MAX),
+        ("files", u64::from(FILES_MAX)),
+        ("zones", host_zones::ZONES_MAX),
+        ("regions", addresses::REGIONS_MAX),
+    ]
+}
 
 /// Why a workload is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -89,6 +106,7 @@ impl WorkloadSpec {
         if self.interval_ns == 0 {
             return Err(SpecError::Workload("the interval of the series is 0".to_owned()));
         }
+        self.check_memory()?;
         self.check_shared_zones()?;
         self.jobs.iter().try_for_each(|job| {
             let whole = job.check().and_then(|()| job.check_ends_by_result(self.interval_ns));

@@ -29,7 +29,8 @@ mod uniform;
 mod zipf;
 mod zoned;
 
-pub use check::{Limits, SpecError};
+pub use check::memory::SERIES_ROWS_MAX;
+pub use check::{Limits, SpecError, limits};
 pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use file::{FileStep, WorkloadFile};
 pub use generator::{IoRequest, Operation, ThreadGenerator};

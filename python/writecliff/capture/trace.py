@@ -156,7 +156,7 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
         )
     try:
         metadata = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TraceError(f"{path}: its metadata are not JSON") from None
     schema = metadata.get("schema") if isinstance(metadata, dict) else None
     if schema != SCHEMA:

@@ -18,7 +18,7 @@ from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import interval_text, value_text
 from writecliff.report.model import DataFile, Figure, Section, Table, section, table
-from writecliff.report.pages import Link, Page, write_page
+from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
 
 PAGE_NAME = "choice.html"
@@ -236,4 +236,4 @@ def _links(answer: Answer, folder: Path) -> Iterator[Link]:
         for number, run in enumerate(answer.measured[one.name].runs, 1):
             many = len(answer.measured[one.name].runs) > 1
             text = f"{one.name}, seed {number}" if many else one.name
-            yield Link(text, f"{os.path.relpath(run, folder)}/{REPORT_NAME}")
+            yield Link(text, linked(f"{os.path.relpath(run, folder)}/{REPORT_NAME}"))

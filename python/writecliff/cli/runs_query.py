@@ -64,6 +64,7 @@ def sql(
 
 def _show(answer: pa.Table, *, csv: bool) -> None:
     from writecliff.cli.runs_view import cell, printable
+    from writecliff.csv_cells import cell as safe
 
     names = list(answer.column_names)
     shown = answer if csv else answer.slice(0, _MOST)
@@ -71,8 +72,8 @@ def _show(answer: pa.Table, *, csv: bool) -> None:
     rows = list(zip(*columns, strict=True))
     if csv:
         writer = csv_files.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
+        writer.writerow(map(safe, names))
+        writer.writerows([safe(v) if isinstance(v, str) else v for v in row] for row in rows)
         return
     kinds = "".join("r" if _is_number(field) else "l" for field in answer.schema)
     print(table([*map(printable, names)], [[*map(printable, row)] for row in rows], kinds))

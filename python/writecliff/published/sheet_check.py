@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from writecliff.csv_cells import cell
 from writecliff.devices import describe_device, open_device
 from writecliff.devices.sheet import DataSheet
 from writecliff.published.conditions import Load, condition
@@ -56,7 +57,8 @@ def figures_csv(figures: Sequence[PublishedFigure]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for figure in figures:
-        writer.writerow(["" if (v := figure.columns[name]) is None else v for name in COLUMNS])
+        columns = ("" if (v := figure.columns[name]) is None else v for name in COLUMNS)
+        writer.writerow(cell(v) if isinstance(v, str) else v for v in columns)
     return out.getvalue()
 
 

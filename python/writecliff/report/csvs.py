@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from writecliff.csv_cells import cell
 from writecliff.report.model import Data, DataFile, Section, Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
     """One header line, then the rows; None and NaN are empty, floats have nine digits."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(head)
+    writer.writerow(map(cell, head))
     for row in rows:
         writer.writerow([_cell(value) for value in row])
     return sink.getvalue()
@@ -41,7 +42,7 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
 def _cell(value: Value) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    return f"{value:.9g}" if isinstance(value, float) else cell(str(value))
 
 
 def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
@@ -124,6 +125,12 @@ def _endings() -> Iterator[str]:
         number += 1
 
 
+def plain_name(name: str) -> str:
+    """The name of a file, which a name from outside cannot lead out of its folder."""
+    plain = re.sub(r"[\0-\x1f/\\\\]", "-", name)[:200]
+    return plain if plain.strip(".") else "-"
+
+
 def write_files(files: Iterable[DataFile], folder: Path) -> None:
     """Write `files` to `folder`, which is created if its parent exists.
 
@@ -137,4 +144,4 @@ def write_files(files: Iterable[DataFile], folder: Path) -> None:
     except OSError as error:
         raise store_error(error, folder) from error
     for file in files:
-        write_atomically(folder / file.name, file.text.encode())
+        write_atomically(folder / plain_name(file.name), file.text.encode("utf-8", "replace"))

@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from writecliff.errors import printable
+from writecliff.input_files import STUMBLES
 from writecliff.store.checksums import DamagedError
 
 _SHOWN = 120  # characters of what went wrong
-# What code raises that is given values of which it counts on others.
-_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @contextmanager
@@ -24,7 +23,7 @@ def damage_said(run: Path) -> Iterator[None]:
     With --debug, the place that stumbled is shown."""
     try:
         yield
-    except _STUMBLES as error:
+    except STUMBLES as error:
         said = printable(" ".join(str(error).split()))[:_SHOWN]
         raise DamagedError(
             f"damaged: {run}: no report can be made of its steps and options "

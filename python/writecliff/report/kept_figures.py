@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
 from writecliff.store.checksums import parse_document, write_document
+from writecliff.store.files import read_regular
 from writecliff.store.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def keep_figures(report: TestReport) -> None:
         return
     folder = data.run.path
     with suppress(StoreError, OSError):
-        digest = manifest_digest((folder / MANIFEST_NAME).read_bytes())
+        digest = manifest_digest(read_regular(folder / MANIFEST_NAME))
         write_document(folder / KEPT_NAME, SCHEMA, {"manifest": digest, **figures_mapping(report)})
 
 

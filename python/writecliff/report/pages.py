@@ -4,11 +4,14 @@ without the script, which only adds values under the pointer, zoom, and series o
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -16,6 +19,8 @@ from markupsafe import Markup
 from writecliff.report.csvs import with_data, write_files
 from writecliff.report.model import DataFile, ReportModel, Section
 from writecliff.store.files import write_atomically
+
+SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # matplotlib begins each figure so
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,55 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["zipped"] = lambda parts: zip(*parts, strict=True)
+    style = environment.get_template("report.css").render()
+    script = environment.get_template("figures.js").render()
+
+    def sheet(title: str, stamp: str) -> Markup:
+        return Markup(f"\n{style}\n{_at_page(title, stamp)}\n")
+
+    def policy(title: str, stamp: str, paper: str) -> str:
+        return page_policy(script, (sheet(title, stamp), SVG_STYLE, *([paper] if paper else [])))
+
     environment.globals.update(
-        style=Markup(environment.get_template("report.css").render()),
-        script=Markup(environment.get_template("figures.js").render()),
+        sheet=sheet,
+        policy=policy,
+        script=Markup(script),
         data_uri=data_uri,
         svg=Markup,  # drawn by us from numbers; its only text from outside is escaped there
         json=json_in_html,
-        quoted=quoted,
     )
     return environment
+
+
+def page_policy(script: str, sheets: Iterable[str]) -> str:
+    """The Content-Security-Policy of a page: nothing is loaded or sent, and no script runs but
+    `script`, which is known by its hash, so that the same page has the same bytes.
+
+    Figures have `style` attributes without number; these can neither run nor load anything.
+    """
+    styles = " ".join(_hash_source(sheet) for sheet in sheets)
+    return (
+        f"default-src 'none'; script-src {_hash_source(script)}; style-src-elem {styles}; "
+        "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash_source(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _at_page(title: str, stamp: str) -> str:
+    """What the margins of printed sheets say."""
+    margins = (
+        f"@top-left {{ content: {quoted(title)}; }} @top-center {{ content: {quoted(stamp)}; }}"
+    )
+    return f"@page {{ {margins} }}"
+
+
+def linked(path: str) -> str:
+    """A relative path as a link; "./" keeps a name with a colon from being a scheme."""
+    return "./" + quote(path, errors="surrogateescape")
 
 
 def data_uri(file: DataFile) -> str:
@@ -114,7 +159,7 @@ def data_uri(file: DataFile) -> str:
 
 def quoted(text: str) -> Markup:
     """A string of a style sheet; it cannot end the element that it stands in."""
-    said = "".join(f"\\{ord(c):06x}" if c in '"\\<\n' else c for c in text)
+    said = "".join(f"\\{ord(c):06x}" if c in '"\\<\n\r\0' else c for c in text)
     return Markup(f'"{said}"')
 
 

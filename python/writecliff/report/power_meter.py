@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_text, shortened
 from writecliff.store.files import write_atomically
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 METER_CSV = "meter.csv"
+LOG_BYTES_MAX = 256 << 20  # ten readings a second for a week have 100 MB
 HEAD = ("seconds", "watts")
 
 
@@ -54,18 +56,17 @@ def _read(path: Path, offset_s: float) -> Readings:
     times: list[float] = []
     watts: list[float] = []
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for number, row in enumerate(csv.reader(file), 1):
-                if not row or (number == 1 and not _is_number(row[0])):
-                    continue  # an empty line, the head
-                if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
-                    raise ConfigError(
-                        f"{path}:{number}: '{','.join(row)}' is not a time in s and watts",
-                        hint="two columns: seconds, watts",
-                    )
-                times.append(float(row[0]) - offset_s)
-                watts.append(float(row[1]))
-    except (OSError, UnicodeDecodeError) as error:
+        for number, row in enumerate(csv.reader(read_text(path, LOG_BYTES_MAX).splitlines()), 1):
+            if not row or (number == 1 and not _is_number(row[0])):
+                continue  # an empty line, the head
+            if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
+                raise ConfigError(
+                    f"{path}:{number}: '{shortened(','.join(row))}' is not a time in s and watts",
+                    hint="two columns: seconds, watts",
+                )
+            times.append(float(row[0]) - offset_s)
+            watts.append(float(row[1]))
+    except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     if not times:
         raise ConfigError(f"{path} has no readings", hint="two columns: seconds, watts")

@@ -7,6 +7,7 @@ variables with the light theme as fallback, so that a page can switch to dark.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -92,6 +93,7 @@ _RC: dict[Any, Any] = {
     "path.simplify": False,  # the page's script reads values from the points of a line
     "svg.hashsalt": "writecliff",
     "text.color": INK,
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
@@ -376,12 +378,24 @@ def finished(
 ) -> model.Figure:
     """The drawing with its caption and its data. `alt`, for readers who do not see the drawing, is
     the title if it is not given."""
+    name = element_name(name)
     return model.Figure(name, title, to_svg(figure, name, alt or title), alt or title, data, wide)
+
+
+def element_name(text: str) -> str:
+    """`text` as a name of elements: letters, digits and hyphens. Names from outside stay different
+    by a digest where more than spaces had to go."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "", text.replace(" ", "-"))
+    if plain == text.replace(" ", "-"):
+        return plain
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{plain[:40]}-{digest[:8]}"
 
 
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as an SVG element that can stand beside others in one page: its ids begin with
     `name`, and it refers to nothing outside."""
+    name = element_name(name)
     sink = io.StringIO()
     interaction.name_artists(figure)
     figure.savefig(

@@ -26,7 +26,7 @@ from writecliff.report.comparison.page import (
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section, table
-from writecliff.report.pages import Link, Page, write_page
+from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.sweep_page import cell_sections, has_cells
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
@@ -70,7 +70,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
         links=tuple(
             Link(
                 f"{name}: {report.title}",
-                f"{name}/{REPORT_NAME}",
+                linked(f"{name}/{REPORT_NAME}"),
                 report.data.stamp if mixed else "",
             )
             for name, report in reports.items()

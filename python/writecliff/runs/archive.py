@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from writecliff.errors import ConfigError, StoreError
+from writecliff.input_files import opened
 from writecliff.runs.place import Place
 from writecliff.store.files import TEMPORARY_SUFFIX, store_error
 from writecliff.store.manifest import SUITE_NAME
 
+_DAMAGED = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError
+)  # fmt: skip
 _MODES: dict[str, Literal["w", "w:gz", "w:xz"]] = {
     ".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz",
 }  # fmt: skip
@@ -61,6 +67,8 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
 def unpack(path: Path, folder: Path) -> None:
     """Unpack an archive into `folder`. Nothing gets out of it: absolute names, names with "..",
     links and devices are refused. Raises ConfigError: damaged, or with such names."""
+    with opened(path):  # not a pipe, which would be waited for
+        pass
     try:
         if path.name.endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
@@ -72,7 +80,14 @@ def unpack(path: Path, folder: Path) -> None:
         else:
             with tarfile.open(path) as tar:
                 tar.extractall(folder, filter="data")
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        ValueError,
+    ) as error:
         raise ConfigError(f"{path} is not an archive of runs: {error}") from None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None

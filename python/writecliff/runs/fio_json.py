@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
+from writecliff.input_files import parse_json, read_bytes, understood
 
 SUFFIX = ".json"
+JSON_BYTES_MAX = 256 << 20  # bins of ten thousand jobs
 _NOTE = "imported from fio's JSON output, which says nothing of the drive's state before"
 
 
@@ -20,13 +21,8 @@ def read_fio_json(path: Path) -> Mapping[str, Any]:
 
     Raises ConfigError: not readable, not fio's.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text[max(0, text.find("{")) :])
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON: {error}") from None
+    data = read_bytes(path, JSON_BYTES_MAX)
+    document = parse_json(data[max(0, data.find(b"{")) :], path)
     if not isinstance(document, dict) or "fio version" not in document:
         raise ConfigError(
             f"{path} is not fio's JSON output", hint="make it with fio --output-format=json+"
@@ -40,6 +36,13 @@ def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = 
 
     Raises ConfigError: not fio's output, or of a drive of unknown capacity; StoreError.
     """
+    with understood(path, "fio's JSON output"):
+        _store(path, read_fio_json(path), directory, capacity_bytes)
+
+
+def _store(
+    path: Path, document: Mapping[str, Any], directory: Path, capacity_bytes: int | None
+) -> None:
     from writecliff.engines.fio.finished import finished_steps, range_bytes
     from writecliff.procedures.measure import record_of
     from writecliff.procedures.model import Step, StepPosition
@@ -48,7 +51,6 @@ def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = 
     from writecliff.store.rundir import RunDirectory
     from writecliff.workload.load import LoadStep
 
-    document = read_fio_json(path)
     steps = finished_steps(document, path.stem)
     capacity = capacity_bytes or range_bytes(document)
     if capacity is None:

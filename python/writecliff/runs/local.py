@@ -19,7 +19,7 @@ from pathlib import Path
 
 from writecliff.errors import ConfigError, StoreError
 from writecliff.runs.place import CATALOGUE_FOLDER, NO_MANIFEST, REMAINS, Found, shown_name
-from writecliff.store.files import is_locked, store_error, write_atomically
+from writecliff.store.files import is_locked, read_regular, store_error, write_atomically
 from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
@@ -99,7 +99,7 @@ class LocalPlace:
     def read(self, run: str, name: str) -> bytes:
         path = self.path_of(run) / name
         try:
-            return path.read_bytes()
+            return read_regular(path)
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(str(path)) from None
         except OSError as error:

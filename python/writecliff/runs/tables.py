@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from writecliff.csv_cells import cell
 from writecliff.runs.catalogue import Catalogue, Progress, unseen
 from writecliff.runs.columns import CATALOGUE_TABLES, STEP_TABLES
 from writecliff.runs.queries import answering
@@ -57,7 +58,7 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
 def _write_csv(table: pa.Table, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.column_names)
+        writer.writerow(map(cell, table.column_names))
         for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
             columns = [[_cell(value) for value in column.to_pylist()] for column in batch.columns]
             writer.writerows(zip(*columns, strict=True))
@@ -66,6 +67,8 @@ def _write_csv(table: pa.Table, path: Path) -> None:
 def _cell(value: Any) -> Any:
     if isinstance(value, dict | list):
         return json.dumps(value, default=str)
+    if isinstance(value, str):
+        return cell(value)
     return int(value) if isinstance(value, bool) else value
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from writecliff.errors import StoreError
-from writecliff.store.files import write_atomically
+from writecliff.store.files import read_regular, write_atomically
 
 PARQUET_KEY = b"writecliff.sha256"
 NO_DIGEST = b"0" * 64  # the value of `PARQUET_KEY` that `seal_parquet` expects
@@ -59,7 +59,7 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
     of another schema.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:

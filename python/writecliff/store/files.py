@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -94,6 +95,16 @@ def remove_temporaries(folder: Path) -> None:
 def _remove_quietly(path: Path) -> None:
     with suppress(OSError):  # readers ignore temporary files
         path.unlink(missing_ok=True)
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a file; a pipe or device in its place, at which a reader would wait or never
+    end, is an OSError, too."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is a device, a pipe or a folder", str(path))
+        return file.read()
 
 
 class FolderLock:

@@ -30,7 +30,7 @@ from writecliff.store.checksums import (
     damaged,
     seal_parquet,
 )
-from writecliff.store.files import remove_temporaries, store_error, write_atomically
+from writecliff.store.files import read_regular, remove_temporaries, store_error, write_atomically
 from writecliff.store.tables import SCHEMAS, TableName
 
 COVERED_KEY = b"writecliff.steps"
@@ -172,7 +172,7 @@ def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
 def _opened(path: Path) -> Iterator[Any]:
     """A file that is verified. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
         check_parquet(path, data)
         # Not read_table: its machinery costs several times the reading of a small file.
         file = pq.ParquetFile(pa.BufferReader(data))

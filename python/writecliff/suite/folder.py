@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from writecliff.engines.target import is_simulated, target_now
 from writecliff.errors import ConfigError, StoreError
 from writecliff.store.checksums import damaged, parse_document, write_document
-from writecliff.store.files import claim_directory, is_plain_name
+from writecliff.store.files import claim_directory, is_plain_name, read_regular
 from writecliff.store.manifest import MANIFEST_NAME, Status, now
 from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - its format is here
 from writecliff.store.rundir import RunDirectory
@@ -77,7 +77,7 @@ class SuiteFolder:
     def open(cls, path: Path) -> Self:
         """Raises ConfigError (no suite there) or StoreError (damaged)."""
         try:
-            data = (path / SUITE_NAME).read_bytes()
+            data = read_regular(path / SUITE_NAME)
         except (FileNotFoundError, NotADirectoryError):
             raise ConfigError(
                 f"{path} is not a suite: it has no {SUITE_NAME}",

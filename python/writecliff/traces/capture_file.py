@@ -17,12 +17,12 @@ A table is a TOML file:
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from writecliff.errors import ConfigError
+from writecliff.input_files import read_toml
 from writecliff.traces.examples import trace_path
 from writecliff.traces.io_capture import (
     STEP_S,
@@ -34,6 +34,7 @@ from writecliff.traces.io_capture import (
 from writecliff.traces.source import open_trace
 from writecliff.units import parse_size, parse_time
 
+ROWS_MAX = 10_000  # streams, and steps
 ALONE_S = 60.0  # the length of the only step of a table without steps
 _TOP = ("name", "source", "streams", "step")
 _STREAM = ("access", "operation", "size", "share")
@@ -65,12 +66,7 @@ def load_capture(
 
 def read_table(path: Path) -> IoCapture:
     """Read a typed-in table. Raises ConfigError with the file."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {(error.strerror or '').lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    data = read_toml(path)
     try:
         return _Table(path, data).capture()
     except ConfigError as error:
@@ -116,6 +112,12 @@ class _Table:
     def capture(self) -> IoCapture:
         top = self.known(self.data, _TOP, "the file")
         rows = top.get("streams") or self.fail("it has no streams", "add streams = [...]")
+        given = top.get("step") or [{"duration": f"{ALONE_S:g} s"}]
+        for name, listed in (("streams", rows), ("step", given)):
+            if not isinstance(listed, list):
+                self.fail(f"{name} is not a list")
+            if len(listed) > ROWS_MAX:
+                self.fail(f"{name} has more than {ROWS_MAX:,} entries")
         streams, shares = [], []
         for number, row in enumerate(rows, 1):
             stream, share = self.stream(row, f"stream {number}")
@@ -123,7 +125,6 @@ class _Table:
                 self.fail(f"stream {number}: {stream.text} is listed twice")
             streams.append(stream)
             shares.append(share)
-        given = top.get("step", [{"duration": f"{ALONE_S:g} s"}])
         steps: list[CaptureStep] = []
         for number, row in enumerate(given, 1):
             begin = steps[-1].begin_s + steps[-1].length_s if steps else 0.0

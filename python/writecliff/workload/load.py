@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
 
 
+LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
+STREAMS_MAX = (1 << 16) - 1
+
+
 @dataclass(frozen=True)
 class LoadStep:
     """One step of a file.
@@ -93,6 +97,7 @@ def load_workload(
         loaded = _read_toml(file, capacity_bytes)
     for workload in loaded.workloads:
         _check_range(workload, capacity_bytes, file)
+    _check_memory(loaded)
     if seed is None:
         return loaded
     apart = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
@@ -128,6 +133,20 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
         parsed = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
     steps = tuple(map(LoadStep.from_mapping, parsed["steps"]))
     return WorkloadFile(path, steps, parsed["precondition"], tuple(parsed["expect"]))
+
+
+def _check_memory(loaded: WorkloadFile) -> None:
+    """Refuse what would not fit into memory before anything is made for the run."""
+    from writecliff import _native
+    from writecliff.native_errors import as_user_errors
+
+    try:
+        with as_user_errors():
+            for workload in loaded.workloads:
+                _native.check_workload(workload.to_json(), LARGEST_DRIVE_BYTES, STREAMS_MAX)
+    except ConfigError as error:
+        said = str(error).removeprefix("workload: ")
+        raise ConfigError(f"{loaded.path}: {said}", hint=error.hint) from None
 
 
 def _check_range(workload: Workload, capacity_bytes: int, path: Path) -> None:

@@ -11,11 +11,8 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from writecliff.input_files import as_type
-from writecliff.workload.load import LoadStep
+from writecliff.workload.load import LARGEST_DRIVE_BYTES, STREAMS_MAX, LoadStep
 from writecliff.workload.model import Job, Workload
-
-LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
-_STREAMS_MAX = (1 << 16) - 1
 
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
@@ -29,7 +26,7 @@ def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
         for step in steps:
             for load in (step.workload, step.ramp):
                 if load is not None:
-                    _native.check_workload(load.to_json(), LARGEST_DRIVE_BYTES, _STREAMS_MAX)
+                    _native.check_workload(load.to_json(), LARGEST_DRIVE_BYTES, STREAMS_MAX)
     return steps
 
 

@@ -20,7 +20,7 @@ class Kind:
 
 def all_kinds() -> Mapping[str, Kind]:
     """The kinds by name."""
-    from tests.fuzz.kinds import stored, texts, tomls, traced
+    from tests.fuzz.kinds import inputs, stored, texts, tomls, traced
 
-    found = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS)
+    found = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS, *inputs.KINDS)
     return {kind.name: kind for kind in found}

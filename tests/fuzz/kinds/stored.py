@@ -66,20 +66,11 @@ def runs(corpus: Path) -> None:
 
         build_run(folder / "wsat", rounds=8, steps_per_round=5)
     if not (corpus / "sweep").exists():
-        words = (
-            "sweep",
-            "act",
-            "--quick",
-            "--test-duration-sec",
-            "2",
-            "--vary",
-            "load=1x,2x",
-            "--on",
-            drive,
-        )
+        words = ("sweep", "--vary", "queue_depth=4,32", "--set", "drive_fills=1", "--on", drive,
+                 "--set", "sample_seconds=1", "--set", "round-minutes=0.1")  # fmt: skip
         subprocess.run(
             _program(*words, "--quiet", "--output", str(corpus / "sweep")),
-            check=False,
+            check=True,
             capture_output=True,
         )
 
@@ -130,7 +121,7 @@ def _reading(corpus: Path, run: str, draw: Random) -> list[str]:
     )  # fmt: skip
 
 
-def _sealed(path: Path, schema: str, fields: Any) -> None:
+def sealed(path: Path, schema: str, fields: Any) -> None:
     from writecliff.store.checksums import sealed_document
 
     try:
@@ -150,7 +141,7 @@ def _manifest(corpus: Path, folder: Path, draw: Random) -> list[str]:
     else:
         fields = json.loads(path.read_text())
         del fields["schema"], fields["sha256"]
-        _sealed(path, SCHEMA, mutate.document(fields, draw))
+        sealed(path, SCHEMA, mutate.document(fields, draw))
     return _reading(corpus, "run", draw)
 
 
@@ -164,7 +155,7 @@ def _suite(corpus: Path, folder: Path, draw: Random) -> list[str]:
     else:
         fields = json.loads(path.read_text())
         del fields["schema"], fields["sha256"]
-        _sealed(path, SCHEMA, mutate.document(fields, draw))
+        sealed(path, SCHEMA, mutate.document(fields, draw))
     other = str(corpus / "runs/act")
     drive = f"sim:{corpus}/small.toml"
     return draw.choice(

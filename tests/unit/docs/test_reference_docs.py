@@ -12,6 +12,7 @@ from tests.support.small_drive import write_small_drive
 from writecliff.cli.commands import commands
 from writecliff.cli.main import main
 from writecliff.cli.reference import reference
+from writecliff.cli.reference_limits import reference as limits_reference
 from writecliff.engines.counters import declared
 from writecliff.engines.counters import reference as counters_reference
 from writecliff.latency_causes import reference as causes_reference
@@ -79,6 +80,13 @@ def test_every_column_that_a_run_writes_is_documented(run: RunDirectory, table: 
     written = set(run.query(f"select * from {table}").column_names)
     known = _documented(f"`{table}`") | _documented("Columns of every table")
     assert written == (known | declared().keys() if table == "rounds" else known)
+
+
+def test_the_reference_of_limits_is_what_the_program_refuses() -> None:
+    written = (DOCS / "reference" / "limits.md").read_text(encoding="utf-8")
+    assert written == limits_reference(), (
+        "run: python -m writecliff.cli.reference_limits > docs/reference/limits.md"
+    )
 
 
 def test_the_reference_of_counters_is_what_the_simulator_declares() -> None:

@@ -109,3 +109,11 @@ def test_files_are_whole_and_others_left_alone(tmp_path: Path) -> None:
     for path in (tmp_path / "absent" / "x", tmp_path / "file"):
         with pytest.raises(StoreError, match="cannot write"):
             csvs.write_files([DataFile("a.csv", "")], path)
+
+
+@pytest.mark.parametrize("name", ["../../out.csv", "/etc/out.csv", "a\0b.csv", "..", "x" * 5000])
+def test_names_of_files_stay_in_their_folder(tmp_path: Path, name: str) -> None:
+    csvs.write_files([DataFile(name, "a\n1\n")], tmp_path / "csv")
+    (path,) = (tmp_path / "csv").iterdir()
+    assert path.read_text() == "a\n1\n"
+    assert list(tmp_path.iterdir()) == [tmp_path / "csv"]

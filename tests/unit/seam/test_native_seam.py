@@ -24,6 +24,7 @@ USERS = {
     "bench/trace.py",  # the reader and the measures themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
     "choice/measured.py",  # merges histograms
+    "cli/reference_limits.py",  # what bounds workloads
     "devices/__init__.py",
     "devices/edit.py",
     "devices/families.py",

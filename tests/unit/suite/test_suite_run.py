@@ -65,7 +65,7 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
     assert page.count('<figure id="by-setting-') == 5
     assert page.count("<figure") == 10
     assert "NOT PTS-CONFORMANT" in page
-    assert 'href="queue-depth-4/report.html"' in page
+    assert 'href="./queue-depth-4/report.html"' in page
 
 
 def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:

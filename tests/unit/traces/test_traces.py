@@ -71,7 +71,7 @@ def test_a_trace_is_characterised(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert said["report"] == str(page)
     text = page.read_text()
     assert "Workload of a.csv" in text
-    assert "http" not in text.split("<svg")[0].replace("http://www.w3.org", "")
+    assert "://" not in text.split("<svg")[0].replace("http://www.w3.org", "")
 
 
 def test_two_traces_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

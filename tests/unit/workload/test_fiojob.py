@@ -10,6 +10,7 @@ import pytest
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import FioJobFile, read_fio_job
+from writecliff.workload.fiojob.syntax import TOGETHER_MAX
 from writecliff.workload.model import (
     Addresses,
     BlockSize,
@@ -456,3 +457,11 @@ def test_an_error_names_the_line_of_its_option(options: str, line: int, tmp_path
     with pytest.raises(ConfigError) as caught:
         read_fio_job(path, device_capacity_bytes=CAPACITY)
     assert str(caught.value).startswith(f"{path}:{line}: ")
+
+
+def test_jobs_that_run_together_are_as_many_as_the_simulator_takes(tmp_path: Path) -> None:
+    assert dict(_native.limits())["jobs"] == TOGETHER_MAX
+    path = tmp_path / "many.fio"
+    path.write_text(f"[a]\nsize=1m\nnumjobs={TOGETHER_MAX}\n[b]\nsize=1m\n")
+    with pytest.raises(ConfigError, match=r"many\.fio:4: 2,001 jobs together; 2,000 can run"):
+        read_fio_job(path, device_capacity_bytes=CAPACITY)

@@ -4,7 +4,7 @@ use super::{Check, PERCENT_SLACK, THETA_MAX, ensure, problem};
 use crate::spec::{AddressKind, AddressSpec, JobSpec, Pattern};
 
 /// Each region needs thousands of blocks to have its share of valid data.
-const REGIONS_MAX: u64 = 10_000;
+pub(super) const REGIONS_MAX: u64 = 10_000;
 /// Far above that of any drive.
 const SPARE_MAX_PCT: f64 = 900.0;
 

@@ -7,7 +7,7 @@ use crate::generator::Operation;
 use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
 /// Each zone takes 8 bytes, and random reads search them.
-const ZONES_MAX: u64 = 1 << 20;
+pub(super) const ZONES_MAX: u64 = 1 << 20;
 /// As many as fio keeps.
 const OPEN_MAX: u32 = 4096;
 const KEY: &str = "host_zones";

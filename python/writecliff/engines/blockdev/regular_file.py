@@ -157,6 +157,8 @@ def _create(name: str, size_bytes: int) -> None:
         finally:
             os.close(fd)
         os.link(temporary, name)  # unlike a rename it never replaces a file that appeared meanwhile
+    except OverflowError:  # of what the kernel counts in
+        raise TargetError(f"{name}: cannot be created with {units.size(size_bytes)}") from None
     except OSError as error:
         wanted = f" ({units.size(size_bytes)})" if error.errno == errno.ENOSPC else ""
         raise TargetError(f"{name}: cannot be created{wanted}: {error.strerror}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.errors import ConfigError
+from writecliff.input_files import STUMBLES, parse_json, read_bytes
 from writecliff.procedures.options import value_text
 from writecliff.replay.summary import REPLAY_SCHEMA
 from writecliff.report.comparison.runs import DRIVE, Run
@@ -23,10 +23,10 @@ SUFFIX = ".json"
 def read_answer(path: Path) -> Run:
     """The answer in a file. Raises ConfigError: it is none of these."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(read_bytes(path), path)
         read = _READERS[data["schema"]]
         return read(path, data)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, *STUMBLES):
         raise ConfigError(
             f"{path} is not an answer that can be compared",
             hint="save one with `writecliff run ... --json > A.json` or `writecliff replay ...`",

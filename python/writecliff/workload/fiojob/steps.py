@@ -17,7 +17,12 @@ from writecliff.workload.fiojob.jobs import section_jobs
 from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.fiojob.settings import Settings, written_options
 from writecliff.workload.fiojob.steadiness import interval_ns
-from writecliff.workload.fiojob.syntax import RawSection, SourceLocation, read_sections
+from writecliff.workload.fiojob.syntax import (
+    TOGETHER_MAX,
+    RawSection,
+    SourceLocation,
+    read_sections,
+)
 from writecliff.workload.fiojob.target import named_file
 from writecliff.workload.fiojob.zones import check_shared, with_state
 from writecliff.workload.model import SECOND_NS, Job, Workload
@@ -134,6 +139,7 @@ def of_sections(
         if settings.attempt(_begins_step, settings, steps):
             steps.append([])
         steps[-1].append(_Section(settings, jobs or (), group_id, written_options(raw.options)))
+        settings.attempt(_check_together, settings, steps[-1])
     problems += [
         ConfigError(f"{file}: has no job section [{name}]")
         for name in sections
@@ -158,6 +164,17 @@ def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
     """The workloads of a job file, to be run one after the other; see `load_fio_job`."""
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
+
+
+def _check_together(settings: Settings, step: _Group) -> None:
+    """Raises for the job with which too many would run at once."""
+    count = sum(len(section.jobs) for section in step)
+    if count > TOGETHER_MAX:
+        raise settings.error(
+            "numjobs",
+            f"{count:,} jobs together; {TOGETHER_MAX:,} can run together",
+            "use group_reporting, with which a section is one job, or stonewall",
+        )
 
 
 def _begins_step(settings: Settings, steps: list[_Group]) -> bool:

@@ -19,6 +19,7 @@ from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each other
 INCLUDED_MAX = 1000  # files included in all, the same one counted each time
 JOBS_MAX = 10_000  # of a file, a thread that is reported apart counted as one; 40 KB each
+TOGETHER_MAX = 2000  # of these, in one step; the simulator has the same bound
 VALUE_CHARACTERS_MAX = 4096  # of an option
 
 

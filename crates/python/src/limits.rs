@@ -1,0 +1,19 @@
+//! The limits of workloads, traces, and served and real drives, for their reference.
+
+use pyo3::prelude::*;
+use writecliff_serve::{listener, nbd, trace};
+
+/// By name; counts, or bytes where the name says so.
+#[pyfunction]
+pub(crate) fn limits() -> Vec<(&'static str, u64)> {
+    let mut found = writecliff_workload::limits().to_vec();
+    found.extend([
+        ("trace_line_bytes", writecliff_traces::LINE_MAX_BYTES as u64),
+        ("trace_io_bytes", writecliff_traces::LENGTH_MAX_BYTES),
+        ("served_connections", listener::CONNECTIONS_MAX as u64),
+        ("served_nbd_requests", nbd::REQUESTS_MAX as u64),
+        ("served_trace_rows", trace::TRACED_MAX as u64),
+        ("issued_io_bytes", writecliff_issuer::LENGTH_MAX_BYTES),
+    ]);
+    found
+}

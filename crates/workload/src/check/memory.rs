@@ -1,0 +1,170 @@
+//! What a workload takes in memory, known before it runs: its threads and the rows of its series.
+
+use writecliff_base::{Bytes, Nanos};
+
+use super::SpecError;
+use crate::spec::{JobSpec, WorkloadSpec};
+
+/// Rows of a step's series: one for each interval, job and operation. With what is stored and drawn
+/// of it, a row takes up to 500 bytes.
+pub const SERIES_ROWS_MAX: u64 = 3_000_000;
+/// Jobs that run at the same time; each has histograms, and lines in the report.
+pub(super) const JOBS_MAX: usize = 2000;
+/// Of the threads of all jobs, by the figures below.
+pub(super) const THREADS_BYTES_MAX: u64 = 1 << 30;
+
+const OPERATIONS: u64 = 3;
+/// Of one row, as it is kept while the step runs.
+const ROW_BYTES: u64 = 81;
+const THREAD_BYTES: u64 = 2560;
+/// An I/O that is outstanding, here and in the drive.
+const OUTSTANDING_BYTES: u64 = 192;
+/// Positions of each operation, see `striding`.
+const FILE_BYTES: u64 = 48;
+const SEGMENT_BYTES: u64 = 8;
+
+impl WorkloadSpec {
+    pub(super) fn check_memory(&self) -> Result<(), SpecError> {
+        if self.jobs.len() > JOBS_MAX {
+            let text = format!("it has {} jobs; {JOBS_MAX} can run together", self.jobs.len());
+            return Err(SpecError::Workload(text));
+        }
+        let needed = self.jobs.iter().map(JobSpec::threads_bytes).fold(0, u64::saturating_add);
+        if needed > THREADS_BYTES_MAX {
+            return Err(SpecError::Workload(format!(
+                "its threads need {} of memory, with queue depths, segments and files; they may \
+                 take {}",
+                gigabytes(needed as f64),
+                Bytes(THREADS_BYTES_MAX)
+            )));
+        }
+        let length_ns = self.least_length_ns();
+        if self.series_rows(length_ns) > SERIES_ROWS_MAX {
+            return Err(self.series_too_long(length_ns));
+        }
+        Ok(())
+    }
+
+    fn cells(&self) -> u64 {
+        OPERATIONS * self.jobs.len() as u64
+    }
+
+    fn series_rows(&self, length_ns: u64) -> u64 {
+        length_ns.div_ceil(self.interval_ns.max(1)).saturating_mul(self.cells())
+    }
+
+    /// The error of a step of `length_ns`, whose series has more rows than are kept.
+    pub fn series_too_long(&self, length_ns: u64) -> SpecError {
+        let rows = self.series_rows(length_ns);
+        let least_ns = least_interval_ns(length_ns, self.cells());
+        SpecError::Workload(format!(
+            "its series needs {}: {rows} rows of {}, and {SERIES_ROWS_MAX} are kept at most; \
+             give an interval of {} or more, or a shorter step",
+            gigabytes(rows as f64 * ROW_BYTES as f64),
+            Nanos(self.interval_ns),
+            Nanos(least_ns)
+        ))
+    }
+
+    /// How long the workload takes at least, as far as its jobs say.
+    fn least_length_ns(&self) -> u64 {
+        if self.jobs.iter().any(|job| job.ends_all) {
+            return 0;
+        }
+        self.jobs.iter().map(JobSpec::least_length_ns).max().unwrap_or(0)
+    }
+}
+
+impl JobSpec {
+    fn threads_bytes(&self) -> u64 {
+        let segments = self.segments.map_or(0, |segments| segments.count);
+        let each = THREAD_BYTES
+            .saturating_add(u64::from(self.queue_depth) * OUTSTANDING_BYTES)
+            .saturating_add(segments.saturating_mul(SEGMENT_BYTES))
+            .saturating_add(u64::from(self.files) * FILE_BYTES);
+        each.saturating_mul(u64::from(self.threads))
+    }
+
+    fn least_length_ns(&self) -> u64 {
+        let sooner = self.volume_bytes.is_some()
+            || self.volume_pct.is_some()
+            || self.ios.is_some()
+            || self.log.is_some()
+            || self.until_steady.is_some()
+            || !self.least_rates.is_empty();
+        let lasts = if sooner { 0 } else { self.duration_ns.unwrap_or(0) };
+        self.start_delay_ns.saturating_add(lasts)
+    }
+}
+
+fn gigabytes(bytes: f64) -> String {
+    let gigabytes = bytes / 1e9;
+    if gigabytes >= 100.0 { format!("{gigabytes:.0} GB") } else { format!("{gigabytes:.2} GB") }
+}
+
+/// The interval with which a series of so many rows each is kept, of one digit that is not 0.
+fn least_interval_ns(length_ns: u64, cells: u64) -> u64 {
+    let most = u128::from(SERIES_ROWS_MAX / cells.max(1)).max(1);
+    let ns = u128::from(length_ns).div_ceil(most).max(1);
+    let step = 10u128.pow(ns.ilog10());
+    u64::try_from(ns.div_ceil(step) * step).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lasting(duration_ns: u64, interval_ns: u64) -> WorkloadSpec {
+        let job = JobSpec { duration_ns: Some(duration_ns), ..JobSpec::default() };
+        WorkloadSpec { name: "test".to_owned(), jobs: vec![job], seed: 1, interval_ns }
+    }
+
+    #[test]
+    fn a_series_may_have_so_many_rows_and_no_more() {
+        let most = SERIES_ROWS_MAX / OPERATIONS;
+        assert!(lasting(most * 1000, 1000).check().is_ok());
+        let error = lasting(most * 1000 + 1, 1000).check().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "workload: its series needs 0.24 GB: 3000003 rows of 1 us, and 3000000 are kept at \
+             most; give an interval of 2 us or more, or a shorter step"
+        );
+    }
+
+    #[test]
+    fn the_interval_that_is_proposed_is_long_enough() {
+        for length_ns in [1_000_000_000, 7_777_777_777, u64::MAX] {
+            let error = lasting(length_ns, 1).check().unwrap_err().to_string();
+            assert!(error.contains("give an interval of "), "{error}");
+            let least_ns = least_interval_ns(length_ns, OPERATIONS);
+            assert!(lasting(length_ns, least_ns).check().is_ok(), "{length_ns}: {least_ns}");
+        }
+    }
+
+    #[test]
+    fn what_may_end_sooner_is_not_refused_for_its_length() {
+        let mut spec = lasting(u64::MAX, 1);
+        spec.jobs[0].ios = Some(1);
+        assert!(spec.check().is_ok());
+        spec.jobs[0].start_delay_ns = 1_000_000_000_000;
+        assert!(spec.check().is_err());
+    }
+
+    #[test]
+    fn threads_are_refused_by_what_they_take_together() {
+        let mut spec = lasting(1_000, 1_000);
+        spec.jobs[0].threads = 4096;
+        assert!(spec.check().is_ok());
+        spec.jobs[0].queue_depth = 65_536;
+        let error = spec.check().unwrap_err().to_string();
+        assert!(error.contains("its threads need 51.5"), "{error}");
+    }
+
+    #[test]
+    fn jobs_are_counted() {
+        let mut spec = lasting(1_000, 1_000);
+        spec.jobs = vec![spec.jobs[0].clone(); JOBS_MAX + 1];
+        let error = spec.check().unwrap_err().to_string();
+        assert_eq!(error, "workload: it has 2001 jobs; 2000 can run together");
+    }
+}

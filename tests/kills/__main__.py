@@ -1,0 +1,45 @@
+"""`python -m tests.kills`: exit code 1 if a trial does not end as it should."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
+
+from tests.kills.kinds import all_kinds
+from tests.kills.trial import DISTURBANCES, Case, Undisturbed
+
+
+def main() -> int:
+    kinds = all_kinds()
+    parser = argparse.ArgumentParser(prog="python -m tests.kills", description=__doc__)
+    parser.add_argument("--kind", choices=sorted(kinds), action="append", help="default: all kinds")
+    parser.add_argument("--count", type=int, default=200, help="trials of all kinds together")
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by", choices=DISTURBANCES, default="kill")
+    parser.add_argument("--folder", type=Path, help="keep what is made here, and use it again")
+    options = parser.parse_args()
+    names = options.kind or list(kinds)
+    failed = done = 0
+    with tempfile.TemporaryDirectory(prefix="kills-") as temporary:
+        folder = (options.folder or Path(temporary)).absolute()
+        whole = {name: Undisturbed.of(kinds[name], folder) for name in names}
+        for number in range(options.first, options.first + options.count):
+            name = names[number % len(names)]
+            draw = Random(f"{name} {options.seed} {number}")
+            outcome = Case(whole[name], folder / "case", draw.random(), options.by).run()
+            done += 1
+            failed += bool(outcome.wrong)
+            print(f"{number:4} {name:10} {outcome}", flush=True)
+    print(f"{done - failed} of {done} as undisturbed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""The kinds of commands that are killed, each with what has to be equal in the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.kills.trial import Kind, Result, Words, plain_json
+from tests.support.small_drive import write_small_drive
+
+LOAD = """\
+name = "load"
+interval = "10 ms"
+precondition = "{precondition}"
+""" + "".join(
+    f"""\
+[[step]]
+[[step.job]]
+read = "{10 * n} %"
+queue_depth = {1 << n % 5}
+volume = "{20 + 5 * n} MB"
+"""
+    for n in range(8)
+)
+ON = ("--on", "sim:small.toml")
+DRIVE = "small.toml"
+# When and where a run was made, and by what.
+ABOUT = (
+    "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
+    "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
+)  # fmt: skip
+
+
+def _drives(corpus: Path) -> None:
+    write_small_drive(corpus)
+    (corpus / "load.toml").write_text(LOAD.format(precondition="none"))
+    (corpus / "prepared.toml").write_text(LOAD.format(precondition="sustained"))
+
+
+def _placed(*names: str) -> Callable[[Path, Path], None]:
+    """What takes files and folders of these names from the corpus to the folder of a trial."""
+
+    def place(corpus: Path, folder: Path) -> None:
+        for name in (DRIVE, *names):
+            if (corpus / name).is_dir():
+                shutil.copytree(corpus / name, folder / name)
+            else:
+                shutil.copy(corpus / name, folder / name)
+
+    return place
+
+
+def _answer(words: Words, folder: Path) -> str:
+    """What a command says on stdout. Raises CalledProcessError."""
+    done = subprocess.run(
+        [sys.executable, "-m", "writecliff", *words], cwd=folder, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode not in (0, 3):
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def of_run(name: str) -> Callable[[Path], Result]:
+    """The summary and all numbers of the report of a run."""
+
+    def result(folder: Path) -> Result:
+        with tempfile.TemporaryDirectory() as csv:
+            words = ["report", name, "--csv", f"{csv}/csv", "--output", f"{csv}/r.html", "--json"]
+            found = {"summary": plain_json(_answer(words, folder), ABOUT)}
+            found |= {path.name: path.read_bytes() for path in Path(csv).glob("csv/*")}
+        page = (folder / name / "report.html").read_text()
+        return {**found, "report.html": b"whole" if page.endswith("</html>\n") else b"cut"}
+
+    return result
+
+
+def _taken_up(start: Words, command: str, mark: str) -> Callable[[Path], Sequence[Words]]:
+    """Resume what has begun; begin again what has not; a finished one has only its report made."""
+
+    def again(folder: Path) -> Sequence[Words]:
+        if not (folder / "out" / mark).exists():
+            return [start]
+        if _is_complete(folder / "out"):
+            return [("report", "out")]
+        return [[*command.split(), "--resume", "out", "--quiet"]]
+
+    return again
+
+
+def _is_complete(run: Path) -> bool:
+    path = run / "manifest.json"
+    return path.exists() and json.loads(path.read_text())["status"] == "complete"
+
+
+def _same(start: Words) -> Callable[[Path], Sequence[Words]]:
+    return lambda folder: [start]
+
+
+RUN = ("run", "load.toml", *ON, "--output", "out", "--quiet")
+PREPARED = ("run", "prepared.toml", *ON, "--output", "out", "--quiet")
+TEST = ("test", "act", "--quick", "--test-duration-sec", "12", *ON, "--output", "out", "--quiet")
+SWEEP = (
+    "sweep", "--vary", "queue_depth=4,32", "--set", "drive_fills=1", "--set", "sample_seconds=1",
+    "--set", "round-minutes=0.1", *ON, "--output", "out", "--quiet",
+)  # fmt: skip
+CHOOSE = (
+    "choose", "--workload", "load.toml", "--candidates", "small.toml,other.toml", "--no-what-if",
+    "--precondition", "none", "--weight", "iops=1", "--output", "out", "--quiet",
+)  # fmt: skip
+REPLAY = ("replay", "store.parquet", *ON, "--fills", "2")
+REPORT = ("report", "finished", "--csv", "csv")
+IMPORT = ("runs", "import", "more", "--store", "store")
+INDEX = ("runs", "index", "--store", "store")
+
+
+def _prepared_again(folder: Path) -> Sequence[Words]:
+    """With the cache that was being written, the run and then another one."""
+    first = _taken_up(PREPARED, "run", "manifest.json")(folder)
+    return [*first, ("run", "prepared.toml", *ON, "--output", "fresh", "--quiet")]
+
+
+def _of_prepared(folder: Path) -> Result:
+    found = dict(of_run("out")(folder))
+    if (folder / "fresh").exists():
+        second = of_run("fresh")(folder)
+        assert second == found, "the cache has another state"
+    return found
+
+
+def _import_again(folder: Path) -> Sequence[Words]:
+    """What is imported twice is there twice: only what did not arrive is imported again."""
+    there = [path for path in folder.glob("store/imports/*") if not path.name.startswith(".")]
+    return [] if there else [IMPORT]
+
+
+def _trace(corpus: Path) -> None:
+    from writecliff.capture.trace import write_trace
+    from writecliff.replay.synthetic import synthetic_table
+
+    _drives(corpus)
+    table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=48 << 20)
+    write_trace(corpus / "store.parquet", table, {"command": ["store"], "program": "store 1.0"})
+
+
+def _replay_again(folder: Path) -> Sequence[Words]:
+    """A replay cannot be resumed: it is run anew, elsewhere."""
+    return [(*REPLAY, "--output", "again")]
+
+
+def _of_replay(folder: Path) -> Result:
+    return of_run("again" if (folder / "again").exists() else "out")(folder)
+
+
+def _finished(corpus: Path) -> None:
+    _drives(corpus)
+    for name in ("finished", "more"):
+        if not (corpus / name / "report.html").exists():
+            shutil.rmtree(corpus / name, ignore_errors=True)
+            words = ("run", "load.toml", *ON, "--output", name, "--quiet")
+            _answer(words, corpus)
+    store = corpus / "store"
+    for number in range(6):
+        if not (store / f"run-{number}").exists():
+            shutil.copytree(corpus / "finished", store / f"run-{number}")
+
+
+def _of_report(folder: Path) -> Result:
+    found = {path.name: path.read_bytes() for path in (folder / "csv").iterdir()}
+    return {**found, "report.html": (folder / "finished/report.html").read_bytes()}
+
+
+def _of_store(folder: Path) -> Result:
+    names = "select run, test, status from runs order by run"
+    rows = "select run, count(*) as n, sum(ios) as ios from intervals group by run order by run"
+    return {
+        "runs": plain_json(
+            _answer(["runs", "sql", names, "--json", "--store", "store"], folder), ABOUT
+        ),
+        "rows": plain_json(
+            _answer(["runs", "sql", rows, "--json", "--store", "store"], folder), ABOUT
+        ),
+    }
+
+
+def _two_drives(corpus: Path) -> None:
+    _drives(corpus)
+    text = (corpus / DRIVE).read_text()
+    (corpus / "other.toml").write_text(f"# The same drive under another name.\n{text}")
+
+
+def _of_choice(folder: Path) -> Result:
+    found = _answer(["choose", "--resume", "out", "--no-what-if", "--quiet", "--json"], folder)
+    return {"answer": plain_json(found, ABOUT)}
+
+
+def all_kinds() -> Mapping[str, Kind]:
+    """The kinds by name."""
+    return {
+        kind.name: kind
+        for kind in (
+            Kind("run", _drives, _placed("load.toml"), RUN,
+                 _taken_up(RUN, "run", "manifest.json"), of_run("out")),
+            Kind("test", _drives, _placed(), TEST, _taken_up(TEST, "test act", "manifest.json"), of_run("out")),
+            Kind("sweep", _drives, _placed(), SWEEP, _taken_up(SWEEP, "sweep", "suite.json"), _of_sweep),
+            Kind("replay", _trace, _placed("store.parquet"), (*REPLAY, "--output", "out"), _replay_again,
+                 _of_replay),
+            Kind("report", _finished, _placed("finished"), REPORT, _same(REPORT), _of_report),
+            Kind("cache", _drives, _placed("prepared.toml"), PREPARED, _prepared_again, _of_prepared),
+            Kind("import", _finished, _placed("more", "store"), IMPORT, _import_again, _of_store),
+            Kind("index", _finished, _placed("store"), INDEX, _same(INDEX), _of_store),
+            Kind("choose", _two_drives, _placed("other.toml", "load.toml"), CHOOSE,
+                 _taken_up(CHOOSE, "choose", "choice.json"), _of_choice),
+        )
+    }  # fmt: skip
+
+
+def _of_sweep(folder: Path) -> Result:
+    found: dict[str, bytes] = {}
+    for member in sorted(folder.glob("out/*/manifest.json")):
+        name = member.parent.name
+        found |= {f"{name}/{key}": data for key, data in of_run(f"out/{name}")(folder).items()}
+    found["summary.html"] = b"there" if (folder / "out/summary.html").exists() else b"not there"
+    return found

@@ -1,0 +1,26 @@
+"""A few mutated inputs of each kind through the command line; `python -m tests.fuzz` runs more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("act", "capture", "device", "events", "figures", "fio", "fio-json", "model", "packed", "rules", "synthesise",
+         "table", "trace", "words", "workload")  # fmt: skip
+STORED = ("columns", "manifest", "parquet", "meter", "archive")
+
+
+@pytest.mark.parametrize("kinds", [QUICK, STORED], ids=["given", "stored"])
+def test_mutated_inputs_are_read_or_refused(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    words = [word for kind in kinds for word in ("--kind", kind)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", *words, "--cases", "10", "--seed", "21", "--folder", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" 10 cases:") == len(kinds)
