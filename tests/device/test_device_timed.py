@@ -39,18 +39,21 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
     jobs = (
         Job(name="writes", rate_iops=1000, queue_depth=32, ios=500),
         Job(name="reads", read_pct=100, rate_iops=500, arrival="poisson", queue_depth=32,
-            block_sizes=(BlockSize(4096, 3), BlockSize(16384, 1)), duration_ns=SECOND // 2),
+            block_sizes=(BlockSize(4096, 3), BlockSize(16384, 1)), ios=250),
     )  # fmt: skip
     seen: list[Progress] = []
     with opened(loop) as engine:
         result = engine.run(Workload("timed", jobs, interval_ns=SECOND // 10), seen.append)
     writes, reads = (job.operations for job in result.jobs)
     assert writes["write"].ios == 500
-    assert 0 < reads["read"].ios < 350  # Poisson, 250 on average; fewer if the drive was held up
+    assert reads["read"].ios == 250
     assert all(one.response is not None for job in result.jobs for one in job.operations.values())
     found = result.raw["timing"]
     assert isinstance(found, dict)
     assert found["left"] == 0
+    # The last write is due after 499 intervals of 1 ms; of the Poisson process, which has a mean of
+    # 0.5 s and a deviation of 0.03 s, the last read is hardly ever due later than after 0.65 s.
+    assert 499_000_000 <= found["intended_ns"] < 650_000_000
     assert found["lateness_ns"]["max"] >= found["lateness_ns"]["mean"] > 0
     # A response counts from when an I/O was due: it is longer by what it was issued late.
     response, service = writes["write"].response, writes["write"].service

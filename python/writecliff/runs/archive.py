@@ -80,14 +80,7 @@ def unpack(path: Path, folder: Path) -> None:
         else:
             with tarfile.open(path) as tar:
                 tar.extractall(folder, filter="data")
-    except (
-        zipfile.BadZipFile,
-        tarfile.TarError,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        ValueError,
-    ) as error:
+    except _DAMAGED as error:
         raise ConfigError(f"{path} is not an archive of runs: {error}") from None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None

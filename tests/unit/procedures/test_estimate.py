@@ -33,11 +33,11 @@ SHORT: dict[str, dict[str, Any]] = {
     "dirth": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
     # By time: when so short a run is steady is by chance.
     "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
-    "is-wsat": {"sample_seconds": 2.0, "round_minutes": 0.2},
+    # Random streams alone: the small drive has so few reclaim units that the write amplification of
+    # sequential writes by several threads depends on their number (a quarter more or less).
+    "is-wsat": {"streams": 2, "sample_seconds": 2.0, "round_minutes": 0.2},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
-# How fast a stream writes changes while it saturates the drive, sooner on the scaled one.
-WRITES = {"is-wsat": 0.15}
 ENOUGH_S = 1000.0  # of processor time: which pilots are run must not depend on the machine
 
 
@@ -55,7 +55,7 @@ def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None
     written = sum(row.host_write_bytes for row in rows)
     read = sum(row.read_bytes for row in rows)
     assert before.device_time_ns == pytest.approx(took_ns, rel=0.05)
-    assert before.write_bytes == pytest.approx(written, rel=WRITES.get(name, 0.05))
+    assert before.write_bytes == pytest.approx(written, rel=0.05)
     assert before.read_bytes == pytest.approx(read, rel=0.05)
     assert before.steps == pytest.approx(len(rows), rel=0.05)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_engine import FakeEngine
+from tests.support.io_capture import write_capture
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
 from writecliff.procedures.registry import procedure_from_mapping
@@ -15,32 +17,12 @@ from writecliff.procedures.rwsw.capture_options import CaptureProcedure
 from writecliff.procedures.rwsw.multi_wsat import MultiWsat, MultiWsatOptions
 from writecliff.procedures.rwsw.replay_native import ReplayNative, ReplayNativeOptions
 
-PORTAL = """
-name = "portal"
-source = "made up"
-streams = [
-  { access = "random", operation = "read", size = "4 KiB", share = "55 %" },
-  { access = "random", operation = "write", size = "8 KiB", share = "30 %" },
-  { access = "sequential", operation = "write", size = "64 KiB", share = "15 %" },
-]
-[[step]]
-duration = "60 s"
-iops = 500
-queue_depth = 6
-[[step]]
-duration = "60 s"
-iops = 900
-queue_depth = 12.4
-shares = ["80 %", "20 %", "0 %"]
-"""
 SHORT = "--round-minutes 0.02 --sample-seconds 0.2"
 
 
 @pytest.fixture
 def portal(tmp_path: Path) -> Path:
-    path = tmp_path / "portal.toml"
-    path.write_text(PORTAL)
-    return path
+    return write_capture(tmp_path)
 
 
 def answer(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, object]:
@@ -57,8 +39,6 @@ def said_of(capsys: pytest.CaptureFixture[str], run: Path) -> dict[str, Any]:
 
 
 def test_each_step_has_its_own_streams_and_depth(portal: Path) -> None:
-    from tests.support.fake_engine import FakeEngine
-
     test = ReplayNative(ReplayNativeOptions(capture=str(portal), speed_up=20.0))
     (stage,) = test.stages(FakeEngine().identify())
     first, second = (step.workload.jobs[0] for step in stage.steps(None, 1))  # type: ignore[arg-type]

@@ -51,6 +51,12 @@ fn changed(change: impl Fn(&mut IoModel)) -> String {
     model.check().unwrap_err().message
 }
 
+/// Where the I/Os of an operation begin.
+fn offsets(log: &IoLog, operation: u8) -> Vec<u64> {
+    let all = log.operations.bytes().zip(&log.offsets);
+    all.filter(|one| one.0 == operation).map(|one| *one.1).collect()
+}
+
 #[test]
 fn a_pass_has_the_counts_of_the_model() {
     let log = model().expand(0);
@@ -58,9 +64,11 @@ fn a_pass_has_the_counts_of_the_model() {
     assert_eq!((count(b'r'), count(b'w'), log.offsets.len()), (200, 400, 600));
     assert!(log.check().is_ok());
     // Each read place has its four uses.
-    let reads = log.operations.bytes().zip(&log.offsets).filter(|one| one.0 == b'r');
+    let reads = offsets(&log, b'r');
     let mut uses = std::collections::BTreeMap::new();
-    reads.for_each(|(_, offset)| *uses.entry(*offset).or_insert(0) += 1);
+    for offset in reads {
+        *uses.entry(offset).or_insert(0) += 1;
+    }
     assert_eq!(uses.len(), 50);
     assert!(uses.values().all(|count| *count == 4), "{uses:?}");
 }
@@ -68,13 +76,7 @@ fn a_pass_has_the_counts_of_the_model() {
 #[test]
 fn writes_that_continue_begin_where_one_ended() {
     let log = model().expand(0);
-    let writes: Vec<u64> = log
-        .operations
-        .bytes()
-        .zip(&log.offsets)
-        .filter(|one| one.0 == b'w')
-        .map(|one| *one.1)
-        .collect();
+    let writes = offsets(&log, b'w');
     let mut ends = std::collections::BTreeSet::new();
     let mut sequential = 0;
     for at in writes {
@@ -90,13 +92,7 @@ fn a_log_writes_its_last_block_again() {
     let mut model = model();
     model.states.back[2] = 4096;
     let log = model.expand(0);
-    let writes: Vec<u64> = log
-        .operations
-        .bytes()
-        .zip(&log.offsets)
-        .filter(|one| one.0 == b'w')
-        .map(|one| *one.1)
-        .collect();
+    let writes = offsets(&log, b'w');
     let mut ends = std::collections::BTreeSet::new();
     let mut again = 0;
     for at in writes {

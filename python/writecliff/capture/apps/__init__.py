@@ -58,6 +58,7 @@ def run_app(
 def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
     """A new folder for the data, removed at the end."""
     if folder is not None:
+        folder = folder.absolute()  # programs have folders of their own to work in
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f"writecliff-{name}-", dir=folder, ignore_cleanup_errors=True
