@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,23 @@ def test_a_trace_is_replayed_at_its_times_and_kept(
     same = ("ios", "read_bytes", "write_bytes", "sizes", "streams", "unique_bytes")
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
     assert second["response_ms"]["read"]["count"] == IOS // 2
+
+
+def test_each_replay_is_kept_under_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on targets whose names have dots."""
+    monkeypatch.chdir(tmp_path)
+    image = tmp_path / "disk.of.mine"
+    with image.open("wb") as file:
+        file.truncate(64 * MIB)
+    words = ["replay", "t.csv", "--on", f"file:{image}", "--columns", COLUMNS, "--speed", "50"]
+    trace(tmp_path / "t.csv", operations="R")
+    assert main(words) == main(words) == 0
+    kept = sorted(path.name for path in (tmp_path / "traces").iterdir())
+    assert len(kept) == 2
+    pattern = r"replay-t-file-.*disk\.of\.mine-\d{8}-\d{6}(-2)?\.parquet"
+    assert all(re.fullmatch(pattern, name) for name in kept), kept
 
 
 def test_twice_as_fast_takes_half_the_time(loop: str, tmp_path: Path) -> None:

@@ -249,19 +249,23 @@ def _opened(on: str | Engine, seed: int) -> Iterator[Engine]:
 
 
 def new_path(
-    folder: str, about: str, target: str | None = None, *, store: str | None = None
+    folder: str,
+    about: str,
+    target: str | None = None,
+    *,
+    store: str | None = None,
+    suffix: str = "",
 ) -> Path:
-    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`, in `store`, else
-    in the store of the environment (WRITECLIFF_STORE), else in the current folder."""
+    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501` and `suffix`, in
+    `store`, else in the store of the environment (WRITECLIFF_STORE), else in the current folder."""
     import re
     from datetime import datetime
-    from itertools import count
+    from itertools import chain, count
 
     from writecliff.runs.location import output_root
 
     short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
-    path = output_root(store) / folder / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
-    if not path.exists():
-        return path
-    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
-    return next(one for one in others if not one.exists())
+    name = f"{about.replace(':', '-')}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    paths = (output_root(store) / folder / f"{one}{suffix}" for one in names)
+    return next(one for one in paths if not one.exists())

@@ -131,7 +131,5 @@ def examples(*, json: bool = False) -> int:
         ]  # fmt: skip
         emit_json({"examples": rows}, "trace-examples")
         return 0
-    print(
-        table(("trace", "what it is of"), [(SCHEME + one.name, one.title) for one in found], "ll")
-    )
+    print(table(("trace", "load"), [(SCHEME + one.name, one.title) for one in found], "ll"))
     return 0

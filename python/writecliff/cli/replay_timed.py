@@ -72,9 +72,8 @@ def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
     """Replay, keep what was issued, and show how far times were kept."""
     from writecliff.api import replay_timed as run
 
-    output = asked.output or new_path("traces", f"replay-{asked.trace.stem}", asked.target)
-    if asked.output is None:
-        output = output.with_suffix(".parquet")
+    name = f"replay-{asked.trace.stem}"
+    output = asked.output or new_path("traces", name, asked.target, suffix=".parquet")
     shown = 0
 
     def on_tick(live: Mapping[str, int], due_ns: int) -> None:
