@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from writecliff.devices import describe_device, open_device
 from writecliff.devices.sheet import DataSheet
 from writecliff.published.conditions import Load, condition
-from writecliff.published.figures import COLUMNS, PublishedFigure
+from writecliff.published.figures import COLUMNS, STATE, PublishedFigure
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row, row_of
 
@@ -54,9 +54,11 @@ def figures_csv(figures: Sequence[PublishedFigure]) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = (*COLUMNS, STATE) if any(figure.state for figure in figures) else COLUMNS
+    writer.writerow(columns)
     for figure in figures:
-        writer.writerow(["" if (v := figure.columns[name]) is None else v for name in COLUMNS])
+        cells = {**figure.columns, STATE: figure.state}
+        writer.writerow(["" if (v := cells[name]) is None else v for name in columns])
     return out.getvalue()
 
 
