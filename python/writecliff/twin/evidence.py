@@ -5,7 +5,7 @@ Figures are those of the published table, so that fits and comparisons take them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SOURCE = "measured here"
 CACHE_RATIO = 1.3  # of the first rate of a fill to its last, from which a cache is seen
 _PHASES = {"fresh": FRESH_PHASE, "fill": READS_PHASE, "overwritten": WRITES_PHASE}
+_READS_ENOUGH = 1000  # for the times of pages
 _LAST = 4  # parts of the overwrites that the steady rate is of
 
 
@@ -87,12 +88,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was measured. `overwritten_pct`: of the capacity, at random; `waf`: write
-    amplification at the end of that, where the drive tells; `cache_bytes`: what the first writes
-    took before their rate dropped; None: not seen."""
+    """All that was measured. `seconds`: of each load. `overwritten_pct`: of the capacity, at
+    random; `waf`: write amplification at the end of that, where the drive tells; `cache_bytes`:
+    what the first writes took before their rate dropped; None: not seen. `single_reads_ns`: by a
+    number of parts, the latency in the middle of each part of all 4 KiB reads at queue depth 1, the
+    fastest first."""
 
     identity: DeviceIdentity
     gentle: bool
+    seconds: float
     observed: tuple[Observed, ...]
     overwritten_pct: float | None
     waf: float | None
@@ -100,6 +104,7 @@ class Evidence:
     fill: Curve | None
     overwrite: Curve | None
     rest: Curve | None
+    single_reads_ns: Mapping[int, tuple[float, ...]]
 
     @property
     def cache_bytes(self) -> float | None:
@@ -164,6 +169,7 @@ def evidence_of(data: TestData) -> Evidence:
     return Evidence(
         identity=identity,
         gentle=procedure.gentle,
+        seconds=procedure.seconds,
         observed=observed,
         overwritten_pct=pct,
         waf=_waf(last),
@@ -171,7 +177,26 @@ def evidence_of(data: TestData) -> Evidence:
         fill=_curve(data, data.stage_rows(FILL_PHASE)),
         overwrite=_curve(data, overwrites),
         rest=_curve(data, data.stage_rows(REST_PHASE)),
+        single_reads_ns=_single_reads(data),
     )
+
+
+def _single_reads(data: TestData) -> dict[int, tuple[float, ...]]:
+    rows = [
+        row
+        for row in data.stage_rows(READS_PHASE)
+        if (row.pattern, row.block_bytes, row.queue_depth) == ("random", 4096, 1)
+    ]
+    histogram = data.histogram(rows[-1:])  # the drive has settled
+    if histogram is None or histogram.count < _READS_ENOUGH:
+        return {}
+    found = {}
+    for parts in range(2, 5):
+        middles = [histogram.quantile((n + 0.5) / parts).value_ns for n in range(parts)]
+        known = tuple(float(one) for one in middles if one is not None)
+        if len(known) == parts:
+            found[parts] = known
+    return found
 
 
 def _row(data: TestData, one: MeasuredLoad) -> StepRow | None:

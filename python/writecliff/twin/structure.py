@@ -8,13 +8,14 @@ takes the program time with it, so that all together program as fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from writecliff.devices import open_device
 from writecliff.devices.edit import value_of, with_values
+from writecliff.devices.generations import LINKS
 from writecliff.devices.quantities import number
 from writecliff.engines.preconditioned import recipe
 from writecliff.engines.sim import SimEngine
@@ -27,11 +28,15 @@ from writecliff.published.sheet_check import fitting_scale
 
 Log = Callable[[str], None]
 SMALL_BYTES = 8e9  # of the drive that is simulated; a smaller one whole
-DIES_MOST = 256
-_DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+DIES_MOST, CHANNELS_MOST = 256, 16
+_DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 _TOLD = 0.01  # of write amplification
 _TRIES = 12
 _FASTER = 0.25  # of the firmware times where flash is to be what bounds writes
+_FASTER_FLASH = 0.6  # of the program time where firmware is
+_LEAST_NS = 50.0
+LINK = "link.bandwidth"
+SLOT = 4096
 
 
 @dataclass(frozen=True)
@@ -108,16 +113,22 @@ class Variant:
 
 def variants(text: str) -> Iterator[Variant]:
     """The first device file with other numbers of dies, and with firmware so fast that flash
-    bounds reads, writes, or both."""
+    bounds reads, writes, or both; each device file once."""
+    seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
                      for key in ("channels", "dies_per_channel"))  # fmt: skip
     dies = channels * per
-    for wanted in dict.fromkeys(max(1, round(dies * factor)) for factor in _DIES_FACTORS):
+    every = (max(1, round(dies * factor)) for factor in _DIES_FACTORS)
+    for wanted in dict.fromkeys(one for one in every if one <= DIES_MOST):
         made = with_dies(text, wanted)
-        if wanted > DIES_MOST or made is None:
+        if made is None:
             continue
         for bounds in ((), ("reads",), ("writes",), ("reads", "writes")):
-            yield Variant(_flash_bound(made, bounds), wanted, bounds)
+            faster = made if "writes" in bounds else _firmware_bound(made)
+            changed = _flash_bound(faster, bounds)
+            if changed not in seen:
+                seen.add(changed)
+                yield Variant(changed, wanted, bounds)
 
 
 def with_dies(text: str, dies: int) -> str | None:
@@ -158,6 +169,40 @@ def with_dies(text: str, dies: int) -> str | None:
 _UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
 
 
+def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
+    """The device file with program time and firmware times that each alone explain the fill and
+    the steady random writes, at the write amplification that was measured."""
+    dies, planes, pages = (
+        _dies(text),
+        *(number(value_of(text, f"flash.{key}")) for key in ("planes_per_die", "page")),
+    )
+    bits = len(value_of(text, "flash.read")) if value_of(text, "flash.one_shot") else 1
+    programmed = max(fill_bytes_per_s, steady_iops * SLOT * waf)
+    mapping_ns = SLOT / fill_bytes_per_s * 1e9
+    relocation_ns = (1e9 / steady_iops - mapping_ns) / max(waf - 1, 0.01)
+    times = {
+        "flash.program": dies * planes * pages * bits / programmed * 1e9,
+        "controller.mapping_update_time": mapping_ns,
+        "controller.relocation_time": max(relocation_ns, _LEAST_NS),
+    }
+    described = {key: f'"{value / 1e3:.4g} us"' for key, value in times.items()}
+    del described["flash.program"]
+    made = with_values(text, {key: (value, None) for key, value in described.items()})
+    return with_numbers(made, {"flash.program": times["flash.program"]})
+
+
+def _dies(text: str) -> float:
+    return number(value_of(text, "flash.channels")) * number(
+        value_of(text, "flash.dies_per_channel")
+    )
+
+
+def _firmware_bound(text: str) -> str:
+    """With flash that is faster than writes need."""
+    program = number(value_of(text, "flash.program"))
+    return with_numbers(text, {"flash.program": _FASTER_FLASH * program})
+
+
 def _flash_bound(text: str, bounds: Sequence[str]) -> str:
     """With firmware so fast that flash bounds what is in `bounds`. What a command alone takes
     stays: the time that it loses, the controller's latency gains."""
@@ -177,10 +222,19 @@ def _flash_bound(text: str, bounds: Sequence[str]) -> str:
         key = f"controller.{what}_command_time"
         if key in times:
             times[key] = max(times[key], least)
+    if "reads" in bounds:
+        times[LINK] = max(link_most(text), number(value_of(text, LINK)))
     alone = max(_command_alone(text) - _command_alone(with_numbers(text, times)), 0.0)
     if alone:
         times["controller.latency"] = number(value_of(text, "controller.latency")) + alone
     return with_numbers(text, times) if times else text
+
+
+def link_most(text: str) -> float:
+    """What the drive's link carries at most, in bytes/s."""
+    name = value_of(text, "link.interface")
+    every = [one.most_mb_s * 1e6 for one in LINKS.values() if one.name == name]
+    return every[0] if every else number(value_of(text, LINK))
 
 
 def _command_alone(text: str) -> float:
@@ -195,6 +249,66 @@ def _time(text: str, key: str) -> float | None:
     except ConfigError:
         return None
     return value if value > 0 else None
+
+
+def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -> str:
+    """The device file with read times of its pages that differ as single reads do."""
+    times = value_of(text, "flash.read")
+    middles = single_reads_ns.get(len(times))
+    if middles is None:
+        return text
+    mean, mean_read = number(times), sum(middles) / len(middles)
+    found = [max(mean + one - mean_read, _LEAST_READ * mean) for one in middles]
+    if max(found) - min(found) < _SAME_READ * mean:
+        return text
+    said = ", ".join(f'"{one / 1e3:.4g} us"' for one in found)
+    return with_values(text, {"flash.read": (f"[{said}]", None)})
+
+
+def alternatives(text: str) -> Iterator[tuple[str, str]]:
+    """What no rate tells, otherwise: the change in words, and the device file."""
+    key = "controller.write_buffer"
+    size = number(value_of(text, key))
+    for factor in (0.5, 2.0, 4.0):
+        mib = size * factor / (1 << 20)
+        if mib >= 1:
+            yield (
+                f"a buffer of {mib:.4g} MiB",
+                with_values(text, {key: (f'"{mib:.4g} MiB"', _TRIED)}),
+            )
+    channels, per = (
+        round(number(value_of(text, f"flash.{name}"))) for name in ("channels", "dies_per_channel")
+    )
+    for more in (channels // 2, channels * 2):
+        if 1 <= more <= CHANNELS_MOST and channels * per % more == 0:
+            changes = {"flash.channels": more, "flash.dies_per_channel": channels * per // more}
+            made = {name: (str(value), _TRIED) for name, value in changes.items()}
+            yield f"{more} channels", with_values(text, made)
+    yield from _other_blocks(text)
+    key = "controller.suspends_per_operation"
+    other = 0 if number(value_of(text, key)) else 8
+    yield f"{other} suspensions of a program", with_values(text, {key: (str(other), _TRIED)})
+
+
+def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Blocks of half and twice the size, which are erased as much more or less often."""
+    pages, blocks = (
+        round(number(value_of(text, f"flash.{key}")))
+        for key in ("pages_per_block", "blocks_per_plane")
+    )
+    bits = len(value_of(text, "flash.read"))
+    for factor in (0.5, 2.0):
+        other = max(1, round(pages / bits * factor)) * bits
+        changes = {
+            "flash.pages_per_block": str(other),
+            "flash.blocks_per_plane": str(round(blocks * pages / other)),
+        }
+        made = {name: (value, _TRIED) for name, value in changes.items()}
+        yield f"blocks of {other} pages", with_values(text, made)
+
+
+_TRIED = "measured here: nearest of what was tried"
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
 
 
 def _with_blocks(text: str, blocks: int) -> str:

@@ -28,7 +28,7 @@ Log = Callable[[str], None]
 RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach
 KIB = 1024
 SECONDS = 2.0  # of each load
-_MEASURED_S, _REST_S = 1.0, 2.0  # of a load of the measurements, and the rest
+MEASURED_S, REST_S = 1.0, 2.0  # of a load of the measurements, and the rest
 
 # Values of a preset that are changed, in TOML.
 HIDDEN: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -155,7 +155,7 @@ def twin_case(
     hidden, run = hidden_text(name), folder / name
     log(f"{name}: measuring the hidden drive")
     engine = SimEngine.from_text(hidden, f"{name}.toml")
-    run_procedure(Twin(seconds=_MEASURED_S, rest_s=_REST_S), engine, run)
+    run_procedure(Twin(seconds=MEASURED_S, rest_s=REST_S), engine, run)
     evidence = read_evidence(run)
     fitted = make_twin(
         evidence, run / FOLDER, name, said={}, log=lambda text: log(f"{name}: {text}")
