@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
@@ -76,8 +77,8 @@ def family_of(drive: str) -> str:
 
 
 def model_error(drive: str) -> ModelError:
-    """The errors of the model of a drive of the catalogue, or of a twin; of other drives, nothing."""
-    if drive.endswith(".toml"):
+    """The errors of the model of a drive of the catalogue or of a twin; of others, nothing."""
+    if drive.endswith(".toml") and Path(drive).is_file():
         own = kept_errors(read_device_file(drive)[0])
         return ModelError() if own is None else ModelError(**vars(own))
     groups = _by_family().get(family_of(drive), {})

@@ -116,7 +116,9 @@ def choose(
     spares = _percentages(overprovision)
     question = Question(
         workload=str(_load(find_workload(workload), quiet=quiet)),
-        candidates=find_candidates(candidates, capacity=capacity, least=1 if spares else 2),
+        candidates=find_candidates(
+            candidates, capacity=capacity, least=1 if spares or limit else 2
+        ),
         limits=limit,
         weights=read_weights(weight),
         prices={} if prices is None else read_prices(prices),
