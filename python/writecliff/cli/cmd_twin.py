@@ -1,4 +1,4 @@
-"""Make a simulated twin of a drive that one has, or check a drive against its twin."""
+"""Make a twin of a drive, or check a drive against its twin."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def twin(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Make a simulated twin of a drive that one has, or check a drive against its twin.
+    """Make a twin of a drive, or check a drive against its twin.
 
     Measures what identifies the drive, fits a model to a part of it, and writes a device file with
     the source of each value. The other part of the measurements was kept aside by a rule stated

@@ -1,4 +1,4 @@
-"""Check the simulator against theory, and twins against hidden drives."""
+"""Check the simulator against theory, and twins."""
 
 from __future__ import annotations
 
