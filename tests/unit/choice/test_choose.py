@@ -166,7 +166,7 @@ def test_a_trace_is_a_load(
     ways = ("Read", "Read", "Write")
     trace.write_text("".join(
         f"{begin + 5000 * n},host,0,{ways[n % 3]},{(n * 7919 % 60_000) * 4096},4096,100\n"
-        for n in range(1500)
+        for n in range(300)
     ))  # fmt: skip
     more = ["--no-what-if", "--precondition", "fill"]
     answer = answered(cli(asked(trace, drives[:2], tmp_path / "choice", *more)))
