@@ -73,7 +73,8 @@ def choose_drive(
     running = _Running(workers, scheduler, log, begin)
     running.run(folder)
     measured = measure(question, plan.contenders, runs_of(folder, names))
-    weights = weights_of(question, open_loop=is_open_loop(question))
+    measurable = {key for one in measured.values() for key in one.figures}
+    weights = weights_of(question, open_loop=is_open_loop(question), known=measurable)
     ranked = ranking_of(question, weights, measured)
     changed: tuple[Changed, ...] = ()
     if question.what_if:

@@ -77,8 +77,12 @@ class Answer:
         first, passing = self.first, sum(one.passes for one in self.ranked)
         many = len(self.ranked)
         if not self.answered:
+            if many == 1:
+                return f"{first.name} does not meet the limits: {first.why}"
             return f"None of {many} drives meets all limits; {first.name} is nearest: {first.why}"
         said = ", ".join(said_of(first.figures[key]) for key in _SAID if key in first.figures)
+        if many == 1:
+            return f"{first.name} meets the limits: {said}"
         begin = f"{first.name} is first of {many}: {said}"
         if self.question.limits:
             begin += f"; {passing} of {many} meet the limits"

@@ -1,7 +1,8 @@
 """How far the model of a drive is off: the errors of figures that its fit had not seen.
 
 They are the cross-validation of the shipped fits (`published/predictions.py`), over all drives of a
-family. Of a drive without such figures nothing is known, and that is said.
+family; of a twin, the measurements that were kept aside, which its device file has. Of a drive
+without such figures nothing is known, and that is said.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from writecliff.devices import read_device_file
 from writecliff.devices.families import variants
 from writecliff.published.conditions import preset_of
 from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, Kind
 from writecliff.published.predictions import predicted_rows, read_predictions
 from writecliff.published.scores import Row
+from writecliff.twin.device_file import kept_errors
 
 Group = Literal["rates", "means", "tails"]
 _GROUPS: Mapping[str, Group] = {
@@ -73,7 +77,10 @@ def family_of(drive: str) -> str:
 
 
 def model_error(drive: str) -> ModelError:
-    """The errors of the model of a drive of the catalogue; of other drives, nothing."""
+    """The errors of the model of a drive of the catalogue or of a twin; of others, nothing."""
+    if drive.endswith(".toml") and Path(drive).is_file():
+        own = kept_errors(read_device_file(drive)[0])
+        return ModelError() if own is None else ModelError(**vars(own))
     groups = _by_family().get(family_of(drive), {})
     medians = {f"{group}_pct": median(errors) for group, errors in groups.items()}
     return ModelError(figures=sum(map(len, groups.values())), **medians)

@@ -122,8 +122,9 @@ def _lasting(job: Job, length_ns: int) -> Job:
 
 
 def _scale(question: Question, run: WorkloadRun, engine: Engine) -> float | None:
-    if not isinstance(engine, ScalableEngine):
-        return None
+    jobs = [job for step in run.steps for job in step.workload.jobs]
+    if not isinstance(engine, ScalableEngine) or any(job.model or job.log for job in jobs):
+        return None  # the addresses of a trace do not shrink
     possible = possible_scales(run, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
     return max((scale for scale in possible if scale <= question.scale), default=None)
 
@@ -133,4 +134,7 @@ def is_open_loop(question: Question) -> bool:
     capacity = max(show_device(name).capacity_bytes for name in question.candidates)
     file = load_workload(question.workload, capacity_bytes=capacity)
     jobs = [job for step in file.steps if step.measured for job in step.workload.jobs]
-    return all(job.rate_iops is not None or job.rate_bytes_per_s is not None for job in jobs)
+    return all(
+        job.rate_iops is not None or job.rate_bytes_per_s is not None or job.model is not None
+        for job in jobs
+    )

@@ -7,7 +7,7 @@ of the best drive of each figure, on average; a factor of two counts the same in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, hypot, log
 from typing import Literal
@@ -20,6 +20,7 @@ from writecliff.report.expectations import Judged, judge
 from writecliff.report.headline import Headline, value_text
 
 LIFE_ENOUGH_YEARS = 10.0  # a longer life counts as this one
+_TAIL, _LESS = "p99.99", ("p99.9", "p99", "mean")
 _SAID = 2  # figures that say why a drive loses
 _TOLD = 0.02  # a smaller difference of scores is none
 
@@ -46,9 +47,12 @@ class Ranked:
         return all(one.met for one in self.judged)
 
 
-def weights_of(question: Question, *, open_loop: bool) -> dict[str, float]:
+def weights_of(
+    question: Question, *, open_loop: bool, known: Collection[str] | None = None
+) -> dict[str, float]:
     """The figures that count, and how much: as asked, else latency, life, the price if there is a
-    price list, and IOPS if drives run as fast as they can."""
+    price list, and IOPS if drives run as fast as they can. Of a load too short for its slowest
+    I/Os the highest percentile counts that is among those `known`, the figures of any drive."""
     if question.weights:
         found = {key: weight for key, weight in question.weights.items() if weight}
     else:
@@ -57,6 +61,9 @@ def weights_of(question: Question, *, open_loop: bool) -> dict[str, float]:
             del found[PRICE]
         if not open_loop:
             found["iops"] = 1.0
+        if known is not None and _TAIL not in known:
+            weight = found.pop(_TAIL)
+            found |= dict.fromkeys([key for key in _LESS if key in known][:1], weight)
     return found
 
 

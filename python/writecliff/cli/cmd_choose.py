@@ -53,7 +53,8 @@ def choose(
     Parameters
     ----------
     workload
-        The load: a workload file, a fio job file, or a ready-made one (`writecliff profile list`).
+        The load: a workload file, a fio job file, a ready-made one (`writecliff profile list`), or
+        a block trace, of which a workload is made as by `writecliff synthesise`.
     candidates
         The drives: names of `writecliff device list`, patterns such as "pm863-*", device files,
         today (the default: drives of today) or all; with commas between, or repeated.
@@ -114,8 +115,10 @@ def choose(
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
     spares = _percentages(overprovision)
     question = Question(
-        workload=str(find_workload(workload)),
-        candidates=find_candidates(candidates, capacity=capacity, least=1 if spares else 2),
+        workload=str(_load(find_workload(workload), quiet=quiet)),
+        candidates=find_candidates(
+            candidates, capacity=capacity, least=1 if spares or limit else 2
+        ),
         limits=limit,
         weights=read_weights(weight),
         prices={} if prices is None else read_prices(prices),
@@ -129,6 +132,26 @@ def choose(
     )
     path = output or new_path("choices", Path(question.workload).stem, store=store)
     return _answer(question, path, jobs, scheduler, quiet=quiet, as_json=json)
+
+
+def _load(path: Path, *, quiet: bool) -> Path:
+    """The workload file or job file; of a trace one is made, beside its page as `synthesise` has
+    it. Raises ConfigError: neither."""
+    if path.suffix in (".toml", ".fio"):
+        return path
+    from writecliff.api import synthesise_trace
+    from writecliff.cli.screen import Screen
+    from writecliff.report.pages import write_page
+    from writecliff.report.synthetic import synthetic_page
+
+    screen = Screen(quiet=quiet)
+    screen.log(f"making a workload of the trace {path}")
+    found = synthesise_trace(path, on_part=screen.log)
+    folder = Path(f"{path.name.split('.')[0]}-synthetic")
+    made, _ = found.write(folder)
+    write_page(synthetic_page(found), folder / "synthetic.html")
+    screen.log(f"{made}: what it keeps of the trace is in {folder / 'synthetic.html'}")
+    return made
 
 
 def _asked_anew(

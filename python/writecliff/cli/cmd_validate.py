@@ -1,4 +1,4 @@
-"""Check the simulator against theory."""
+"""Check the simulator against theory, and twins."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
     from writecliff.suite.children import ChildEvent
+    from writecliff.twin.validation import TwinCase
     from writecliff.validate.power_cuts import PowerCutsReport
     from writecliff.validate.quick import QuickRow
     from writecliff.validate.stream_rows import Crossover, StreamsReport
@@ -278,6 +279,82 @@ def _quick_table(rows: list[QuickRow]) -> str:
         ],
         "llrrrlrl",
     )
+
+
+@app.command
+def twin(
+    *,
+    drive: str | None = None,
+    output: Path | None = None,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Make twins of simulated drives whose values are hidden; exit code 1 if they predict badly.
+
+    Each hidden drive is measured as `writecliff twin` does it, and its twin is compared with it
+    under 30 loads that it was not made from. The medians of the errors must be within 5 % for rates
+    and 10 % for 99th percentiles.
+
+    Parameters
+    ----------
+    drive
+        Only this hidden drive: sata or nvme.
+    output
+        Keep measurements and twins in this folder; it must be empty or not exist.
+    quiet
+        Show no progress on stderr.
+    json
+        Print {"ok", "goals", "drives": [{"drive", "ok", "rates_pct", "tails_pct", "values",
+        "loads", ...}]}.
+    """
+    from tempfile import TemporaryDirectory
+
+    from writecliff.cli.screen import Screen
+    from writecliff.errors import ConfigError
+    from writecliff.twin.validation import HIDDEN, RATES_PCT, TAILS_PCT, twin_case
+
+    if drive is not None and drive not in HIDDEN:
+        raise ConfigError.unknown("hidden drive", drive, HIDDEN)
+    if output is not None and output.exists() and any(output.iterdir()):
+        raise ConfigError(f"{output} is not empty", hint="give another folder")
+    screen = Screen(quiet=quiet)
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) if output is None else output
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [drive] if drive is not None else list(HIDDEN)
+        cases = [twin_case(name, folder, screen.log) for name in names]
+    ok = all(case.ok for case in cases)
+    if json:
+        goals = {"rates_pct": RATES_PCT, "tails_pct": TAILS_PCT}
+        found = [case.mapping() for case in cases]
+        emit_json({"ok": ok, "goals": goals, "drives": found}, "validate-twin")
+    else:
+        for case in cases:
+            print(_twin_table(case), end="\n\n")
+    if not ok:
+        log(f"a median is beyond {RATES_PCT:g} % for rates or {TAILS_PCT:g} % for 99th percentiles")
+    return 0 if ok else 1
+
+
+def _twin_table(case: TwinCase) -> str:
+    rows = [
+        (
+            one.load,
+            units.number(one.iops),
+            units.number(one.iops_twin),
+            f"{one.rate_error_pct:+.1f} %",
+            _optional("{:.3f} ms", one.p99_ms),
+            _optional("{:.3f} ms", one.p99_twin_ms),
+            _optional("{:+.1f} %", one.p99_error_pct),
+        )
+        for one in case.loads
+    ]
+    header = ("load", "IOPS", "twin", "error", "99 %", "twin", "error")
+    end = (
+        f"{case.drive}: median errors over {len(case.loads)} other loads: rates "
+        f"{case.rates_pct:.1f} %, 99th percentiles {case.tails_pct:.1f} %"
+    )
+    return "\n".join([table(header, rows, "lrrrrrr"), "", end])
 
 
 @app.command(name="power-cuts")

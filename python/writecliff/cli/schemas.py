@@ -14,6 +14,7 @@ from writecliff.cli.schema import Schema
 from writecliff.cli.schemas_captured import CAPTURED
 from writecliff.cli.schemas_runs import RUNS
 from writecliff.cli.schemas_served import SERVED
+from writecliff.cli.schemas_twins import TWINS
 
 _PREFIX = "writecliff/"
 _IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."
@@ -99,6 +100,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "report": "the page",
         },
     ),
+    **TWINS,
     **SERVED,
     **RUNS,
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),

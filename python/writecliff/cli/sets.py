@@ -95,13 +95,16 @@ def _show(folder: SuiteFolder, page: Path) -> None:
     """A sweep ends with its settings side by side, a suite with the answer of each test."""
     from writecliff.cli.comparison import show_comparison
     from writecliff.report.suite_page import reports_of, side_by_side
+    from writecliff.report.sweep_page import knee_of, knee_text
 
-    compared = side_by_side(folder)
+    compared, reports = side_by_side(folder), reports_of(folder)
     if compared is not None:
         show_comparison(compared, page)
-        return
-    print(page)
-    print(pairs((name, report.answer()) for name, report in reports_of(folder).items()))
+    else:
+        print(page)
+        print(pairs((name, report.answer()) for name, report in reports.items()))
+    if (found := knee_of(folder, reports)) is not None:
+        print(knee_text(found))
 
 
 def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:

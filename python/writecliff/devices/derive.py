@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -54,12 +55,16 @@ class Value:
 
 def device_text(sheet: DataSheet) -> str:
     """The device file. Raises ConfigError for a sheet that no flash of the time can meet."""
-    values = derived(sheet)
-    lines = [
-        f"# {sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
-        "# its reason: the sheet, what is usual for the year, or what follows from both.",
-        "",
-    ]
+    head = (
+        f"{sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
+        "its reason: the sheet, what is usual for the year, or what follows from both.",
+    )
+    return text_of(derived(sheet), head)
+
+
+def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
+    """A device file of values in its order, each with its reason, below the comment `head`."""
+    lines = [*(f"# {line}".rstrip() for line in head), ""]
     for section, own in groupby(values, key=lambda one: one.key.rpartition(".")[0]):
         if section:
             lines += ["", f"[{section}]"]

@@ -21,7 +21,12 @@ RECIPES = {
     "act": "the whole capacity twice, 128 KiB in order: zeros, then random data (ACT's act_prep)",
 }
 USED = "used"  # "used:40%": of a part of the capacity
+OVERWRITTEN = "overwritten"  # "overwritten:73%": all of it, then so much of it again
+OVERWRITTEN_MAX_PCT = 10_000.0
 _USED_TEXT = "{:g} % of the capacity once, 128 KiB in order, then twice, 4 KiB at random"
+_OVERWRITTEN_TEXT = (
+    "the whole capacity once, 128 KiB in order, then {:g} % of it again, 4 KiB at random"
+)
 _BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
 _SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit the same addresses
@@ -33,15 +38,29 @@ def used_pct(name: str) -> float | None:
     >>> used_pct("used:40%"), used_pct("fill")
     (40.0, None)
     """
+    return _percent(name, USED, 100.0, "40%")
+
+
+def overwritten_pct(name: str) -> float | None:
+    """The percentage in "overwritten:73%"; None for another recipe. Raises ConfigError.
+
+    >>> overwritten_pct("overwritten:150%"), overwritten_pct("used:40%")
+    (150.0, None)
+    """
+    return _percent(name, OVERWRITTEN, OVERWRITTEN_MAX_PCT, "73%")
+
+
+def _percent(name: str, recipe: str, most: float, example: str) -> float | None:
     word, _, share = name.partition(":")
-    if word != USED:
+    if word != recipe:
         return None
     try:
         percent = float(share.removesuffix("%").strip())
     except ValueError:
         percent = math.nan
-    if not (share.endswith("%") and 0 < percent <= 100):
-        raise ConfigError(f"'{name}' is no share of the capacity", hint='write "used:40%"')
+    if not (share.endswith("%") and 0 < percent <= most):
+        hint = f'write "{recipe}:{example}"'
+        raise ConfigError(f"'{name}' is no share of the capacity", hint=hint)
     return percent
 
 
@@ -50,8 +69,10 @@ def recipe_text(name: str) -> str:
     percent = used_pct(name)
     if percent is not None:
         return _USED_TEXT.format(percent)
+    if (again := overwritten_pct(name)) is not None:
+        return _OVERWRITTEN_TEXT.format(again)
     if name not in RECIPES:
-        known = ", ".join((*RECIPES, f"{USED}:40%"))
+        known = ", ".join((*RECIPES, f"{USED}:40%", f"{OVERWRITTEN}:73%"))
         raise ConfigError(f"there is no preconditioning '{name}'", hint=f"known: {known}")
     return RECIPES[name]
 
@@ -62,9 +83,12 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
     128 KiB sequential writes, two capacities of 4 KiB random writes. "used:40%" is the same with
     the first 40 % of the capacity, as a drive whose file system is 40 % full and trims the rest.
+    "overwritten:73%" is "sustained" with less of its random writes, or more: those of 73 % of the
+    capacity in place of 200 %.
     """
     recipe_text(name)
     percent = used_pct(name)
+    again = overwritten_pct(name)
     whole = percent is None or percent == 100
     size = capacity_bytes
     if percent is not None and not whole:
@@ -82,14 +106,20 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
             Workload("preconditioning: zeros", (zeros,), seed=_SEEDS[0]),
             Workload("preconditioning: salt", (in_order,), seed=_SEEDS[1]),
         ]
+    random_bytes = 2 * size if again is None else _slots(size * again / 100)
     at_random = Job(
-        queue_depth=_QUEUE_DEPTH, range_bytes=in_order.range_bytes, volume_bytes=2 * size
+        queue_depth=_QUEUE_DEPTH, range_bytes=in_order.range_bytes, volume_bytes=random_bytes
     )
     steps = [
         Workload("preconditioning: fill", (in_order,), seed=_SEEDS[0]),
         Workload("preconditioning: random", (at_random,), seed=_SEEDS[1]),
     ]
     return steps[: {"none": 0, "fill": 1}.get(name, 2)]
+
+
+def _slots(size: float) -> int:
+    """Bytes as whole writes of 4 KiB, one at least."""
+    return max(1, round(size / 4096)) * 4096
 
 
 def precondition(

@@ -157,9 +157,15 @@ def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
         delay = max(job.start_delay_ns for job in step.workload.jobs) / SECOND_NS
         busy = max((_busy(job) for job in timed), default=0.0)
         rate = speeds.writes(replace(step.workload, jobs=timed)) if timed else 0.0
-        written += volume + took * busy * rate
+        written += volume + min(took * busy * rate, _most_written(timed))
         seconds_in_all += delay + max(seconds, took)
     return Bounds(len(steps), seconds_in_all, written)
+
+
+def _most_written(jobs: Sequence[Job]) -> float:
+    """What jobs write at most that end by their time or a volume, whichever comes first."""
+    volumes = [math.inf if job.volume_bytes is None else float(job.volume_bytes) for job in jobs]
+    return sum(volumes)
 
 
 def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:

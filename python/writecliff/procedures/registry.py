@@ -189,6 +189,7 @@ OWN: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry("Workload", "the steps of a workload or job file", "workload:WorkloadRun", ()),
+        Entry("Twin", "measurements that a model of a drive is made from", "twin:Twin", ()),
         Entry("Replay", "a trace on a simulated drive", "trace_replay:TraceReplay", ()),
         Entry("Served drive", "what other programs did to a served drive", "served:Served", ()),
     )

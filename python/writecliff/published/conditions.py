@@ -11,10 +11,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from writecliff.engines.preconditioned import overwritten_pct
+from writecliff.errors import ConfigError
 from writecliff.profiles import profile, profile_names
 from writecliff.published.figures import PublishedFigure
 
-State = Literal["fresh", "fill", "sustained", "client"]
+State = str
+"""What a load begins on: a name of `STATES`, or "overwritten:73%" (`engines.preconditioned`)."""
+STATES = ("fresh", "fill", "sustained", "client")
 KIB = 1024
 
 # Names that sources use for a drive, and the preset that stands for it.
@@ -168,6 +172,8 @@ def condition(figure: PublishedFigure) -> Condition | None:
 def refusal(figure: PublishedFigure) -> str:
     """Why the load of a figure is not simulated; empty if it is."""
     extreme = figure.metric.endswith(_EXTREMES) and IMPROVEMENT in figure.metric
+    if figure.state and not is_state(figure.state):
+        return f"no state '{figure.state}': {', '.join(STATES)}, or overwritten:73%"
     if extreme and not figure.depths:
         return f"{figure.metric} needs a range of outstanding I/Os, as 'QD1-QD128'"
     if figure.depths and not extreme:
@@ -180,6 +186,14 @@ def refusal(figure: PublishedFigure) -> str:
         f"no load '{figure.access}': figures are of random and sequential ones, and of profiles "
         "(see `writecliff profile list`)"
     )
+
+
+def is_state(text: str) -> bool:
+    """Whether a drive can be brought to a state of this name."""
+    try:
+        return text in STATES or overwritten_pct(text) is not None
+    except ConfigError:
+        return False
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
@@ -254,11 +268,14 @@ def _outstanding(figure: PublishedFigure) -> int:
 
 
 def _state(figure: PublishedFigure, metric: str) -> State:
-    """Sequential figures follow a sequential fill, random ones the white paper's sustained state.
+    """That of the table; else sequential figures follow a sequential fill, random ones the white
+    paper's sustained state.
 
     The primer's tests with the write cache on are those of the PTS-C: IOPS over an active range of
     8 GiB on a drive that is filled to 80 % (its figures 6 and A-1). Only so can a drive that holds
     3,147 random writes a second over its whole range show 60,302."""
+    if figure.state:
+        return figure.state
     if figure.access == "sequential":
         return "fill"
     client = figure.device.endswith("-wce") or "client" in figure.note

@@ -2,9 +2,10 @@
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
 value, unit, note`, and, where it is not random data that was written, `compressible_pct`: the
-share of the data that compression saves. `oio` is the number of outstanding I/Os of the whole load,
-or a range of them (`QD1-QD128`). Cells that the source does not give are empty. Units are those of
-`unit_of`.
+share of the data that compression saves. A column `state` may say what the load began on, where it
+is known: `fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. `oio` is the number of
+outstanding I/Os of the whole load, or a range of them (`QD1-QD128`). Cells that the source does not
+give are empty. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ COLUMNS = (
     "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
     "value", "unit", "note",
 )  # fmt: skip
-COMPRESSIBLE = "compressible_pct"  # a column that may be missing, as its cells may be empty
+# Columns that may be missing, as their cells may be empty.
+COMPRESSIBLE, STATE = "compressible_pct", "state"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class PublishedFigure:
     note: str
     compressible_pct: float = 0.0
     depths: tuple[int, int] | None = None  # a range of outstanding I/Os, for a minimum or maximum
+    state: str = ""  # that the load begins on; empty: by the rules of `conditions.py`
 
     @property
     def oio(self) -> int | str | None:
@@ -199,7 +202,7 @@ def _is_figure(value: float) -> bool:
     return value == 0 or VALUE_MIN <= abs(value) <= VALUE_MAX
 
 
-_TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note")
+_TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note", STATE)
 # The range of each number but the value itself.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "value": (_is_figure, f"0, or from {VALUE_MIN:g} to {VALUE_MAX:g}"),
@@ -220,7 +223,7 @@ class _Unreadable(Exception):
 
 def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
     """Raises _Unreadable."""
-    text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE)}
+    text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE, STATE)}
 
     def number(name: str) -> float | None:
         if text[name] in ("", "mixed"):

@@ -16,6 +16,7 @@ from typing import Any
 from writecliff.engines.state_cache import build_id
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import Load, condition, preset_of
+from writecliff.published.figures import STATE
 from writecliff.published.notes import note_of
 from writecliff.published.reproduce import LoadResult, Reproduction
 from writecliff.published.scores import Row, Score, right_pct
@@ -117,6 +118,7 @@ def _row(row: Row, found: Reproduction) -> dict[str, Any]:
     f = row.figure
     return {
         **f.columns,
+        STATE: f.state,
         "preset": preset_of(f.device),
         "kind": row.kind.name,
         "simulated": row.simulated,

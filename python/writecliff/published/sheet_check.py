@@ -11,7 +11,7 @@ from writecliff.csv_cells import cell
 from writecliff.devices import describe_device, open_device
 from writecliff.devices.sheet import DataSheet
 from writecliff.published.conditions import Load, condition
-from writecliff.published.figures import COLUMNS, PublishedFigure
+from writecliff.published.figures import COLUMNS, STATE, PublishedFigure
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row, row_of
 
@@ -55,10 +55,12 @@ def figures_csv(figures: Sequence[PublishedFigure]) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = (*COLUMNS, STATE) if any(figure.state for figure in figures) else COLUMNS
+    writer.writerow(columns)
     for figure in figures:
-        columns = ("" if (v := figure.columns[name]) is None else v for name in COLUMNS)
-        writer.writerow(cell(v) if isinstance(v, str) else v for v in columns)
+        cells = {**figure.columns, STATE: figure.state}
+        values = ("" if (v := cells[name]) is None else v for name in columns)
+        writer.writerow(cell(v) if isinstance(v, str) else v for v in values)
     return out.getvalue()
 
 

@@ -33,7 +33,7 @@ from writecliff.report.model import Table, table
 
 FAR = "▲"  # marks errors beyond the limit of their kind
 # What each state is, as `measure.py` prepares it.
-STATES: dict[State, str] = {
+STATES: dict[State, str] = {  # `conditions.STATES`
     "fresh": "purged; the load is the first that is written",
     "fill": RECIPES["fill"],
     "sustained": RECIPES["sustained"],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import units
+from writecliff.procedures.operating_points import Cell
 from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
 from writecliff.report.colours import one_page
@@ -27,7 +28,7 @@ from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Link, Page, linked, write_page
-from writecliff.report.sweep_page import cell_sections, has_cells
+from writecliff.report.sweep_page import cell_sections, has_cells, knee_of, knee_text
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
@@ -49,10 +50,12 @@ def write_suite_page(folder: SuiteFolder) -> Path:
     mixed = len({report.data.stamp for report in reports.values()}) > 1  # then it is said which
     compared = side_by_side(folder)
     left = len(folder.members) - len(reports)
+    found = knee_of(folder, reports)
+    said = ["" if found is None else knee_text(found), "" if compared is None else compared.verdict]
     page = Page(
         title=_title(folder, reports),
         intro=f"{len(reports)} of {len(folder.members)} runs complete, each from a purge.",
-        verdict="" if compared is None else compared.verdict,
+        verdict=". ".join(filter(None, said)),
         sections=(
             *([] if has_cells(folder) and not left else [_runs(folder, reports)]),
             *_about_runs(folder, reports, compared),
@@ -62,6 +65,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
             "about": folder.about,
             "runs": {name: _summary(report) for name, report in reports.items()},
             **({} if compared is None else comparison_mapping(compared)),
+            **({} if found is None else {"knee": _knee_mapping(found)}),
         },
         disclosures=(
             *_disclosures(reports),
@@ -78,6 +82,10 @@ def write_suite_page(folder: SuiteFolder) -> Path:
         stamp="" if conformant else "NOT PTS-CONFORMANT",
     )
     return write_page(page, folder.path / PAGE_NAME)
+
+
+def _knee_mapping(found: Cell) -> dict[str, float]:
+    return {"queue_depth": found.queue_depth, "iops": found.iops}
 
 
 def _about_runs(

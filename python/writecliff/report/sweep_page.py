@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from writecliff import units
+from writecliff.procedures.operating_points import KNEE_SHARE, Cell, knee
 from writecliff.report import plots, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.comparison.contenders import option_text
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_COMPARED = 8  # runs that are compared side by side; with more, a row for each
 MOST_FIGURES = 4  # that are drawn
+_DEPTH, _DEPTHS_LEAST = "queue_depth", 3
 _WORDS_SHOWN = 12  # values of a setting that are written at its axis
 
 
@@ -31,6 +34,30 @@ def has_cells(folder: SuiteFolder) -> bool:
     """Whether the runs are shown as cells of a table rather than side by side."""
     several = any(len(member.settings) > 1 for member in folder.members.values())
     return folder.kind == "sweep" and (several or len(folder.members) > MOST_COMPARED)
+
+
+def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | None:
+    """The knee of a sweep over the queue depth alone, by all IOPS of each run; None for others, or
+    for fewer than three depths."""
+    cells = []
+    for name, report in reports.items():
+        settings = folder.members[name].settings
+        if folder.kind != "sweep" or [key.rpartition(".")[2] for key in settings] != [_DEPTH]:
+            return None
+        rates = [one.value for one in report.headlines() if one.unit == "IOPS"]
+        (depth,) = settings.values()
+        if not rates or not str(depth).isdecimal():
+            return None
+        cells.append(Cell(1, int(depth), sum(rates), nan))
+    return knee(cells) if len(cells) >= _DEPTHS_LEAST else None
+
+
+def knee_text(found: Cell) -> str:
+    """The knee in a sentence."""
+    return (
+        f"The knee is at queue depth {found.queue_depth}, with {found.iops:,.0f} IOPS: the least "
+        f"that brings {100 * KNEE_SHARE:.0f} % of the most"
+    )
 
 
 @dataclass(frozen=True)

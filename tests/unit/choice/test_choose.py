@@ -156,3 +156,30 @@ def test_a_price_list_has_all_drives(
     answer = cli(asked(load, drives, tmp_path / "choice", "--prices", str(prices)))
     assert answer.code == 2 and "there is no price of" in answer.err
     assert not (tmp_path / "choice").exists()
+
+
+def test_a_trace_is_a_load(
+    drives: list[str], tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    begin, trace = 128_166_372_003_061_629, tmp_path / "msr.csv"
+    ways = ("Read", "Read", "Write")
+    trace.write_text("".join(
+        f"{begin + 5000 * n},host,0,{ways[n % 3]},{(n * 7919 % 60_000) * 4096},4096,100\n"
+        for n in range(300)
+    ))  # fmt: skip
+    more = ["--no-what-if", "--precondition", "fill"]
+    answer = answered(cli(asked(trace, drives[:2], tmp_path / "choice", *more)))
+    assert answer["workload"].endswith("workload.toml")
+    assert (tmp_path / "msr-synthetic" / "synthetic.html").is_file()
+    assert [one["device"] for one in answer["ranking"]] == ["usual", "slow"]
+    assert all(one["scale"] == 1 for one in answer["ranking"])
+    assert "p99.99" not in answer["weights"]  # of so few I/Os nobody knows it
+
+
+def test_one_drive_may_be_asked_about_a_limit(
+    load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
+) -> None:
+    more = ["--no-what-if", "--limit", "life >= 90 years", "--writes-per-day", "1TB"]
+    answer = answered(cli(asked(load, drives[:1], tmp_path / "choice", *more)), code=3)
+    assert "does not meet the limits: life is" in answer["verdict"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isclose
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +154,23 @@ def test_the_error_of_a_model_is_that_of_its_family() -> None:
     assert error.of("iops") == error.rates_pct and error.of("reads/p99.9") == error.tails_pct
     assert error.of("mean") == error.means_pct and error.of("life") is None
     assert model_error("./my-drive.toml") == ModelError()
+
+
+def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
+    question = asked()
+    short = weights_of(question, open_loop=True, known={"p99", "mean", "life"})
+    assert short == {"life": 1.0, "p99": 1.0}
+    assert "p99.99" in weights_of(question, open_loop=True, known={"p99.99", "p99", "life"})
+    given = asked(weights={"p99.99": 2.0})
+    assert weights_of(given, open_loop=True, known={"p99"}) == {"p99.99": 2.0}
+
+
+def test_the_error_of_a_twin_is_that_of_what_it_kept_aside(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    line = "# kept aside: 25 figures; median errors: rates 2.0 %, 99th percentiles 6.6 %\n"
+    path.write_text(line + 'name = "mine"\n')
+    found = model_error(str(path))
+    assert (found.rates_pct, found.means_pct, found.tails_pct) == (2.0, None, 6.6)
+    assert found.figures == 25
+    path.write_text('name = "mine"\n')
+    assert model_error(str(path)).figures == 0

@@ -120,10 +120,11 @@ Drives:
   attach          Attach a drive that is served over NVMe/TCP to this machine.
   detach          Detach a drive that `attach` has attached.
   power-cut       Cut the power of a served drive.
+  twin            Make a twin of a drive, or check a drive against its twin.
   torture         Cut the power under a program, and check what it kept.
 
 Validation and research:
-  validate        Check the simulator against theory.
+  validate        Check the simulator against theory, and twins.
   reliability     Run simulated drives with and without a reliability feature.
   reproduce       Compare simulated drives with published results.
   experiment      Repeat a published experiment.
@@ -341,7 +342,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, synthesise, device, cache, serve, attach, detach, power-cut, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, synthesise, device, cache, serve, attach, detach, power-cut, twin, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -6,7 +6,7 @@ the values of other drives; fits and folds that come to the same values share wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from threading import Lock
@@ -25,6 +25,12 @@ from writecliff.published.measure import (
 from writecliff.published.states import PreparedDrives
 
 SECONDS_MAX = 6.0
+Seconds = Callable[[Load], float]
+
+
+def at_most_long(load: Load) -> float:
+    """The time for which fits of published figures simulate a load at most."""
+    return SECONDS_MAX
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,14 @@ class Candidate:
 
 
 class Simulations:
-    """What was simulated so far. Several threads may use it."""
+    """What was simulated so far. Several threads may use it. A load is simulated for `seconds` of
+    it, or for its own time if that is shorter."""
 
-    def __init__(self, observer: MeasurementObserver | None = None) -> None:
+    def __init__(
+        self, observer: MeasurementObserver | None = None, *, seconds: Seconds = at_most_long
+    ) -> None:
         self.count = 0
+        self._seconds = seconds
         self._observer = observer or MeasurementObserver()
         self._files: dict[str, tuple[str, str]] = {}
         self._prepared = PreparedDrives()  # values are times: candidates share their states
@@ -62,7 +72,7 @@ class Simulations:
         for number, (one, loads) in enumerate(new.items()):
             drive = self._drive(one)
             run = partial(self._measure, drive, loads)
-            remote = partial(_elsewhere, drive, loads)
+            remote = partial(_elsewhere, drive, self._brief(loads))
             tasks.append(Task(f"{drive.name} {number}", 2 * drive_memory(drive), run, remote))
         answers = run_side_by_side(tasks, workers=workers, stop=self._observer.stop)
         with self._lock:
@@ -96,16 +106,21 @@ class Simulations:
         return drive.scaled(one.scale) if one.scale > 1 else drive
 
     def _measure(self, drive: ComparedDrive, loads: Collection[Load]) -> Results:
-        return _measured(drive, loads, self._observer, self._prepared)
+        return _measured(drive, self._brief(loads), self._observer, self._prepared)
+
+    def _brief(self, loads: Collection[Load]) -> dict[Load, Load]:
+        """Each load as it is simulated."""
+        return {
+            load: replace(load, seconds=min(load.seconds, self._seconds(load))) for load in loads
+        }
 
 
 def _measured(
     drive: ComparedDrive,
-    loads: Collection[Load],
+    short: Mapping[Load, Load],
     observer: MeasurementObserver | None,
     prepared: PreparedDrives,
 ) -> Results:
-    short = {load: replace(load, seconds=min(load.seconds, SECONDS_MAX)) for load in loads}
     measured = measure(drive, set(short.values()), observer=observer, prepared=prepared)
     return {load: measured[brief] for load, brief in short.items()}
 
@@ -116,5 +131,5 @@ def _prepared_here() -> PreparedDrives:
     return PreparedDrives()
 
 
-def _elsewhere(drive: ComparedDrive, loads: Collection[Load]) -> Results:
-    return _measured(drive, loads, None, _prepared_here())
+def _elsewhere(drive: ComparedDrive, short: Mapping[Load, Load]) -> Results:
+    return _measured(drive, short, None, _prepared_here())

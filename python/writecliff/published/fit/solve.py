@@ -22,7 +22,7 @@ from writecliff.published.fit.next_figures import Suggestion, suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.progress import FitProgress
 from writecliff.published.fit.residuals import SOFT, Residuals
-from writecliff.published.fit.simulations import Simulations
+from writecliff.published.fit.simulations import Seconds, Simulations, at_most_long
 from writecliff.published.fit.specification import Parameter, Specification
 from writecliff.published.scores import Row
 
@@ -62,11 +62,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class FitResult:
-    """`unidentifiable`: combinations of parameters, as (key, share), that change hardly any
-    figure. `before` and `after`: all figures with the first and the fitted values. `texts`: the
-    device file of each drive with its fitted values. `next_figures`: what to measure to determine
-    the first of `unidentifiable`. `whole`: all figures of the drives at their full size; empty if
-    these were not simulated."""
+    """`cost`: of the figures at the end, half of their soft square sum. `unidentifiable`:
+    combinations of parameters, as (key, share), that change hardly any figure. `before` and
+    `after`: all figures with the first and the fitted values. `texts`: the device file of each
+    drive with its fitted values. `next_figures`: what to measure to determine the first of
+    `unidentifiable`. `whole`: all figures of the drives at their full size; empty if these were not
+    simulated."""
 
     estimates: tuple[Estimate, ...]
     unidentifiable: tuple[tuple[tuple[str, float], ...], ...]
@@ -76,6 +77,7 @@ class FitResult:
     texts: dict[str, str]
     next_figures: tuple[Suggestion, ...] = ()
     whole: tuple[Row, ...] = ()
+    cost: float = 0.0
 
 
 def optimum(
@@ -108,12 +110,19 @@ def optimum(
 
 
 class Fit:
-    """A fit under way, from the values of the device files; `at` is the best point so far."""
+    """A fit under way, from the values of the device files; `at` is the best point so far. A load
+    is simulated for `seconds` of it at most."""
 
     def __init__(
-        self, spec: Specification, figures: Sequence[PublishedFigure], log: Log = lambda text: None
+        self,
+        spec: Specification,
+        figures: Sequence[PublishedFigure],
+        log: Log = lambda text: None,
+        *,
+        seconds: Seconds = at_most_long,
     ) -> None:
-        self.problem = Problem(spec, figures, Simulations(FitProgress(log)))
+        simulations = Simulations(FitProgress(log), seconds=seconds)
+        self.problem = Problem(spec, figures, simulations)
         self.coordinates = self.problem.coordinates
         self.at = self.coordinates.start
         self._log = log
@@ -184,6 +193,7 @@ class Fit:
             self.problem.simulations.count,
             texts,
             suggestions(self.problem, self.at, open_directions),
+            cost=float(SOFT**2 * np.sum(np.sqrt(1 + (vector / SOFT) ** 2) - 1)),
         )
 
     def _estimates(self, spread: _Spread) -> list[Estimate]:

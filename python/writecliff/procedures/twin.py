@@ -1,0 +1,237 @@
+"""The measurements that a twin of a drive is made from.
+
+Purge, bursts on the new drive, one fill in order, reads, random overwrites (the write cliff), mixes
+and writes, and a burst after a rest. `gentle` only reads, on the drive as it is; a simulated drive
+is filled first, because reads of what was never written would not need its flash.
+
+The volume of overwrites is bounded by time; how much it came to is measured, and what makes the
+twin brings the simulated drive to the same volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.preconditioned import recipe
+from writecliff.errors import ConfigError
+from writecliff.procedures.bounds import interface_bytes_per_s
+from writecliff.procedures.model import History, Plan, Procedure, Stage, Step, step_seed
+from writecliff.procedures.options import Deviation
+from writecliff.procedures.twin_loads import (
+    FILL_BYTES,
+    FILL_DEPTH,
+    FRESH,
+    KEPT_RULE,
+    OVERWRITE_BYTES,
+    OVERWRITE_DEPTH,
+    MeasuredLoad,
+    read_loads,
+    write_loads,
+)
+from writecliff.workload.model import SECOND_NS, BlockSize, Job, Pattern, Workload
+
+FRESH_PHASE, FILL_PHASE, READS_PHASE = "fresh", "fill", "reads"
+OVERWRITE_PHASE, WRITES_PHASE, REST_PHASE = "overwrite", "writes", "rest"
+PARTS = 16  # steps of the overwrites
+OVERWRITTEN_SHARE = 2.0  # of the capacity, at most
+LEAST_FILL_BYTES_PER_S = 200e6  # in order, of a drive that keeps the planned time
+BURST_S = 1.0
+SETTLING_S = 5.0
+_POINTS = 400  # of a series, at the speed of the link
+_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio's reports take a second
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin(Procedure):
+    """The measurements of `writecliff twin`. `seconds` is the length of a load, `overwrite_minutes`
+    the most of the overwrites, `rest_s` the rest before the last burst."""
+
+    name = "twin"
+    gentle: bool = False
+    seconds: float = 10.0
+    overwrite_minutes: float = 25.0
+    rest_s: float = 60.0
+    no_purge: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for lengths that are none."""
+        for name, low, high in (
+            ("seconds", 0.05, 600.0), ("overwrite_minutes", 0.01, 1440.0), ("rest_s", 0.0, 3600.0)
+        ):  # fmt: skip
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(
+                    f"{name.replace('_', ' ')} must be {low:g} to {high:g}, "
+                    f"not {getattr(self, name):g}"
+                )
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """The procedure whose `options_mapping` was `data`."""
+        return cls(**data)
+
+    def options_mapping(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @property
+    def command(self) -> Sequence[str]:
+        return ("writecliff", "twin")
+
+    @property
+    def title(self) -> str:
+        return "Measurements for a Twin"
+
+    @property
+    def edition(self) -> str:
+        return ""
+
+    def deviations(self) -> tuple[Deviation, ...]:
+        """None: there is no standard to differ from."""
+        return ()
+
+    @property
+    def write_cache(self) -> bool:
+        return True
+
+    @property
+    def purges(self) -> bool:
+        return not self.no_purge
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        loads = self.loads(identity)
+        return {
+            "subtitle": "Measurements for a Twin",
+            "data_pattern": "RND",
+            "active_range": "100%",
+            "ar_segments": "N/A",
+            "precondition": "None" if self.gentle else "by part",
+            "test: Loads": str(len(loads)),
+            "test: Kept aside": str(sum(one.kept for one in loads)),
+            "test: Rule": KEPT_RULE,
+            "test: Each": f"{self.seconds:g} s",
+            "test: Writes": "no" if self.gentle else "yes",
+        }
+
+    def loads(self, identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
+        """All loads that are measured, in order."""
+        reads = read_loads(identity)
+        return reads if self.gentle else [*FRESH, *reads, *write_loads()]
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        reads = [self._step(one, READS_PHASE) for one in read_loads(identity)]
+        if self.gentle:
+            more: dict[str, Any] = {}
+            if identity.simulated:
+                more = {"purge": True, "state": recipe("fill", identity.capacity_bytes)}
+            return [Stage.once(READS_PHASE, "reads", reads, **more)]
+        capacity = identity.capacity_bytes
+        bursts = [self._step(one, FRESH_PHASE, BURST_S) for one in FRESH]
+        writes = [self._step(one, WRITES_PHASE) for one in write_loads()]
+        return [
+            Stage.once(FRESH_PHASE, "bursts on the purged drive", bursts, purge=True),
+            Stage.once(FILL_PHASE, "fill in order", [self._fill(identity, capacity)], purge=True),
+            Stage.once(READS_PHASE, "reads", [self._settling(), *reads]),
+            Stage.once(OVERWRITE_PHASE, "random overwrites", self._overwrites(identity)),
+            Stage.once(WRITES_PHASE, "mixes and writes", writes),
+            Stage.once(REST_PHASE, "a burst after a rest", [self._rest(identity)]),
+        ]
+
+    def _step(self, load: MeasuredLoad, phase: str, seconds: float | None = None) -> Step:
+        length = self.seconds if seconds is None else min(seconds, self.seconds)
+        seed = step_seed(self.seed, self.name, phase, load.label)
+        job = load.job(length)
+        return Step(load.label, Workload(load.label, (job,), seed=seed), sample=True)
+
+    def _settling(self) -> Step:
+        """Reads while the drive finishes what the fill has left to it."""
+        load = Job(name="twin", read_pct=100.0).with_duration_s(min(SETTLING_S, 2 * self.seconds))
+        seed = step_seed(self.seed, self.name, READS_PHASE, "settling")
+        return Step("settling", Workload("settling", (load,), seed=seed))
+
+    def _fill(self, identity: DeviceIdentity, capacity: int) -> Step:
+        job = _written("sequential", FILL_BYTES, FILL_DEPTH, capacity // FILL_BYTES * FILL_BYTES)
+        return self._series(identity, "fill", job, FILL_PHASE)
+
+    def _overwrites(self, identity: DeviceIdentity) -> list[Step]:
+        part = int(identity.capacity_bytes * OVERWRITTEN_SHARE / PARTS)
+        length_ns = round(self.overwrite_minutes * 60 * SECOND_NS / PARTS)
+        job = _written("random", OVERWRITE_BYTES, OVERWRITE_DEPTH, part // 4096 * 4096)
+        job = replace(job, duration_ns=length_ns)
+        return [
+            self._series(identity, f"overwrites, part {number}", job, OVERWRITE_PHASE, number)
+            for number in range(1, PARTS + 1)
+        ]
+
+    def _rest(self, identity: DeviceIdentity) -> Step:
+        """Writes in order after a rest, in which a drive may fold its cache."""
+        job = _written("sequential", FILL_BYTES, FILL_DEPTH, 0).with_duration_s(self.seconds)
+        job = replace(job, start_delay_ns=round(self.rest_s * SECOND_NS))
+        return self._series(identity, f"burst after {self.rest_s:g} s", job, REST_PHASE)
+
+    def _series(
+        self, identity: DeviceIdentity, name: str, job: Job, phase: str, number: int = 1
+    ) -> Step:
+        """A step whose series is fine enough to see a cache end."""
+        interval_ns = _REAL_NS
+        if identity.simulated:
+            shortest_s = identity.capacity_bytes / interface_bytes_per_s(identity.interface)
+            interval_ns = round(shortest_s / _POINTS * SECOND_NS)
+            # A multiple of the shortest one, as series have them.
+            interval_ns = max(_SHORTEST_NS, interval_ns // _SHORTEST_NS * _SHORTEST_NS)
+        seed = step_seed(self.seed, self.name, phase, number)
+        load = Workload(name, (job,), seed=seed, interval_ns=min(interval_ns, _REAL_NS))
+        return Step(name, load, sample=True)
+
+    def plan(
+        self,
+        identity: DeviceIdentity,
+        speed_limit: Callable[[Workload], float | None] | None = None,
+    ) -> Plan:
+        """As of any procedure; how long the fill takes is that of a drive which writes
+        `LEAST_FILL_BYTES_PER_S` in order."""
+        plan = super().plan(identity, speed_limit)
+        if self.gentle:
+            return plan
+        fill_s = identity.capacity_bytes / LEAST_FILL_BYTES_PER_S
+        least_s = identity.capacity_bytes / interface_bytes_per_s(identity.interface)
+        most_s = 0.0
+        for stage in self.stages(identity):
+            for step in stage.steps(History(), 0):
+                (job,) = step.workload.jobs
+                seconds = ((job.duration_ns or 0) + job.start_delay_ns) / SECOND_NS
+                most_s += fill_s if job.duration_ns is None else seconds
+                least_s += 0.0 if job.volume_bytes else seconds
+        low, high = (round(one * SECOND_NS) for one in (least_s, most_s))
+        return replace(plan, device_time_min_ns=low, device_time_max_ns=max(low, high))
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        reads = f"{len(read_loads(identity))} loads of reads, {self.seconds:g} s each"
+        if self.gentle:
+            return (f"{reads}, on the drive as it is; nothing is written",)
+        size = units.size(identity.capacity_bytes)
+        return (
+            "purge the drive" if self.purges else "no purge: the drive begins as it is",
+            f"{len(FRESH)} bursts of writes, {min(BURST_S, self.seconds):g} s each",
+            f"purge again; fill: {size} in order; longer than planned on a drive that writes less "
+            f"than {LEAST_FILL_BYTES_PER_S / 1e6:g} MB/s",
+            reads,
+            f"overwrites, 4 KiB at random: {OVERWRITTEN_SHARE:g} times the capacity or "
+            f"{self.overwrite_minutes:g} min, whichever comes first",
+            f"{len(write_loads())} loads of mixes and writes, {self.seconds:g} s each",
+            f"a rest of {self.rest_s:g} s, then writes in order for {self.seconds:g} s",
+            f"kept aside: {KEPT_RULE}",
+        )
+
+
+def _written(pattern: Pattern, block_bytes: int, depth: int, volume_bytes: int) -> Job:
+    return Job(
+        name="twin",
+        pattern=pattern,
+        block_sizes=(BlockSize(block_bytes),),
+        queue_depth=depth,
+        volume_bytes=volume_bytes,
+    )

@@ -1,0 +1,147 @@
+"""The report of the measurements for a twin: each load, and rates over the volume written; summary
+"writecliff/twin/1"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff import units
+from writecliff.procedures.twin import (
+    FILL_PHASE,
+    FRESH_PHASE,
+    OVERWRITE_PHASE,
+    READS_PHASE,
+    REST_PHASE,
+    WRITES_PHASE,
+    Twin,
+)
+from writecliff.procedures.twin_loads import KEPT_RULE
+from writecliff.report import plots
+from writecliff.report.axes import Axis, Line
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.headline import Headline, headline, ms
+from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.series import series
+from writecliff.units import MB_S
+
+if TYPE_CHECKING:
+    from writecliff.procedures.model import StepRow
+
+_LOADS = (FRESH_PHASE, READS_PHASE, WRITES_PHASE)
+_CURVES = (
+    (FILL_PHASE, "Fill in order", "the rate falls where a cache is full"),
+    (OVERWRITE_PHASE, "Random overwrites", "the rate falls where the spare flash is used up"),
+    (REST_PHASE, "After a rest", "as fast as the first writes, where the rest has emptied a cache"),
+)
+
+
+class TwinReport(TestReport):
+    """The report of a run of `writecliff twin`."""
+
+    procedure: Twin
+
+    @cached_property
+    def measured(self) -> Sequence[tuple[StepRow, bool]]:
+        """The loads, and whether each is kept aside."""
+        kept = {one.label: one.kept for one in self.procedure.loads(self.data.manifest.device)}
+        rows = [row for phase in _LOADS for row in self.data.stage_rows(phase)]
+        return [(row, kept[row.label]) for row in rows if row.label in kept]
+
+    def loaded(self) -> str:
+        return "measured"
+
+    def verdict(self) -> Verdict:
+        aside = sum(kept for _, kept in self.measured)
+        said = (
+            self.began(),
+            f"Rule, stated before: {KEPT_RULE}.",
+            "The twin itself, its errors and what could not be told apart are in twin.html.",
+        )
+        head = f"{len(self.measured)} loads were measured, {aside} of them kept aside"
+        return Verdict("good", head, said)
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        yield KeyFigure("Loads", str(len(self.measured)), "", "measured")
+        aside = sum(kept for _, kept in self.measured)
+        yield KeyFigure("Kept aside", str(aside), "", "by a rule stated before")
+
+    def headlines(self) -> list[Headline]:
+        found: list[Headline] = []
+        for row, _ in self.measured:
+            if row.block_bytes is None or row.read_pct is None:
+                continue
+            key = f"{row.pattern}_{row.block_bytes // 1024}k_{row.read_pct:g}_qd{row.queue_depth}"
+            key = f"{row.phase}_{key}"
+            if row.queue_depth == 1:
+                slow = {"higher_is_better": False}
+                mean = ms(row.latency_mean_ns)
+                found += headline(f"{key}_mean", f"{row.label}, mean", mean, "ms", **slow)
+            else:
+                found += headline(key, row.label, row.iops, "IOPS")
+        return found
+
+    def results(self) -> Mapping[str, Any]:
+        return {
+            "gentle": self.procedure.gentle,
+            "rule": KEPT_RULE,
+            "loads": [
+                {
+                    "phase": row.phase,
+                    "load": row.label,
+                    "kept": kept,
+                    "iops": row.iops,
+                    "bytes_per_s": row.bytes_per_s,
+                    "latency_mean_ns": row.latency_mean_ns,
+                    "latency_p99_ns": self._p99(row),
+                    "waf": row.waf,
+                }
+                for row, kept in self.measured
+            ],
+        }
+
+    def _p99(self, row: StepRow) -> int | None:
+        histogram = self.data.histogram([row])
+        return None if histogram is None else histogram.quantile(0.99).value_ns
+
+    def sections(self) -> Iterator[Section]:
+        yield section("Loads", f"Kept aside: {KEPT_RULE}.", self._loads())
+        figures = [self._curve(*words) for words in _CURVES]
+        yield section("Writes over the volume written", "", *figures)
+
+    def _loads(self) -> Table:
+        rows = [
+            (
+                row.phase,
+                row.label,
+                "kept aside" if kept else "",
+                units.number(row.iops),
+                units.throughput(row.bytes_per_s),
+                units.latency(row.latency_mean_ns),
+                units.latency(self._p99(row)),
+                units.UNKNOWN if row.waf is None else units.significant(row.waf),
+            )
+            for row, kept in self.measured
+        ]
+        head = ("Part", "Load", "", "IOPS", "Throughput", "Mean", "99 %", "WAF")
+        return table("", head, rows, "lwlrrrrr")
+
+    def _curve(self, phase: str, title: str, meaning: str) -> Figure | None:
+        rows = self.data.stage_rows(phase)
+        if not rows:
+            return None
+        found = series(self.data, rows)
+        whole = found.width_ns > 0
+        volume = np.cumsum(found.bytes)[whole]
+        rate = found.bytes[whole] / (found.width_ns[whole] / 1e9)
+        head = ("volume_bytes", "bytes_per_s")
+        data = data_file(f"{phase}.csv", head, zip(volume.tolist(), rate.tolist(), strict=True))
+        x = Axis("Written", units=units.BYTE_UNITS)
+        y = Axis("Throughput", units=(MB_S,))
+        line = Line(title, volume.tolist(), rate.tolist())
+        alt = f"Throughput over the volume written: {meaning}"
+        return plots.lines(f"{phase}-volume", f"{title}: {meaning}", data, [line], x, y, alt=alt)

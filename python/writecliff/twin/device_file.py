@@ -1,0 +1,122 @@
+"""The device file of a twin: every value with its source, and the errors that go with it.
+
+The errors are a line of the file's own, so that whoever has the file has them: `choose` takes them
+as the error of the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from writecliff.devices.edit import value_of, with_values
+from writecliff.engines.base import DeviceIdentity
+from writecliff.published.fit import Estimate
+from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS
+from writecliff.published.scores import Row
+from writecliff.twin.fitting import Fitted
+
+Group = Literal["rates", "means", "tails"]
+_GROUPS: Mapping[str, Group] = {
+    PURE.name: "rates", MIXED.name: "rates", MEAN.name: "means", TAILS.name: "tails",
+}  # fmt: skip
+_WORDS: Mapping[Group, str] = {
+    "rates": "rates", "means": "mean latencies", "tails": "99th percentiles",
+}  # fmt: skip
+_LINE = re.compile(
+    r"^# kept aside: (?P<figures>\d+) figures; median errors: (?P<errors>.*)$", re.MULTILINE
+)
+_ERROR = re.compile(r"(rates|mean latencies|99th percentiles) ([0-9.]+) %")
+
+
+@dataclass(frozen=True)
+class KeptErrors:
+    """Median errors in % of figures that the fit had not seen; None where there is none."""
+
+    rates_pct: float | None = None
+    means_pct: float | None = None
+    tails_pct: float | None = None
+    figures: int = 0
+
+
+def errors_of(rows: Sequence[Row]) -> KeptErrors:
+    """The errors of figures beside their predictions."""
+    sizes: dict[Group, list[float]] = {}
+    for row in rows:
+        group = _GROUPS.get(row.kind.name)
+        if group is not None and row.error_pct is not None:
+            sizes.setdefault(group, []).append(abs(row.error_pct))
+    medians = {f"{group}_pct": median(found) for group, found in sizes.items()}
+    return KeptErrors(figures=sum(map(len, sizes.values())), **medians)
+
+
+def kept_errors(text: str) -> KeptErrors | None:
+    """The errors that a device file says of itself; None if it is not that of a twin."""
+    found = _LINE.search(text)
+    if found is None:
+        return None
+    by_word = {word: float(value) for word, value in _ERROR.findall(found["errors"])}
+    errors = {f"{group}_pct": by_word.get(word) for group, word in _WORDS.items()}
+    return KeptErrors(figures=int(found["figures"]), **errors)
+
+
+def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> str:
+    """The device file as it is written: what was found, with sources in place of the start's."""
+    sources: dict[str, tuple[str, str | None]] = {
+        "name": (f'"{name}"', "of its file"),
+        "description": (f'"twin of {_who(identity)}, by measurements"', "writecliff twin"),
+        "model": (f'"twin of {_who(identity)}"', "shown in reports"),
+    }
+    keys = [one.key for one in fitted.result.estimates]
+    for one in fitted.result.estimates:
+        sources[one.key] = (_as_toml(fitted.text, one.key), source_of(one, keys))
+    if fitted.spare is not None:
+        blocks = str(value_of(fitted.text, "flash.blocks_per_plane"))
+        what = "measured here by write amplification after overwrites"
+        if not fitted.spare.exact:
+            what += f"; the nearest that there is, with {fitted.spare.waf:.2f}"
+        sources["flash.blocks_per_plane"] = (blocks, what)
+    dies = f"measured here by reads by queue depth: the nearest of {fitted.starts} starts"
+    for key in ("flash.channels", "flash.dies_per_channel"):
+        sources[key] = (str(value_of(fitted.text, key)), dies)
+    text = with_values(fitted.text, sources)
+    body = text[text.index("\n\n") :] if text.startswith("#") else "\n\n" + text
+    return "\n".join(_head(fitted, identity, name, when)) + body
+
+
+def source_of(one: Estimate, keys: Sequence[str]) -> str:
+    """The comment beside a fitted value."""
+    if not one.determined:
+        return "default: no figure that was measured determines it; see the twin's page"
+    ended = ", at a bound of what was tried" if one.at_bound else ""
+    return f"measured here by a fit of {len(keys)} values, +/- {one.error_pct:.1f} %{ended}"
+
+
+def _head(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> list[str]:
+    errors = errors_of(fitted.kept)
+    values: Mapping[Group, float | None] = {
+        "rates": errors.rates_pct, "means": errors.means_pct, "tails": errors.tails_pct,
+    }  # fmt: skip
+    said = [
+        f"{_WORDS[group]} {value:.1f} %" for group, value in values.items() if value is not None
+    ]
+    return [
+        f"# {name}: twin of {_who(identity)}, measured {when} by `writecliff twin`.",
+        '# "measured here" marks what was measured or follows from it, "default" what was not.',
+        f"# kept aside: {errors.figures} figures; median errors: {', '.join(said) or 'none'}",
+    ]
+
+
+def _who(identity: DeviceIdentity) -> str:
+    """The drive, without what would end a TOML string or a comment."""
+    words = " ".join(filter(None, (identity.vendor, identity.model))) or identity.target
+    return re.sub(r'["\\\x00-\x1f]', "", words)
+
+
+def _as_toml(text: str, key: str) -> str:
+    import json
+
+    return json.dumps(value_of(text, key))

@@ -1,0 +1,321 @@
+"""What of a drive's flash no single rate tells: over-provisioning, dies, what bounds its writes.
+
+Over-provisioning follows from write amplification after the measured overwrites, which depends on
+it and hardly on anything else; no time has to be simulated for it. Dies are chosen by what depends
+on how often I/Os meet on one: reads by queue depth and the slow ones of a mix. A number of dies
+takes the program time with it, so that all together program as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from writecliff.devices import open_device
+from writecliff.devices.edit import value_of, with_values
+from writecliff.devices.generations import LINKS
+from writecliff.devices.quantities import number
+from writecliff.engines.preconditioned import recipe
+from writecliff.engines.sim import SimEngine
+from writecliff.errors import ConfigError
+from writecliff.published.fit.device_text import with_numbers
+from writecliff.published.fit.residuals import SOFT, deviations
+from writecliff.published.measure import ComparedDrive
+from writecliff.published.scores import Row
+from writecliff.published.sheet_check import fitting_scale
+
+Log = Callable[[str], None]
+SMALL_BYTES = 8e9  # of the drive that is simulated; a smaller one whole
+DIES_MOST, CHANNELS_MOST = 256, 16
+_DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+_TOLD = 0.01  # of write amplification
+_TRIES = 12
+_FASTER = 0.25  # of the firmware times where flash is to be what bounds writes
+_FASTER_FLASH = 0.6  # of the program time where firmware is
+_LEAST_NS = 50.0
+LINK = "link.bandwidth"
+SLOT = 4096
+
+
+@dataclass(frozen=True)
+class Spare:
+    """Over-provisioning that was found: the blocks of a plane; `waf` is simulated with them."""
+
+    text: str
+    blocks: int
+    waf: float
+    exact: bool  # write amplification comes out as measured
+
+
+def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
+    """The device file with as many blocks as give the measured write amplification. Raises
+    ConfigError: no number of blocks makes a drive."""
+    log("simulating write amplification by over-provisioning")
+    capacity = number(value_of(text, "user_capacity"))
+    raw = open_device(text, path).describe()["raw_bytes"]
+    each = raw / number(value_of(text, "flash.blocks_per_plane"))
+    low, high = int(np.ceil(capacity / each)), int(2.0 * capacity / each)
+    best: Spare | None = None
+    for _ in range(_TRIES):
+        blocks = (low + high) // 2
+        made = _with_blocks(text, blocks)
+        try:
+            found = simulated_waf(made, path, overwritten_pct)
+        except ConfigError:  # too little spare flash for a drive at all
+            low = blocks + 1
+            if low > high:
+                break
+            continue
+        here = Spare(made, blocks, found, abs(found / waf - 1) < _TOLD)
+        if best is None or abs(np.log(found / waf)) < abs(np.log(best.waf / waf)):
+            best = here
+        if here.exact or low >= high:
+            break
+        low, high = (blocks + 1, high) if found > waf else (low, blocks - 1)
+        if low > high:
+            break
+    if best is None:
+        raise ConfigError("no over-provisioning makes a drive of this capacity and these dies")
+    return best
+
+
+def simulated_waf(text: str, path: str, overwritten_pct: float) -> float:
+    """Write amplification in the last quarter of the overwrites, without simulating time."""
+    drive = ComparedDrive("spare", text, path)
+    scale = fitting_scale(text, path, SMALL_BYTES)
+    drive = drive.scaled(scale) if scale > 1 else drive
+    engine = SimEngine.from_text(drive.text, drive.file_name)
+    capacity = engine.identify().capacity_bytes
+    # The last part has the seed of another load: one address must not follow another twice.
+    for step in recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity):
+        engine.precondition(step)
+    last = recipe(f"overwritten:{0.25 * overwritten_pct:.4g}%", capacity)[-1]
+    return engine.precondition(type(last)(last.name, last.jobs, seed=last.seed + 1)).waf or 1.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A device file to start from: its dies, and what bounds reads and writes."""
+
+    text: str
+    dies: int
+    flash_bounds: tuple[str, ...]  # "reads", "writes": those that flash bounds; else firmware
+
+    @property
+    def bounds(self) -> str:
+        """In words."""
+        both = (("reads", "firmware"), ("writes", "firmware"))
+        named = [(what, "flash" if what in self.flash_bounds else who) for what, who in both]
+        return ", ".join(f"{what} bound by {who}" for what, who in named)
+
+
+def variants(text: str) -> Iterator[Variant]:
+    """The first device file with other numbers of dies, and with firmware so fast that flash
+    bounds reads, writes, or both; each device file once."""
+    seen: set[str] = set()
+    channels, per = (round(number(value_of(text, f"flash.{key}")))
+                     for key in ("channels", "dies_per_channel"))  # fmt: skip
+    dies = channels * per
+    every = (max(1, round(dies * factor)) for factor in _DIES_FACTORS)
+    for wanted in dict.fromkeys(one for one in every if one <= DIES_MOST):
+        made = with_dies(text, wanted)
+        if made is None:
+            continue
+        for bounds in ((), ("reads",), ("writes",), ("reads", "writes")):
+            faster = made if "writes" in bounds else _firmware_bound(made)
+            changed = _flash_bound(faster, bounds)
+            if changed not in seen:
+                seen.add(changed)
+                yield Variant(changed, wanted, bounds)
+
+
+def with_dies(text: str, dies: int) -> str | None:
+    """The device file with so many dies, as much flash, and a program time with which all of them
+    together are as fast; None if there is no such drive."""
+    channels, per, blocks, pages = (
+        round(number(value_of(text, f"flash.{key}")))
+        for key in ("channels", "dies_per_channel", "blocks_per_plane", "pages_per_block")
+    )
+    usual = 16 if channels > 8 else 8
+    found = min(dies, max(channels, usual))
+    while dies % found:
+        found -= 1
+    share = dies / (channels * per)
+    # Blocks of a plane are reclaim units: as many as before, of smaller blocks, if dies are more.
+    made = {
+        "flash.channels": str(found),
+        "flash.dies_per_channel": str(dies // found),
+        "flash.blocks_per_plane": str(max(1, round(blocks / share))),
+    }
+    units = blocks / share
+    if units < _UNITS_LEAST:
+        bits = len(value_of(text, "flash.read"))
+        lines = max(1, round(pages / bits * units / _UNITS_LEAST))
+        exact = blocks * pages / share / (lines * bits)
+        made["flash.pages_per_block"] = str(lines * bits)
+        made["flash.blocks_per_plane"] = str(max(1, round(exact)))
+    changed = with_values(text, {key: (value, None) for key, value in made.items()})
+    program = number(value_of(text, "flash.program"))
+    changed = with_numbers(changed, {"flash.program": program * share})
+    try:
+        open_device(changed, "variant.toml")
+    except ConfigError:
+        return None
+    return changed
+
+
+_UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
+
+
+def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
+    """The device file with program time and firmware times that each alone explain the fill and
+    the steady random writes, at the write amplification that was measured."""
+    dies, planes, pages = (
+        _dies(text),
+        *(number(value_of(text, f"flash.{key}")) for key in ("planes_per_die", "page")),
+    )
+    bits = len(value_of(text, "flash.read")) if value_of(text, "flash.one_shot") else 1
+    programmed = max(fill_bytes_per_s, steady_iops * SLOT * waf)
+    mapping_ns = SLOT / fill_bytes_per_s * 1e9
+    relocation_ns = (1e9 / steady_iops - mapping_ns) / max(waf - 1, 0.01)
+    times = {
+        "flash.program": dies * planes * pages * bits / programmed * 1e9,
+        "controller.mapping_update_time": mapping_ns,
+        "controller.relocation_time": max(relocation_ns, _LEAST_NS),
+    }
+    described = {key: f'"{value / 1e3:.4g} us"' for key, value in times.items()}
+    del described["flash.program"]
+    made = with_values(text, {key: (value, None) for key, value in described.items()})
+    return with_numbers(made, {"flash.program": times["flash.program"]})
+
+
+def _dies(text: str) -> float:
+    return number(value_of(text, "flash.channels")) * number(
+        value_of(text, "flash.dies_per_channel")
+    )
+
+
+def _firmware_bound(text: str) -> str:
+    """With flash that is faster than writes need."""
+    program = number(value_of(text, "flash.program"))
+    return with_numbers(text, {"flash.program": _FASTER_FLASH * program})
+
+
+def _flash_bound(text: str, bounds: Sequence[str]) -> str:
+    """With firmware so fast that flash bounds what is in `bounds`. What a command alone takes
+    stays: the time that it loses, the controller's latency gains."""
+    every = "controller.command_time"
+    keys = {
+        "reads": ("controller.read_command_time",),
+        "writes": ("controller.write_command_time", "controller.mapping_update_time",
+                   "controller.relocation_time"),
+    }  # fmt: skip
+    names = [key for what in bounds for key in keys[what]]
+    if len(bounds) == len(keys):
+        names.append(every)
+    have = {key: value for key in (*names, every) if (value := _time(text, key))}
+    times = {key: _FASTER * value for key, value in have.items() if key in names}
+    least = times.get(every, have[every])
+    for what in ("read", "write"):
+        key = f"controller.{what}_command_time"
+        if key in times:
+            times[key] = max(times[key], least)
+    if "reads" in bounds:
+        times[LINK] = max(link_most(text), number(value_of(text, LINK)))
+    alone = max(_command_alone(text) - _command_alone(with_numbers(text, times)), 0.0)
+    if alone:
+        times["controller.latency"] = number(value_of(text, "controller.latency")) + alone
+    return with_numbers(text, times) if times else text
+
+
+def link_most(text: str) -> float:
+    """What the drive's link carries at most, in bytes/s."""
+    name = value_of(text, "link.interface")
+    every = [one.most_mb_s * 1e6 for one in LINKS.values() if one.name == name]
+    return every[0] if every else number(value_of(text, LINK))
+
+
+def _command_alone(text: str) -> float:
+    """What firmware takes for a single write, in ns."""
+    own = _time(text, "controller.write_command_time")
+    return own or _time(text, "controller.command_time") or 0.0
+
+
+def _time(text: str, key: str) -> float | None:
+    try:
+        value = number(value_of(text, key))
+    except ConfigError:
+        return None
+    return value if value > 0 else None
+
+
+def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -> str:
+    """The device file with read times of its pages that differ as single reads do."""
+    times = value_of(text, "flash.read")
+    middles = single_reads_ns.get(len(times))
+    if middles is None:
+        return text
+    mean, mean_read = number(times), sum(middles) / len(middles)
+    found = [max(mean + one - mean_read, _LEAST_READ * mean) for one in middles]
+    if max(found) - min(found) < _SAME_READ * mean:
+        return text
+    said = ", ".join(f'"{one / 1e3:.4g} us"' for one in found)
+    return with_values(text, {"flash.read": (f"[{said}]", None)})
+
+
+def alternatives(text: str) -> Iterator[tuple[str, str]]:
+    """What no rate tells, otherwise: the change in words, and the device file."""
+    key = "controller.write_buffer"
+    size = number(value_of(text, key))
+    for factor in (0.5, 2.0, 4.0):
+        mib = size * factor / (1 << 20)
+        if mib >= 1:
+            yield (
+                f"a buffer of {mib:.4g} MiB",
+                with_values(text, {key: (f'"{mib:.4g} MiB"', _TRIED)}),
+            )
+    channels, per = (
+        round(number(value_of(text, f"flash.{name}"))) for name in ("channels", "dies_per_channel")
+    )
+    for more in (channels // 2, channels * 2):
+        if 1 <= more <= CHANNELS_MOST and channels * per % more == 0:
+            changes = {"flash.channels": more, "flash.dies_per_channel": channels * per // more}
+            made = {name: (str(value), _TRIED) for name, value in changes.items()}
+            yield f"{more} channels", with_values(text, made)
+    yield from _other_blocks(text)
+    key = "controller.suspends_per_operation"
+    other = 0 if number(value_of(text, key)) else 8
+    yield f"{other} suspensions of a program", with_values(text, {key: (str(other), _TRIED)})
+
+
+def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Blocks of half and twice the size, which are erased as much more or less often."""
+    pages, blocks = (
+        round(number(value_of(text, f"flash.{key}")))
+        for key in ("pages_per_block", "blocks_per_plane")
+    )
+    bits = len(value_of(text, "flash.read"))
+    for factor in (0.5, 2.0):
+        other = max(1, round(pages / bits * factor)) * bits
+        changes = {
+            "flash.pages_per_block": str(other),
+            "flash.blocks_per_plane": str(round(blocks * pages / other)),
+        }
+        made = {name: (value, _TRIED) for name, value in changes.items()}
+        yield f"blocks of {other} pages", with_values(text, made)
+
+
+_TRIED = "measured here: nearest of what was tried"
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
+
+
+def _with_blocks(text: str, blocks: int) -> str:
+    return with_values(text, {"flash.blocks_per_plane": (str(blocks), None)})
+
+
+def cost(rows: Sequence[Row]) -> float:
+    """How far figures are off, as a fit counts them: beyond `SOFT` not squared."""
+    sizes = (deviations(rows) / SOFT) ** 2
+    return float(np.sum(2 * (np.sqrt(1 + sizes) - 1)))

@@ -1,0 +1,193 @@
+"""Twins of simulated drives whose values are hidden: how well do they predict other loads?
+
+A hidden drive is a preset with other flash, times, over-provisioning and buffer. `writecliff twin`
+drives it through the seam and knows nothing else of it. Then both, the hidden drive and its twin,
+are measured under loads that the twin was not made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from writecliff.devices import read_device_file
+from writecliff.devices.edit import value_of, with_values
+from writecliff.engines.sim import SimEngine
+from writecliff.procedures.framework import run_procedure
+from writecliff.procedures.twin import Twin
+from writecliff.published.conditions import Load
+from writecliff.published.measure import ComparedDrive, measure
+from writecliff.twin.evidence import read_evidence
+from writecliff.twin.fitting import make_twin
+from writecliff.twin.result import FOLDER, keep
+
+Log = Callable[[str], None]
+RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach
+KIB = 1024
+SECONDS = 2.0  # of each load
+MEASURED_S, REST_S = 1.0, 2.0  # of a load of the measurements, and the rest
+
+# Values of a preset that are changed, in TOML.
+HIDDEN: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "sata": ("sata-tlc-120", {
+        "user_capacity": '"2 GB"',
+        "flash.channels": "4",
+        "flash.blocks_per_plane": "185",
+        "flash.pages_per_block": "96",
+        "flash.read": '["75 us", "75 us", "75 us"]',
+        "flash.program": '["2.4 ms"]',
+        "controller.write_buffer": '"2 MiB"',
+        "controller.command_time": '"7 us"',
+        "controller.latency": '"14 us"',
+        "link.bandwidth": '"520 MB/s"',
+    }),
+    "nvme": ("nvme-tlc-960", {
+        "user_capacity": '"3 GB"',
+        "flash.channels": "4",
+        "flash.dies_per_channel": "2",
+        "flash.blocks_per_plane": "292",
+        "flash.pages_per_block": "48",
+        "flash.read": '["50 us", "60 us", "70 us"]',
+        "flash.program": '["900 us"]',
+        "flash.bus": '"800 MB/s"',
+        "controller.write_buffer": '"8 MiB"',
+        "controller.command_time": '"4 us"',
+        "controller.latency": '"9 us"',
+    }),
+}  # fmt: skip
+
+# Pattern, KiB, share of reads, outstanding I/Os: none is among those of `procedures.twin_loads`.
+OTHER_LOADS: Sequence[tuple[str, int, float, int]] = (
+    ("random", 4, 100.0, 3), ("random", 4, 100.0, 6), ("random", 4, 100.0, 12),
+    ("random", 4, 100.0, 24), ("random", 8, 100.0, 1), ("random", 8, 100.0, 4),
+    ("random", 8, 100.0, 16), ("random", 32, 100.0, 2), ("random", 32, 100.0, 8),
+    ("random", 16, 100.0, 3), ("sequential", 64, 100.0, 8), ("sequential", 256, 100.0, 4),
+    ("random", 4, 95.0, 16), ("random", 4, 80.0, 4), ("random", 4, 80.0, 32),
+    ("random", 4, 65.0, 16), ("random", 4, 60.0, 32), ("random", 4, 40.0, 8),
+    ("random", 4, 20.0, 32), ("random", 8, 90.0, 8), ("random", 8, 70.0, 32),
+    ("random", 8, 50.0, 4), ("random", 16, 80.0, 16), ("random", 16, 35.0, 8),
+    ("random", 32, 70.0, 4), ("random", 4, 0.0, 2), ("random", 4, 0.0, 16),
+    ("random", 8, 0.0, 8), ("random", 16, 0.0, 16), ("random", 32, 0.0, 4),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PredictedLoad:
+    """A load on a hidden drive and on its twin: I/Os per second, and the 99th percentile in ms."""
+
+    load: str
+    iops: float
+    iops_twin: float
+    p99_ms: float | None
+    p99_twin_ms: float | None
+
+    @property
+    def rate_error_pct(self) -> float:
+        return 100 * (self.iops_twin / self.iops - 1)
+
+    @property
+    def p99_error_pct(self) -> float | None:
+        if not self.p99_ms or self.p99_twin_ms is None:
+            return None
+        return 100 * (self.p99_twin_ms / self.p99_ms - 1)
+
+
+@dataclass(frozen=True)
+class TwinCase:
+    """A hidden drive: what was found of the values that were changed, and the other loads."""
+
+    drive: str
+    values: Mapping[str, tuple[str, str]]  # by key: hidden, and the twin's
+    loads: tuple[PredictedLoad, ...]
+    kept_rates_pct: float | None
+    kept_tails_pct: float | None
+
+    @property
+    def rates_pct(self) -> float:
+        """Median error of the rates."""
+        return median(abs(one.rate_error_pct) for one in self.loads)
+
+    @property
+    def tails_pct(self) -> float:
+        """Median error of the 99th percentiles."""
+        return median(abs(e) for one in self.loads if (e := one.p99_error_pct) is not None)
+
+    @property
+    def ok(self) -> bool:
+        return self.rates_pct <= RATES_PCT and self.tails_pct <= TAILS_PCT
+
+    def mapping(self) -> dict[str, Any]:
+        """As JSON has it."""
+        loads = [
+            asdict(one) | {"rate_error_pct": one.rate_error_pct, "p99_error_pct": one.p99_error_pct}
+            for one in self.loads
+        ]
+        values = [
+            {"key": key, "hidden": hidden, "twin": found}
+            for key, (hidden, found) in self.values.items()
+        ]
+        return {
+            "drive": self.drive, "ok": self.ok, "rates_pct": self.rates_pct,
+            "tails_pct": self.tails_pct, "kept_rates_pct": self.kept_rates_pct,
+            "kept_tails_pct": self.kept_tails_pct, "values": values, "loads": loads,
+        }  # fmt: skip
+
+
+def hidden_text(name: str) -> str:
+    """The device file of a hidden drive."""
+    preset, changes = HIDDEN[name]
+    text, _ = read_device_file(preset)
+    return with_values(text, {key: (value, "hidden") for key, value in changes.items()})
+
+
+def twin_case(
+    name: str,
+    folder: Path,
+    log: Log = lambda text: None,
+    *,
+    loads: Sequence[tuple[str, int, float, int]] = OTHER_LOADS,
+) -> TwinCase:
+    """Make the twin of a hidden drive in `folder`, and measure both under other loads. Raises
+    ConfigError, EngineError, StoreError."""
+    hidden, run = hidden_text(name), folder / name
+    log(f"{name}: measuring the hidden drive")
+    engine = SimEngine.from_text(hidden, f"{name}.toml")
+    run_procedure(Twin(seconds=MEASURED_S, rest_s=REST_S), engine, run)
+    evidence = read_evidence(run)
+    fitted = make_twin(
+        evidence, run / FOLDER, name, said={}, log=lambda text: log(f"{name}: {text}")
+    )
+    kept = keep(fitted, evidence, run, name, run / "twin.toml")
+    log(f"{name}: measuring {len(loads)} other loads on both")
+    state = f"overwritten:{evidence.overwritten_pct:.4g}%"
+    wanted = [
+        Load("fill" if read == 100.0 else state, _pattern(way), kib * KIB, read, depth, SECONDS)
+        for way, kib, read, depth in loads
+    ]
+    texts = (hidden, fitted.text)
+    of_both = [measure(ComparedDrive(name, text, f"{name}.toml"), wanted) for text in texts]
+    predicted = []
+    for load in wanted:
+        ours, twins = (found[load] for found in of_both)
+        words = f"{load.pattern} {(load.block_bytes or 0) // KIB} KiB, {load.read_pct:g} % reads, "
+        predicted.append(
+            PredictedLoad(
+                f"{words}QD {load.outstanding}", ours["iops"], twins["iops"],
+                ours.get("latency_p99"), twins.get("latency_p99"),
+            )
+        )  # fmt: skip
+    values = {key: (_said(hidden, key), _said(fitted.text, key)) for key in HIDDEN[name][1]}
+    errors = kept.errors
+    return TwinCase(name, values, tuple(predicted), errors.rates_pct, errors.tails_pct)
+
+
+def _pattern(word: str) -> Any:
+    return word
+
+
+def _said(text: str, key: str) -> str:
+    value = value_of(text, key)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,113 @@
+"""`writecliff twin` on small simulated drives: to the device file, resumed, and as a check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+from writecliff.choice.certainty import model_error
+from writecliff.devices import describe_device
+from writecliff.twin import fitting, validation
+from writecliff.twin.result import TwinResult
+from writecliff.twin.validation import OTHER_LOADS, hidden_text, twin_case
+
+SHORT = ["--seconds", "0.2", "--rest", "1"]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> str:
+    folder = tmp_path / "drives"
+    folder.mkdir()
+    path = write_small_drive(folder, user_capacity='"1100 MB"', blocks_per_plane="208")
+    return f"sim:{path}"
+
+
+def answered(said: Any, code: int = 0) -> dict[str, Any]:
+    assert said.code == code, said.err
+    answer = json.loads(said.out)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_a_gentle_twin_and_the_drive_against_it(
+    drive: str, tmp_path: Path, cli: CommandLine
+) -> None:
+    run, file = tmp_path / "run", tmp_path / "mine.toml"
+    words = ["twin", drive, "--gentle", *SHORT, "--name", "mine", "--quiet", "--json"]
+    made = answered(cli([*words, "--output", str(run), "--device-file", str(file)]))
+    assert made["device_file"] == str(file)
+    assert made["errors"]["figures"] > 5
+    assert made["errors"]["rates_pct"] < 10
+    assert any("writes" in text for text in made["not_told_apart"])
+    assert (run / "twin.html").is_file()
+    text = file.read_text()
+    assert describe_device(text, str(file)).name == "mine"
+    assert "measured here by a fit" in text
+    # `choose` takes the errors of what was kept aside as those of the model.
+    assert model_error(str(file)).rates_pct == pytest.approx(made["errors"]["rates_pct"], abs=0.051)
+    assert TwinResult.read(run).verdict == made["verdict"]
+    same = ["twin", "--resume", str(run), "--quiet", "--json", "--check"]
+    well = answered(cli([*same, str(file)]))
+    assert not well["degraded"]
+    slow = tmp_path / "fast.toml"  # reads of the measured drive are slower than of this one
+    slow.write_text(Path(drive.removeprefix("sim:")).read_text().replace('"60 us"', '"20 us"'))
+    found = answered(cli([*same, str(slow)]), code=3)
+    assert found["degraded"]
+    outcomes = {one["name"]: one["outcome"] for one in found["kinds"]}
+    assert outcomes["random reads"] == "degraded"
+    sheet = tmp_path / "sheet.toml"
+    sheet.write_text(
+        'interface = "sata"\ncapacity = "1100MB"\nyear = 2016\nsequential_read = "9000MB/s"\n'.replace(
+            "9000", "550"
+        )
+    )
+    by_sheet = answered(cli([*same, str(sheet)]))
+    assert by_sheet["is_sheet"]
+    assert [one["metric"] for one in by_sheet["figures"]] == ["throughput"]
+
+
+def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short form of `validate twin`: one start, no refinement, eight other loads."""
+    monkeypatch.setattr(fitting, "ROUNDS", 0)
+    monkeypatch.setattr(fitting, "IOS_ENOUGH", 4000)
+    monkeypatch.setattr(fitting, "FITS_MOST", 1)
+    monkeypatch.setattr(validation, "MEASURED_S", 0.5)
+    monkeypatch.setattr(validation, "SECONDS", 0.5)
+    case = twin_case("sata", tmp_path, loads=OTHER_LOADS[::4])
+    assert len(case.loads) == 8
+    assert case.rates_pct < 8
+    assert case.tails_pct < 16
+    result = TwinResult.read(tmp_path / "sata")
+    assert result.waf_twin == pytest.approx(result.waf_measured, rel=0.05)
+    assert result.overwritten_pct == pytest.approx(200, abs=1)
+    hidden = describe_device(hidden_text("sata"), "hidden.toml")
+    twin = describe_device((tmp_path / "sata" / "twin.toml").read_text(), "twin.toml")
+    assert twin.capacity_bytes == hidden.capacity_bytes
+    assert twin.overprovision_pct == pytest.approx(hidden.overprovision_pct, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["twin"], "no target"),
+        (["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"], "given twice"),
+        (["twin", "sim:sata-tlc-120", "--check", "no-such-drive"], "no-such-drive"),
+        (["twin", "sim:sata-tlc-120", "--seconds", "0"], "seconds must be"),
+        (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(words: list[str], said: str, cli: CommandLine) -> None:
+    found = cli(words)
+    assert found.code == 2
+    assert said in found.err
+    assert "Traceback" not in found.err
