@@ -296,7 +296,14 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    #[inline]
+    /// Begins with a command that has waited at the host.
+    #[inline(never)]
+    fn begin_waiting(&mut self, command: Command, submitted: Nanos) {
+        self.begin(command, submitted);
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn begin(&mut self, command: Command, submitted: Nanos) {
         if self.mechanisms > 0 {
             self.begin_among_upkeep(command, submitted);
@@ -381,7 +388,7 @@ impl<R: Recorder> Ssd<R> {
         let at = self.backend.now;
         self.backend.recorder.completed(number, at);
         if let Some((next, submitted)) = self.frontend.leave(&done) {
-            self.begin(next, submitted);
+            self.begin_waiting(next, submitted);
         }
         if self.barrier.is_some() && done.operation != Operation::Write {
             self.pass_barrier();
