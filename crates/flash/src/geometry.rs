@@ -73,8 +73,12 @@ pub struct GeometryError {
     pub message: String,
 }
 
-/// Division by an invariant 32-bit divisor through one 64-bit multiplication (Granlund, Montgomery,
-/// PLDI 1994; exact for all 32-bit numerators because the magic number has 64 bits).
+/// Division by an invariant 32-bit divisor `d` through one 64-bit multiplication, without a branch:
+/// `(n + 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
+///
+/// It is exact. With `2^64 - 1 = m d + r` and `n = q d + k`, it is `q + (k + 1) / d` less
+/// `(r + 1) (n + 1) / (d 2^64)`, which is more than nothing but at most `1 / d`, because `r + 1` and
+/// `n + 1` are at most `2^32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divider {
     magic: u64,
@@ -84,15 +88,12 @@ pub struct Divider {
 impl Divider {
     pub const fn new(divisor: u32) -> Self {
         assert!(divisor > 0);
-        Self { magic: (u64::MAX / divisor as u64).wrapping_add(1), divisor }
+        Self { magic: u64::MAX / divisor as u64, divisor }
     }
 
     #[inline]
     pub const fn divide(self, n: u32) -> u32 {
-        if self.divisor == 1 {
-            return n;
-        }
-        ((n as u128 * self.magic as u128) >> 64) as u32
+        (((n as u128 + 1) * self.magic as u128) >> 64) as u32
     }
 
     #[inline]

@@ -39,11 +39,17 @@ struct Outstanding {
     arrival_ns: u64,
 }
 
+impl Outstanding {
+    const NONE: Self =
+        Self { thread: 0, operation: Operation::Flush, bytes: 0, issued_ns: 0, arrival_ns: 0 };
+}
+
 struct Run<'a, D> {
     drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     flows: Flows,
+    /// I/Os, bytes and moments of service times lack those of the series' open interval.
     results: Vec<[OperationOutcome; OPERATIONS]>,
     table: Vec<Outstanding>,
     free: Vec<u32>,
@@ -93,12 +99,18 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 set_depth(&mut threads, index, depth);
             }
         }
+        let flows = Flows::new(&spec.jobs, threads.iter().map(|thread| thread.job));
+        for thread in &mut threads {
+            thread.is_plain = !flows.is_used()
+                && thread.pacing.is_closed_without_pauses()
+                && jobs[thread.job].cycle.is_none();
+        }
         let result = |job: &Job| {
             std::array::from_fn(|_| OperationOutcome { response: open(job), ..Default::default() })
         };
         Ok(Self {
             results: jobs.iter().map(result).collect(),
-            flows: Flows::new(&spec.jobs, threads.iter().map(|thread| thread.job)),
+            flows,
             threads,
             jobs,
             table: Vec::new(),
@@ -177,42 +189,80 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
     fn completed(&mut self, completion: Completion) {
-        let Outstanding { thread, operation, bytes, issued_ns, arrival_ns } =
-            self.table[completion.tag as usize];
-        self.free.push(completion.tag);
+        let outstanding = self.table[completion.tag as usize];
         let now = completion.at.0;
-        let t = &mut self.threads[thread as usize];
-        t.outstanding -= 1;
-        let job = t.job;
-        self.jobs[job].outstanding -= 1;
-        if operation != Operation::Flush {
-            t.ios += 1;
-            self.ios += 1;
-            self.jobs[job].last_completion_ns = now;
-            let service = now - issued_ns;
-            if self.series.is_due(now) {
-                self.end_intervals(now);
-            }
-            self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
-            let result = &mut self.results[job][operation as usize];
-            result.ios += 1;
-            result.bytes += u64::from(bytes);
-            result.service.record(service);
-            if let Some(spent) = self.drive.time_by_cause() {
-                result.causes.get_or_insert_default().record(service, spent);
-            }
-            if let Some(response) = &mut result.response {
-                response.record(now - arrival_ns);
-            }
+        if outstanding.operation != Operation::Flush {
+            self.count(&outstanding, now);
         }
-        let job = &self.jobs[job];
+        let thread = &mut self.threads[outstanding.thread as usize];
+        let job = &mut self.jobs[thread.job];
+        // Nearly always, the thread replaces the request by another one, and what is outstanding
+        // stays the same.
+        if thread.is_plain
+            && thread.outstanding == thread.queue_depth
+            && job.may_issue(now)
+            && !self.stopping
+        {
+            let request = thread.requests.next(self.drive);
+            if request.op != Operation::Flush {
+                job.count_issue(request.length);
+            }
+            self.send(completion.tag, outstanding.thread, &request, (now, now));
+            return;
+        }
+        thread.outstanding -= 1;
+        job.outstanding -= 1;
+        self.free.push(completion.tag);
+        self.issue_after(outstanding.thread as usize, now);
+    }
+
+    /// Counts a completed I/O.
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
+    fn count(&mut self, io: &Outstanding, now: u64) {
+        let thread = &mut self.threads[io.thread as usize];
+        let job = thread.job;
+        thread.ios += 1;
+        self.ios += 1;
+        self.jobs[job].last_completion_ns = now;
+        let service = now - io.issued_ns;
+        if self.series.is_due(now) {
+            self.end_intervals(now);
+        }
+        let cell = job * OPERATIONS + io.operation as usize;
+        self.series.record(cell, u64::from(io.bytes), service);
+        let result = &mut self.results[job][io.operation as usize];
+        result.service.record_bucket(service);
+        if let Some(spent) = self.drive.time_by_cause() {
+            result.causes.get_or_insert_default().record(service, spent);
+        }
+        if let Some(response) = &mut result.response {
+            response.record(now - io.arrival_ns);
+        }
+    }
+
+    /// Adds what only the open interval knows to the results. Must be called before it is closed.
+    fn add_open_interval(&mut self) {
+        let results = self.results.iter_mut().flatten();
+        for (result, (bytes, latencies)) in results.zip(self.series.open_cells()) {
+            result.ios += latencies.count();
+            result.bytes += bytes;
+            result.service.add_moments(latencies);
+        }
+    }
+
+    /// What a thread issues after a completion, in all other cases.
+    #[inline(never)]
+    fn issue_after(&mut self, thread: usize, now: u64) {
+        let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
             end_all(&mut self.jobs, now);
             self.timers.clear(); // of threads that would find their jobs ended
         }
-        self.issue(thread as usize, now);
+        self.issue(thread, now);
     }
 
     #[cold]
@@ -222,6 +272,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             self.timers.clear();
             return;
         }
+        self.add_open_interval();
         let (drive, counters) = (&*self.drive, &mut self.counters);
         self.series.advance(now, |end| counters.next(drive, end));
         for index in 0..self.jobs.len() {
@@ -355,26 +406,30 @@ impl<'a, D: DriveModel> Run<'a, D> {
         let thread = &mut self.threads[index];
         thread.outstanding += 1;
         let job = &mut self.jobs[thread.job];
-        if request.op == Operation::Flush {
-            job.outstanding += 1;
-        } else {
+        job.outstanding += 1;
+        if request.op != Operation::Flush {
             job.count_issue(request.length);
         }
-        let outstanding = Outstanding {
-            thread: index as u32,
-            operation: request.op,
-            bytes: request.length,
-            issued_ns: now,
-            arrival_ns,
-        };
-        let tag = if let Some(tag) = self.free.pop() {
-            self.table[tag as usize] = outstanding;
-            tag
-        } else {
-            self.table.push(outstanding);
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.table.push(Outstanding::NONE);
             self.table.len() as u32 - 1
-        };
-        self.drive.submit(Nanos(now), host::command(request, index as u32, tag));
+        });
+        self.send(tag, index as u32, request, (now, arrival_ns));
+    }
+
+    /// Submits a request with a free tag.
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
+    fn send(
+        &mut self,
+        tag: u32,
+        thread: u32,
+        request: &IoRequest,
+        (issued_ns, arrival_ns): (u64, u64),
+    ) {
+        let (operation, bytes) = (request.op, request.length);
+        self.table[tag as usize] = Outstanding { thread, operation, bytes, issued_ns, arrival_ns };
+        self.drive.submit(Nanos(issued_ns), host::command(request, thread, tag));
     }
 
     /// The error is the length of a step whose series is too long to be kept, in ns.
@@ -398,6 +453,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
         let data_placement = overflow::both(data_placement, self.drive);
         warnings.extend(overflow::warning(data_placement.as_ref()));
+        self.add_open_interval();
         let (drive, counters) = (&*self.drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
         let thread_ios = |job: usize| {

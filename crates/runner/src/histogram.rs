@@ -82,6 +82,17 @@ impl Histogram {
         self.moments.record(value_ns);
     }
 
+    /// Records a latency but for its moments, which [`Self::add_moments`] brings later.
+    #[inline]
+    pub(crate) fn record_bucket(&mut self, value_ns: u64) {
+        self.counts[bucket_of(value_ns)] += 1;
+    }
+
+    /// Adds the moments of latencies that were recorded without.
+    pub(crate) fn add_moments(&mut self, moments: &Moments) {
+        self.moments.merge(moments);
+    }
+
     /// Records the same latency `count` times.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         self.counts[bucket_of(value_ns)] += count;

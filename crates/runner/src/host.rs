@@ -59,7 +59,7 @@ impl Requests {
             return Some(self.generator.next());
         }
         let used = &mut self.drawn[self.next - BATCH..self.next];
-        used.fill_with(|| self.generator.next());
+        self.generator.fill(used);
         for request in used {
             drive.announce(request.offset);
         }
@@ -81,6 +81,9 @@ pub(crate) struct Thread {
     pub pause: Option<u64>,
     /// Whether a timer will wake the thread.
     pub asleep: bool,
+    /// Whether the timed clock may replace each completed request by another at once: the loop is
+    /// closed, and nothing but the end of the job holds requests back.
+    pub is_plain: bool,
     pub ios: u64,
 }
 
@@ -165,7 +168,6 @@ impl Job {
 
     #[inline]
     pub(crate) fn count_issue(&mut self, bytes: u32) {
-        self.outstanding += 1;
         if let Some(left) = &mut self.bytes_left {
             *left = left.saturating_sub(u64::from(bytes));
         }
@@ -225,6 +227,7 @@ pub(crate) fn threads(
                 next: None,
                 pause: None,
                 asleep: false,
+                is_plain: false,
                 ios: 0,
             });
         }

@@ -99,6 +99,11 @@ impl IntervalSeries {
         self.open_ios += 1;
     }
 
+    /// Bytes and latencies of each cell in the open interval, in the order given to [`Self::new`].
+    pub fn open_cells(&self) -> impl Iterator<Item = (u64, &Moments)> {
+        self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
+    }
+
     /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`].
     /// There is an eighth more than a workload may ask for, because I/Os complete after its end.
     pub fn has_room(&self, now_ns: u64) -> bool {

@@ -253,23 +253,21 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn start(&mut self, index: usize, operation: FlashOperation) {
-        let command = self.timing.command;
         self.record_activity(index, operation);
         match operation {
-            FlashOperation::Read { sense, .. } => {
-                let begun = self.take_channel(index, command);
-                let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
-                if sense as usize >= PAGE_TYPES {
-                    sensed = self.sensed_otherwise(begun, sensed, sense);
-                }
-                self.record_read(index, sense, begun, sensed);
-                self.busy.read += (sensed - begun).0;
-                self.dies[index].state = DieState::Sensing(operation);
-                self.dies[index].busy_until = sensed;
-                self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
-            }
+            FlashOperation::Read { sense, .. } => self.start_read(index, operation, sense),
+            _ => self.start_work(index, operation),
+        }
+    }
+
+    #[inline]
+    fn start_work(&mut self, index: usize, operation: FlashOperation) {
+        let command = self.timing.command;
+        match operation {
+            FlashOperation::Read { .. } => {}
             FlashOperation::Program { page_type, .. } => {
                 let kind = page_type as usize % PROGRAM_TYPES;
                 let loaded = self.take_channel(index, self.program_loads[kind]);
@@ -289,6 +287,22 @@ impl<R: Recorder> Backend<R> {
                 self.begin_work(index, operation, Lane::DieLong, end);
             }
         }
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn start_read(&mut self, index: usize, operation: FlashOperation, sense: u16) {
+        let begun = self.take_channel(index, self.timing.command);
+        let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
+        if sense as usize >= PAGE_TYPES {
+            sensed = self.sensed_otherwise(begun, sensed, sense);
+        }
+        self.record_read(index, sense, begun, sensed);
+        self.busy.read += (sensed - begun).0;
+        let die = &mut self.dies[index];
+        die.state = DieState::Sensing(operation);
+        die.busy_until = sensed;
+        self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
     }
 
     /// When sensing ends for a read with retries, or of the SLC cache.

@@ -90,94 +90,129 @@ impl SsdEvent {
     }
 }
 
-/// `time << 64 | order << 32 | packed event`, so that one comparison orders two events.
+/// `time << 64 | order << 32 | lane << 28 | packed event`: one comparison orders two events, and the
+/// least key is all that has to be known of the next one.
 type Key = u128;
 
-/// Time of an empty lane: after all events, and distinct for each lane.
-#[inline]
-const fn never(lane: usize) -> u64 {
-    u64::MAX - lane as u64
-}
+/// Key of an empty lane: after all events.
+const EMPTY: Key = Key::MAX;
+const LANE_SHIFT: u32 = 28;
+const EVENT_MASK: u32 = (1 << LANE_SHIFT) - 1;
+/// At least as many as there are lanes, and a power of two, so that an index needs no bounds check.
+const LANES_MAX: usize = 8;
+const ROOM_MIN: usize = 64;
+/// Events that an insertion moves one by one before it searches for its place.
+const NEAR: usize = 4;
 
 #[inline]
 fn time_of(key: Key) -> Nanos {
     Nanos((key >> 64) as u64)
 }
 
-/// Inserts `key` into a slice that is sorted except for its last element, which is free.
-fn move_up(live: &mut [Key], key: Key) {
-    let mut hole = live.len() - 1;
-    while hole > 0 && live[hole - 1] > key {
-        live[hole] = live[hole - 1];
-        hole -= 1;
-    }
-    live[hole] = key;
+#[inline]
+fn lane_of(key: Key) -> usize {
+    (key as u32 >> LANE_SHIFT) as usize % LANES_MAX
 }
 
-/// A lane: its events are sorted in `keys[first..end]`.
-#[derive(Clone, Debug, Default)]
+/// A lane: its events are sorted in `keys[first..=last]`. Neither an insertion nor a removal needs
+/// to know whether there are any: [`EMPTY`] is behind them, and before them is a key that is not
+/// after any other, the event that was removed last.
+#[derive(Clone, Debug)]
 struct SortedLane {
     keys: Vec<Key>,
     first: usize,
-    end: usize,
+    last: usize,
+}
+
+impl Default for SortedLane {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
 }
 
 impl SortedLane {
-    /// Inserts from the end; returns the time of the head.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn insert(&mut self, key: Key) -> u64 {
-        if self.end == self.keys.len() {
-            self.make_room();
-        }
-        let live = &mut self.keys[self.first..=self.end];
-        self.end += 1;
-        match live {
-            [only] => *only = key,
-            [.., last, new] if *last <= key => *new = key,
-            _ => move_up(live, key),
-        }
-        time_of(live[0]).0
+    /// A lane with sorted events.
+    fn of(mut events: Vec<Key>) -> Self {
+        let last = events.len();
+        events.insert(0, 0);
+        events.resize(ROOM_MIN.max(2 * events.len() + 4), EMPTY);
+        Self { keys: events, first: 1, last }
     }
 
-    /// Removes the head; returns the time of the next one.
     #[inline]
-    fn advance(&mut self, lane: usize) -> u64 {
-        self.first += 1;
-        if self.first == self.end {
-            (self.first, self.end) = (0, 0);
-            return never(lane);
+    fn events(&self) -> &[Key] {
+        &self.keys[self.first..=self.last]
+    }
+
+    /// Inserts from the end.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn insert(&mut self, key: Key) {
+        if self.keys.len() - self.last < 3 {
+            self.make_room();
         }
-        time_of(self.keys[self.first]).0
+        self.last += 1;
+        match &mut self.keys[self.last - 1..] {
+            [before, new, behind, ..] if *before <= key => (*new, *behind) = (key, EMPTY),
+            _ => self.insert_before(key),
+        }
+    }
+
+    /// Inserts before others: a few, or, as what is resumed, anywhere.
+    fn insert_before(&mut self, key: Key) {
+        let last = self.last;
+        self.keys[last + 1] = EMPTY;
+        let live = &mut self.keys[self.first..=last];
+        let mut hole = live.len() - 1;
+        let near = hole.saturating_sub(NEAR);
+        while hole > near && live[hole - 1] > key {
+            live[hole] = live[hole - 1];
+            hole -= 1;
+        }
+        if hole > 0 && hole == near && live[hole - 1] > key {
+            let place = live[..hole].partition_point(|other| *other <= key);
+            live.copy_within(place..hole, place + 1);
+            hole = place;
+        }
+        live[hole] = key;
+    }
+
+    /// Removes the head; returns the next one.
+    #[inline]
+    fn advance(&mut self) -> Key {
+        self.first += 1;
+        self.keys[self.first]
     }
 
     #[cold]
     fn make_room(&mut self) {
-        self.keys.copy_within(self.first..self.end, 0);
-        self.end -= self.first;
-        self.first = 0;
-        // At least half is now free, so compaction is rare.
-        self.keys.resize(self.keys.len().max(64).max(2 * self.end), 0);
+        self.keys.copy_within(self.first..self.last + 2, 1);
+        (self.first, self.last) = (1, self.last + 1 - self.first);
+        self.keys[0] = 0;
+        // At least half is free then, so this is rare.
+        if self.keys.len() < 2 * self.last + 4 {
+            self.keys.resize(2 * self.keys.len(), EMPTY);
+        }
     }
 
-    fn head(&self, lane: usize) -> u64 {
-        if self.first == self.end { never(lane) } else { time_of(self.keys[self.first]).0 }
+    fn head(&self) -> Key {
+        self.keys[self.first]
     }
 }
 
 /// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Times of the lane heads.
-    times: [u64; LANES],
-    lanes: [SortedLane; LANES],
+    /// Copies of the lane heads.
+    heads: [Key; LANES_MAX],
+    lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
         let lanes = std::array::from_fn(|_| SortedLane::default());
-        Self { times: std::array::from_fn(never), lanes, scheduled: 0 }
+        Self { heads: [EMPTY; LANES_MAX], lanes, scheduled: 0 }
     }
 }
 
@@ -188,71 +223,57 @@ impl EventQueue {
     pub fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
-        let key = Key::from(time.0) << 64 | Key::from(order) << 32 | Key::from(event.pack());
-        self.times[lane as usize] = self.lanes[lane as usize].insert(key);
+        let low = u64::from(order) << 32 | u64::from((lane as u32) << LANE_SHIFT | event.pack());
+        let key = Key::from(time.0) << 64 | Key::from(low);
+        self.lanes[lane as usize].insert(key);
+        let head = &mut self.heads[lane as usize];
+        *head = (*head).min(key);
     }
 
     /// The next event, unless it is after `limit`.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
-        let (time, lane) = self.earliest();
-        if time > limit.0 {
+        let key = self.earliest();
+        let time = time_of(key);
+        // An empty queue has the latest of all times, which even the latest limit excludes.
+        if time.0 >= limit.0.saturating_add(1) {
             return None;
         }
-        let sorted = &mut self.lanes[lane];
-        // The queue is empty if the limit lies beyond the times of empty lanes.
-        let key = *sorted.keys[..sorted.end].get(sorted.first)?;
-        self.times[lane] = sorted.advance(lane);
-        Some((Nanos(time), SsdEvent::unpack(key as u32)))
+        let lane = lane_of(key);
+        self.heads[lane] = self.lanes[lane].advance();
+        Some((time, SsdEvent::unpack(key as u32 & EVENT_MASK)))
     }
 
     /// The time of the next event; `None` if none is scheduled.
     pub fn next_time(&self) -> Option<Nanos> {
-        (!self.is_empty()).then(|| Nanos(self.earliest().0))
+        (!self.is_empty()).then(|| time_of(self.earliest()))
     }
 
-    /// Time and lane of the next event. Branch predictors cannot predict the lane, so the minimum
-    /// is found by branch-free selection.
+    /// Key of the next event. Branch predictors cannot predict the lane, so the minimum is found by
+    /// branch-free selection.
     #[inline]
-    fn earliest(&self) -> (u64, usize) {
-        let t = &self.times;
-        let mut tie = false;
-        let mut first = |a: (u64, usize), b: (u64, usize)| {
-            tie |= a.0 == b.0;
-            let second = b.0 < a.0;
-            (select_unpredictable(second, b.0, a.0), select_unpredictable(second, b.1, a.1))
-        };
-        let ab = first((t[0], 0), (t[1], 1));
-        let cd = first((t[2], 2), (t[3], 3));
-        let ef = first((t[4], 4), (t[5], 5));
-        let abcd = first(ab, cd);
-        let winner = first(abcd, ef);
-        if tie { self.earliest_of_equals() } else { winner }
-    }
-
-    /// The same when times may be equal.
-    #[cold]
-    fn earliest_of_equals(&self) -> (u64, usize) {
-        let head = |lane: usize| {
-            self.lanes[lane].keys[..self.lanes[lane].end].get(self.lanes[lane].first).copied()
-        };
-        let lane = (0..LANES).min_by_key(|&lane| head(lane).unwrap_or(Key::MAX)).unwrap_or(0);
-        (self.times[lane], lane)
+    fn earliest(&self) -> Key {
+        let first = |a: Key, b: Key| select_unpredictable(b < a, b, a);
+        let [a, b, c, d, e, f, ..] = self.heads;
+        first(first(first(a, b), first(c, d)), first(e, f))
     }
 
     /// Cancels an event that was pushed into `lane` for `time`.
     pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
-        let live = &mut sorted.keys[sorted.first..sorted.end];
-        let is_it = |key: &Key| time_of(*key) == time && *key as u32 == event.pack();
-        let position = live.iter().position(is_it).expect("the event is scheduled");
-        live.copy_within(position + 1.., position);
-        sorted.end -= 1;
-        self.times[lane as usize] = sorted.head(lane as usize);
+        let before = sorted.events().partition_point(|key| time_of(*key) < time);
+        let is_it = |key: &Key| time_of(*key) == time && *key as u32 & EVENT_MASK == event.pack();
+        let simultaneous = &sorted.events()[before..];
+        let position = simultaneous.iter().position(is_it).expect("the event is scheduled");
+        let position = sorted.first + before + position;
+        sorted.keys.copy_within(position + 1..sorted.last + 2, position);
+        sorted.last -= 1;
+        self.heads[lane as usize] = sorted.head();
     }
 
     pub fn len(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.end - lane.first).sum()
+        self.lanes.iter().map(|lane| lane.events().len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -261,26 +282,27 @@ impl EventQueue {
 
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(self.scheduled);
-        for lane in &self.lanes {
-            out.list(lane.keys[lane.first..lane.end].iter(), |out, key| {
+        for lane in &self.lanes[..LANES] {
+            out.list(lane.events().iter(), |out, key| {
                 out.put((key >> 64) as u64);
-                out.put(*key as u64);
+                out.put(*key as u64 & !(u64::from(!EVENT_MASK)));
             });
         }
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.scheduled = input.narrow()?;
-        for (number, lane) in self.lanes.iter_mut().enumerate() {
+        for (number, lane) in self.lanes[..LANES].iter_mut().enumerate() {
             let key = |input: &mut WordReader<'_>| {
-                Ok(Key::from(input.get()?) << 64 | Key::from(input.get()?))
+                let key = Key::from(input.get()?) << 64 | Key::from(input.get()?);
+                Ok(key & !Key::from(!EVENT_MASK) | (number as Key) << LANE_SHIFT)
             };
-            lane.keys = input.list(key)?;
-            (lane.first, lane.end) = (0, lane.keys.len());
-            if !lane.keys.is_sorted() {
+            let events = input.list(key)?;
+            if !events.is_sorted() {
                 return Err(damaged());
             }
-            self.times[number] = lane.head(number);
+            *lane = SortedLane::of(events);
+            self.heads[number] = lane.head();
         }
         Ok(())
     }

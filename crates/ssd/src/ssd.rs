@@ -51,6 +51,8 @@ pub struct Ssd<R = Unrecorded> {
     commands: CommandTable<InFlight>,
     /// Free slots of the write buffer; negative while a command larger than the buffer is in it.
     buffer_free: i64,
+    /// Buffer slots that are free whenever no data are on their way to flash.
+    buffer_assured: i64,
     /// Writes waiting for buffer space, and the time when firmware had processed them.
     write_waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
@@ -108,6 +110,15 @@ impl WritePath {
     }
 }
 
+/// Buffer slots that are free whenever no data are on their way to flash: all but those that partly
+/// filled units may occupy.
+fn buffer_assured(config: &DeviceConfig) -> i64 {
+    let geometry = &config.geometry;
+    let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
+    let in_log = config.slc_cache.as_ref().map_or(0, |_| geometry.slots_per_read_group);
+    i64::from(config.buffer_slots()) - units - i64::from(in_log)
+}
+
 impl Ssd {
     pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
         Self::recording(config)
@@ -137,6 +148,7 @@ impl<R: Recorder> Ssd<R> {
             data_placement,
             commands: CommandTable::default(),
             buffer_free: 0,
+            buffer_assured: buffer_assured(&config),
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
             longer_reads_by: controller.read_command_time - controller.command_time,
@@ -284,7 +296,14 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    #[inline]
+    /// Begins with a command that has waited at the host.
+    #[inline(never)]
+    fn begin_waiting(&mut self, command: Command, submitted: Nanos) {
+        self.begin(command, submitted);
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn begin(&mut self, command: Command, submitted: Nanos) {
         if self.mechanisms > 0 {
             self.begin_among_upkeep(command, submitted);
@@ -340,10 +359,11 @@ impl<R: Recorder> Ssd<R> {
             }
             Operation::Write => {
                 // If others are already waiting, admission cannot have changed.
-                let first = self.write_waiting.is_empty();
-                self.write_waiting.push_back((number, arrival.decoded));
-                if first {
-                    self.admit_writes();
+                let slots = (end - first) as u32;
+                if self.write_waiting.is_empty() && self.admits_write(slots) {
+                    self.admit(number, slots, command.length, arrival.decoded);
+                } else {
+                    self.write_waiting.push_back((number, arrival.decoded));
                 }
             }
             Operation::Trim | Operation::Flush => {
@@ -368,7 +388,7 @@ impl<R: Recorder> Ssd<R> {
         let at = self.backend.now;
         self.backend.recorder.completed(number, at);
         if let Some((next, submitted)) = self.frontend.leave(&done) {
-            self.begin(next, submitted);
+            self.begin_waiting(next, submitted);
         }
         if self.barrier.is_some() && done.operation != Operation::Write {
             self.pass_barrier();

@@ -204,7 +204,8 @@ impl AddressGenerator {
         Ok((generator, classes))
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
     pub(crate) fn next(
         &mut self,
         random: &mut Prng,
@@ -218,6 +219,7 @@ impl AddressGenerator {
         self.next_of_others(random, class, operation)
     }
 
+    #[inline(never)]
     fn next_of_others(
         &mut self,
         random: &mut Prng,

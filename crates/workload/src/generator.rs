@@ -250,10 +250,30 @@ impl ThreadGenerator {
         self.next_of_others()
     }
 
-    #[inline]
+    /// Replaces `requests` by the next ones.
+    pub fn fill(&mut self, requests: &mut [IoRequest]) {
+        if !self.is_plain {
+            requests.fill_with(|| self.next_of_others());
+            return;
+        }
+        // A local generator, so that its state is in registers.
+        let mut random = self.random.clone();
+        requests.fill_with(|| self.draw_from(&mut random));
+        self.random = random;
+    }
+
     fn draw(&mut self) -> IoRequest {
-        let (op, class) = self.mix.draw(&mut self.random, &self.class);
-        let offset = self.offset + self.addresses.next(&mut self.random, class, op);
+        let mut random = self.random.clone();
+        let request = self.draw_from(&mut random);
+        self.random = random;
+        request
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn draw_from(&mut self, random: &mut Prng) -> IoRequest {
+        let (op, class) = self.mix.draw(random, &self.class);
+        let offset = self.offset + self.addresses.next(random, class, op);
         self.request(op, offset, class.length)
     }
 

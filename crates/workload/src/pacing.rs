@@ -125,6 +125,11 @@ impl ThreadPacing {
         self.schedule.is_some()
     }
 
+    /// Whether the job is a closed loop in which threads never pause.
+    pub fn is_closed_without_pauses(&self) -> bool {
+        self.schedule.is_none() && self.think_ns == 0
+    }
+
     /// Start of the thread, relative to the start of the step. No arrival is earlier.
     pub fn start_ns(&self) -> u64 {
         self.start_ns

@@ -1,6 +1,6 @@
 //! Processing of commands: writes through the buffer to the FTL, reads from flash, flushes, TRIMs.
 
-use writecliff_base::{Lpn, Ppa};
+use writecliff_base::{Lpn, Nanos, Ppa};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::frontier::FrontierId;
@@ -19,32 +19,48 @@ impl<R: Recorder> Ssd<R> {
         while let Some(&(number, ready)) = self.write_waiting.front() {
             let (slots, length) = {
                 let c = self.commands.get(number);
-                (i64::from(c.slots), c.command.length)
+                (c.slots, c.command.length)
             };
-            if self.writes_may_wait
-                && (self.core_is_behind() || self.is_ahead_of_plan() || self.erase_is_held())
-            {
-                return;
-            }
-            // Space that partly filled units cannot occupy; a larger command need not wait for
-            // more.
-            if self.buffer_free < slots.min(self.buffer_assured()) {
-                self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
+            if !self.admits_write(slots) {
                 return;
             }
             self.write_waiting.pop_front();
-            self.buffer_free -= slots;
-            self.writes_in_transfer += 1;
-            if self.barrier.is_some() {
-                self.pass_barrier();
-            }
-            let received = self.frontend.receive(ready.max(self.backend.now), length);
-            let at = received + self.hiccup();
-            self.backend.recorder.admitted(number, self.backend.now);
-            self.backend.recorder.spent(number, Cause::Link, received);
-            self.backend.recorder.spent(number, Cause::Housekeeping, at);
-            self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
+            self.admit(number, slots, length, ready);
         }
+    }
+
+    /// Whether the next write may be transferred now. If not, that is noted.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn admits_write(&mut self, slots: u32) -> bool {
+        if self.writes_may_wait
+            && (self.core_is_behind() || self.is_ahead_of_plan() || self.erase_is_held())
+        {
+            return false;
+        }
+        // A command larger than what is assured need not wait for more.
+        let has_space = self.buffer_free >= i64::from(slots).min(self.buffer_assured);
+        if !has_space {
+            self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
+        }
+        has_space
+    }
+
+    /// Starts the data transfer of a write that firmware has processed at `ready`.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
+        self.buffer_free -= i64::from(slots);
+        self.writes_in_transfer += 1;
+        if self.barrier.is_some() {
+            self.pass_barrier();
+        }
+        let received = self.frontend.receive(ready.max(self.backend.now), length);
+        let at = received + self.hiccup();
+        self.backend.recorder.admitted(number, self.backend.now);
+        self.backend.recorder.spent(number, Cause::Link, received);
+        self.backend.recorder.spent(number, Cause::Housekeeping, at);
+        self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
     }
 
     /// Whether an erase waits for programs. Until it begins, writes wait: the mapping must not run
@@ -55,15 +71,6 @@ impl<R: Recorder> Ssd<R> {
             self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
         }
         is_held
-    }
-
-    /// Buffer slots that are free whenever no data are on their way to flash.
-    fn buffer_assured(&self) -> i64 {
-        let units = i64::from(self.config.ftl.streams);
-        let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_read_group);
-        i64::from(self.config.buffer_slots())
-            - units * i64::from(self.config.geometry.ppas_per_program_unit)
-            - i64::from(in_log)
     }
 
     pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
