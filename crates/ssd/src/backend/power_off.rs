@@ -77,6 +77,9 @@ impl<R: Recorder> Backend<R> {
         self.held_erases.clear();
         self.dies.fill(Die::default());
         self.channels.fill(self.now);
+        if let Some(limit) = &mut self.active_dies {
+            limit.reset();
+        }
         lost
     }
 }
