@@ -11,7 +11,6 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
-mod active_dies;
 mod die_parity;
 mod power_off;
 mod recording;
@@ -29,7 +28,7 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
     Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_SLC, PROGRAM_TYPES, ReadFor,
-    SENSE_FAILING, SENSE_LIMITED, SENSE_MASK, SENSE_SLC, SENSE_STRIPE, Suspended, sense,
+    SENSE_MASK, SENSE_SLC, Suspended, sense,
 };
 use crate::die_parity::DieParity;
 use crate::ecc::Ecc;
@@ -37,7 +36,6 @@ use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
 use crate::power::BusyTimes;
 use crate::slc_cache;
-use active_dies::ActiveDies;
 pub(crate) use power_off::Unfinished;
 use sink::HeldErase;
 use writecliff_base::words::{WordReader, WordWriter};
@@ -95,9 +93,6 @@ pub struct Backend<R> {
     pub(crate) ecc: Option<Box<Ecc>>,
     retry_time: Nanos,
     pub(crate) die_parity: Option<Box<DieParity>>,
-    active_dies: Option<Box<ActiveDies>>,
-    /// What all reads are marked with: `SENSE_LIMITED`, or nothing.
-    sense_mark: u16,
     pub(crate) busy: BusyTimes,
     pub(crate) recorder: R,
 }
@@ -109,8 +104,6 @@ impl<R: Recorder> Backend<R> {
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
         let slc = config.slc_cache.as_ref();
         let own = usize::from(slc.is_some());
-        let limit = config.power.as_ref().and_then(|power| power.active_dies);
-        let active_dies = ActiveDies::of(limit, geometry.dies);
         let load = |bytes| timing.command + timing.transfer(bytes);
         let mut program_times = std::array::from_fn(|t| timing.program_time(t as u32));
         let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
@@ -139,8 +132,6 @@ impl<R: Recorder> Backend<R> {
             retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
             die_parity: DieParity::of(config.die_parity),
-            sense_mark: if active_dies.is_some() { SENSE_LIMITED } else { 0 },
-            active_dies,
             busy: BusyTimes::default(),
             recorder: R::default(),
             geometry,
@@ -155,7 +146,7 @@ impl<R: Recorder> Backend<R> {
             Some(ecc) => ecc.retries(location.reclaim_unit, location.die, slots, self.now),
             None => 0,
         };
-        sense(location.page_type, retries) | self.sense_mark
+        sense(location.page_type, retries)
     }
 
     /// Whether no operation is running or waiting.
@@ -244,7 +235,6 @@ impl<R: Recorder> Backend<R> {
         die.busy_until = self.now + cost;
         die.wake_scheduled = true;
         self.queue.push(Lane::DieShort, die.busy_until, event);
-        self.has_worked();
     }
 
     #[inline]
@@ -252,10 +242,6 @@ impl<R: Recorder> Backend<R> {
         match self.dies[index].next(self.reads_in_a_row) {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
-                if self.active_dies.is_some() && !self.takes_turn(index) {
-                    self.dies[index].suspended = Some(suspended);
-                    return;
-                }
                 self.record_activity(index, suspended.operation);
                 let end = self.now + suspended.remaining;
                 self.begin_work(index, suspended.operation, Lane::DieLong, end);
@@ -273,13 +259,11 @@ impl<R: Recorder> Backend<R> {
         self.record_activity(index, operation);
         match operation {
             FlashOperation::Read { sense, .. } => {
-                let (begun, sensed) = if (sense as usize) < PAGE_TYPES {
-                    let begun = self.take_channel(index, command);
-                    (begun, begun + self.read_times[sense as usize % PAGE_TYPES])
-                } else {
-                    let Some(times) = self.begin_otherwise(index, operation, sense) else { return };
-                    times
-                };
+                let begun = self.take_channel(index, command);
+                let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
+                if sense as usize >= PAGE_TYPES {
+                    sensed = self.sensed_otherwise(begun, sensed, sense);
+                }
                 self.record_read(index, sense, begun, sensed);
                 self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
@@ -287,9 +271,6 @@ impl<R: Recorder> Backend<R> {
                 self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
             }
             FlashOperation::Program { page_type, .. } => {
-                if self.active_dies.is_some() && self.must_wait(index, operation) {
-                    return;
-                }
                 let kind = page_type as usize % PROGRAM_TYPES;
                 let loaded = self.take_channel(index, self.program_loads[kind]);
                 let time = self.program_times[kind];
@@ -297,17 +278,11 @@ impl<R: Recorder> Backend<R> {
                 self.begin_work(index, operation, Lane::DieLong, loaded + time);
             }
             FlashOperation::Erase { .. } => {
-                if self.active_dies.is_some() && self.must_wait(index, operation) {
-                    return;
-                }
                 let begun = self.take_channel(index, command);
                 self.busy.erase += self.timing.erase.0;
                 self.begin_work(index, operation, Lane::DieLong, begun + self.timing.erase);
             }
             FlashOperation::Upkeep { nanos, .. } => {
-                if self.active_dies.is_some() && self.must_wait(index, operation) {
-                    return;
-                }
                 let begun = self.take_channel(index, command);
                 let end = begun.max(self.now + Nanos(u64::from(nanos)));
                 self.busy.program += (end - begun).0;
@@ -316,39 +291,13 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// When a read has reached the die and sensing ends, for one with retries, of the SLC cache, or
-    /// of a drive with a limit on dies that work; `None`: the die waits for its turn.
+    /// When sensing ends for a read with retries, or of the SLC cache.
     #[cold]
-    fn begin_otherwise(
-        &mut self,
-        index: usize,
-        operation: FlashOperation,
-        sense: u16,
-    ) -> Option<(Nanos, Nanos)> {
-        if sense & SENSE_LIMITED != 0 && self.must_wait(index, operation) {
-            return None;
+    fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
+        if sense == SENSE_SLC {
+            return begun + self.slc_read;
         }
-        let begun = self.take_channel(index, self.timing.command);
-        if sense & !SENSE_LIMITED == SENSE_SLC {
-            return Some((begun, begun + self.slc_read));
-        }
-        let retries = u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16);
-        let once = self.read_times[sense as usize % PAGE_TYPES];
-        Some((begun, begun + once + Nanos(self.retry_time.0 * retries)))
-    }
-
-    /// Sensing has ended of a read with marks. Returns whether it is of a stripe, and brings its
-    /// command no data by itself.
-    #[cold]
-    fn sensed_marked(&mut self, index: usize, operation: FlashOperation, sense: u16) -> bool {
-        if sense & SENSE_LIMITED != 0 {
-            self.ends_turn();
-        }
-        let is_of_stripe = sense & (SENSE_FAILING | SENSE_STRIPE) != 0;
-        if is_of_stripe {
-            self.sensed_for_stripe(index, operation);
-        }
-        is_of_stripe
+        sensed + Nanos(self.retry_time.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
 
     #[inline]
@@ -401,9 +350,6 @@ impl<R: Recorder> Backend<R> {
         match purpose {
             ReadFor::Fill { .. } => {
                 self.begin_work(index, operation, Lane::DieShort, sent);
-                if sense > SENSE_SLC {
-                    self.sensed_marked(index, operation, sense);
-                }
                 None
             }
             ReadFor::Host { command } => {
@@ -419,7 +365,8 @@ impl<R: Recorder> Backend<R> {
                     self.queue.push(Lane::DieShort, sent, SsdEvent::DieDone { die: index as u16 });
                 }
                 let mut slots = u32::from(slots);
-                if sense > SENSE_SLC && self.sensed_marked(index, operation, sense) {
+                if sense > SENSE_SLC {
+                    self.sensed_for_stripe(index, operation);
                     slots = 0;
                 }
                 Some(HostData { command, slots, at: sent })
@@ -436,7 +383,6 @@ impl<R: Recorder> Backend<R> {
         die.wake_scheduled = false;
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
-                self.has_worked();
                 let (unit, frontier) = self.fills.programmed(fill);
                 self.recorder.landed(self.ppas_of_program(&unit));
                 if !self.held_erases.is_empty() {
@@ -449,12 +395,7 @@ impl<R: Recorder> Backend<R> {
                 Outcome::Nothing
             }
             DieState::Busy(FlashOperation::Erase { unit }) => {
-                self.has_worked();
                 self.recorder.erased(unit, index as u32);
-                Outcome::Nothing
-            }
-            DieState::Busy(_) => {
-                self.has_worked();
                 Outcome::Nothing
             }
             _ => Outcome::Nothing,
@@ -497,9 +438,6 @@ impl<R: Recorder> Backend<R> {
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
-        if let Some(limit) = &mut self.active_dies {
-            limit.reset();
-        }
         self.recorder.settled();
     }
 }
@@ -522,7 +460,6 @@ impl<R: Recorder> Backend<R> {
         if let Some(parity) = &self.die_parity {
             parity.save(out);
         }
-        self.save_turns(out);
         self.busy.save(out);
     }
 
@@ -547,7 +484,6 @@ impl<R: Recorder> Backend<R> {
         if let Some(parity) = &mut self.die_parity {
             parity.restore(input)?;
         }
-        self.restore_turns(input)?;
         self.busy = BusyTimes::restore(input)?;
         self.record_restored();
         Ok(())

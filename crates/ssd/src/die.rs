@@ -59,8 +59,6 @@ pub const SENSE_SLC: u16 = 1 << 8;
 pub const SENSE_FAILING: u16 = 1 << 9;
 /// Marks a read of a stripe, for a host command whose data it brings back.
 pub const SENSE_STRIPE: u16 = 1 << 10;
-/// Marks all reads of a drive with a limit on the dies that work at once.
-pub const SENSE_LIMITED: u16 = 1 << 11;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_SLC - 1;
 

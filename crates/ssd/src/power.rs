@@ -27,8 +27,6 @@ pub struct PowerConfig {
     pub transfer: f64,
     /// Power while the link transfers frames, per direction.
     pub link: f64,
-    /// Dies that may sense, program or erase at once, as a power state limits them; `None`: all.
-    pub active_dies: Option<u32>,
 }
 
 /// Reads the section.
@@ -45,7 +43,6 @@ pub fn read(table: Table<'_>) -> Result<PowerConfig, LocatedError> {
         erase: watts("erase")?,
         transfer: watts("transfer")?,
         link: watts("link")?,
-        active_dies: table.optional_integer("active_dies", 1..=65_535)?.map(|n| n as u32),
     };
     table.finish()?;
     Ok(config)

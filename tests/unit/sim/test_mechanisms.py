@@ -110,20 +110,6 @@ def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> Non
     assert 0 < throttled_ns < 3.2 * SECOND_NS
 
 
-def test_a_power_state_takes_less_power_and_is_slower(tmp_path: Path) -> None:
-    """Each die that works takes its power; reads of one at a time are bounded by the time of one."""
-    found = {}
-    for dies in (1, 4, 8):
-        limited = POWER.replace('idle = "1.5 W"', f'idle = "1.5 W"\nactive_dies = {dies}')
-        found[dies] = run(engine_with(tmp_path, limited), 1, read_pct=100, queue_depth=32)
-    free = run(engine_with(tmp_path, POWER), 1, read_pct=100, queue_depth=32)
-    assert found[8].total() == free.total()  # it has eight
-    rates = [found[dies].total()[0] for dies in (1, 4, 8)]
-    joules = [found[dies].counted.energy_j or 0.0 for dies in (1, 4, 8)]
-    assert rates[0] < 0.4 * rates[1] < 0.4 * rates[2]
-    assert joules[0] < joules[1] < joules[2]
-
-
 def test_a_second_stage_of_throttling_follows_the_first(tmp_path: Path) -> None:
     stages = THERMAL.replace('"70 C"', '["50 C", "68 C"]').replace('"60 C"', '["48 C", "66 C"]')
     stages = stages.replace("factor = 3", "factor = [1.2, 6]")

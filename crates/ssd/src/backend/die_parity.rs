@@ -25,7 +25,7 @@ impl<R: Recorder> Backend<R> {
     fn host_read_protected(&mut self, command: u16, location: &FlashLocation, slots: u32) {
         let purpose = ReadFor::Host { command };
         if self.is_lost(location.die) {
-            let sense = location.page_type as u16 | SENSE_STRIPE | self.sense_mark;
+            let sense = location.page_type as u16 | SENSE_STRIPE;
             let reads = self.read_stripe(location.die, sense, slots, purpose);
             self.note_failed(reads);
             if let Some(parity) = &mut self.die_parity {
@@ -52,17 +52,17 @@ impl<R: Recorder> Backend<R> {
     pub(super) fn fill_read_protected(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         let (fill, location) = (self.fills.current(frontier), self.geometry.locate(from));
         let purpose = ReadFor::Fill { fill };
-        let sense_of_stripe = location.page_type as u16 | self.sense_mark;
+        let page_type = location.page_type as u16;
         let mut reads = 0;
         if self.is_lost(location.die) {
-            reads += self.read_stripe(location.die, sense_of_stripe, slots, purpose);
+            reads += self.read_stripe(location.die, page_type, slots, purpose);
         } else {
             let sense = self.sense(&location, slots);
             let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
             self.work(location.die as usize, operation);
             reads += 1;
             if self.ecc.as_mut().is_some_and(|ecc| ecc.take_failed()) {
-                reads += self.read_stripe(location.die, sense_of_stripe, slots, purpose);
+                reads += self.read_stripe(location.die, page_type, slots, purpose);
             }
         }
         self.fills.get(fill).reads_pending += reads;
@@ -132,7 +132,7 @@ impl<R: Recorder> Backend<R> {
         if sense & SENSE_FAILING == 0 {
             return;
         }
-        let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE | self.sense_mark;
+        let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE;
         let others = self.geometry.stripes().map(|stripes| stripes.others(die as u32).collect());
         let others: Vec<u32> = others.unwrap_or_default();
         self.read_dies(&others, FlashOperation::Read { sense, slots, purpose });

@@ -77,9 +77,6 @@ impl<R: Recorder> Backend<R> {
         self.held_erases.clear();
         self.dies.fill(Die::default());
         self.channels.fill(self.now);
-        if let Some(limit) = &mut self.active_dies {
-            limit.reset();
-        }
         lost
     }
 }

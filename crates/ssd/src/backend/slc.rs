@@ -17,8 +17,7 @@ impl<R: Recorder> Backend<R> {
     /// Reads `slots` slots of a unit of the SLC cache for a host command.
     pub fn host_read_slc(&mut self, command: u16, unit: u32, slots: u32) {
         let purpose = ReadFor::Host { command };
-        let sense = SENSE_SLC | self.sense_mark;
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
         self.queue_read(self.geometry.die_of_unit(unit) as usize, operation);
     }
 
@@ -57,8 +56,7 @@ impl<R: Recorder> SlcSink for Backend<R> {
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
         let purpose = ReadFor::Fill { fill };
-        let sense = SENSE_SLC | self.sense_mark;
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
         self.work(self.geometry.die_of_unit(unit) as usize, operation);
     }
 

@@ -172,15 +172,11 @@ fn writes_wait_for_what_bounds_them() {
 }
 
 /// Mechanisms that delay commands, one of each kind and some together.
-const DRIVES: [&[(&str, &str)]; 10] = [
+const DRIVES: [&[(&str, &str)]; 9] = [
     &[],
     &[("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"")],
     &[("write_cache = true", "write_cache = false")],
     &[("[flash]", "[flash]\nprogram_suspend = \"20 us\"\nerase_suspend = \"40 us\"")],
-    &[
-        ("[flash]", "[flash]\nprogram_suspend = \"20 us\"\nerase_suspend = \"40 us\""),
-        ("[link]", "[power]\nidle = \"2 W\"\nactive_dies = 2\n[link]"),
-    ],
     &PLACING,
     &SLC,
     &REDUCTION,
