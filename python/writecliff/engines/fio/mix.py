@@ -21,7 +21,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-_WEIGHT = 100_000  # of all parts of a mix together
+_WEIGHT = 1000  # of all parts of a mix together: the most that fio takes for one
 _WHOLE = 1e-6
 
 
