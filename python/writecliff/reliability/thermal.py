@@ -7,7 +7,7 @@ the plots show the time of the whole drive.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +87,30 @@ def _course(text: str, file_name: str, scale: float, seconds: float) -> Course:
     )  # fmt: skip
 
 
+def _findings(
+    found: Sequence[Course],
+    peaks: Sequence[float],
+    sustained: Sequence[float],
+    begins: float | None,
+    stages: int,
+    scale: float,
+) -> tuple[Finding, ...]:
+    """The figures of both drives; `begins` is the minute of the first throttling."""
+    return (
+        Finding("highest temperature (C)", [round(peak, 1) for peak in peaks]),
+        Finding("sustained write throughput (MB/s)", [round(rate) for rate in sustained]),
+        Finding("time throttled, cooling included (min)", [
+            _minutes(c.step.counted.throttled_ns, scale) if c is found[0] else 0
+            for c in found]),
+        *(() if stages == 1 else (Finding(f"of it in stage {stages} (min)", [
+            _minutes(c.step.counted.throttled_most_ns, scale) for c in found]),)),
+        Finding("first throttled after (min)", [begins and round(begins, 1), None]),
+        Finding("energy (J per GB written)", [
+            round((c.step.counted.energy_j or 0) / (c.step.written_bytes / 1e9), 1)
+            for c in found]),
+    )  # fmt: skip
+
+
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Heat the drives up and let them cool. Raises ConfigError."""
     text, said = with_section(text, "power", POWER)
@@ -126,19 +150,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         verdict=f"With throttling the drive stays at {peaks[0]:.1f} C and sustains "
         f"{sustained[0]:.0f} MB/s; without it reaches {peaks[1]:.1f} C at {sustained[1]:.0f} MB/s.",
         variants=VARIANTS,
-        findings=(
-            Finding("highest temperature (C)", [round(peak, 1) for peak in peaks]),
-            Finding("sustained write throughput (MB/s)", [round(rate) for rate in sustained]),
-            Finding("time throttled, cooling included (min)", [
-                _minutes(c.step.counted.throttled_ns, scale) if c is found[0] else 0
-                for c in found]),
-            *(() if stages == 1 else (Finding(f"of it in stage {stages} (min)", [
-                _minutes(c.step.counted.throttled_most_ns, scale) for c in found]),)),
-            Finding("first throttled after (min)", [begins and round(begins, 1), None]),
-            Finding("energy (J per GB written)", [
-                round((c.step.counted.energy_j or 0) / (c.step.written_bytes / 1e9), 1)
-                for c in found]),
-        ),
+        findings=_findings(found, peaks, sustained, begins, stages, scale),
         plots=tuple(
             Plot(name, title, "Time (min)", label,
                  [Curve(which, course.minutes, getattr(course, name.replace("-", "_")))
