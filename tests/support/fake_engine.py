@@ -103,6 +103,9 @@ class FakeEngine:
     def health(self) -> dict[str, object] | None:
         return {"source": "formula", "host_write_bytes": self.written_bytes}
 
+    def power_states(self, *, settle: bool = False) -> None:
+        """It has none."""
+
     def expected_iops(self, fills: float) -> float:
         """Fresh until one drive fill, then an exponential fall to the steady level."""
         if fills < 1:

@@ -163,7 +163,7 @@ impl<R: Recorder> Ssd<R> {
             endurance: Endurance::of(&config).map(Box::new),
             integrity: Integrity::of(&config),
             slc: SlcCache::of(&config),
-            thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
+            thermal: config.thermal.clone().map(|section| Box::new(Thermal::new(section))),
             writes: WritePath::of(&config, mapping_core.is_some()),
             writes_may_wait: mapping_core.is_some()
                 || config.endurance.is_some()

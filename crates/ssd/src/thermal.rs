@@ -5,7 +5,7 @@
 //! updates; it is updated in each period while commands are in flight, and when they resume after
 //! idle time. From `throttle_at` until it has fallen to `recover_at`, the controller blocks its
 //! channels for a part of each period, so that all work takes `throttle_factor` times as long and
-//! consumes less power.
+//! consumes less power. Several stages, one above the other, throttle more and more.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -17,7 +17,7 @@ use writecliff_base::words::{WordReader, WordWriter};
 
 const PERIOD: Nanos = Nanos(100_000_000);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ThermalConfig {
     /// Ambient temperature in degrees Celsius; also the initial temperature of the drive.
     pub ambient: f64,
@@ -25,7 +25,8 @@ pub struct ThermalConfig {
     pub resistance: f64,
     /// Heat capacity in joules per degree Celsius.
     pub capacity: f64,
-    pub throttle: Option<Throttle>,
+    /// The stages of throttling, from the coolest on.
+    pub stages: Vec<Throttle>,
     pub period: Nanos,
 }
 
@@ -42,6 +43,8 @@ pub struct ThermalCounters {
     pub celsius: f64,
     /// Time throttled since the drive was new.
     pub throttled: Nanos,
+    /// Time in the last stage of it, where there are several.
+    pub throttled_most: Nanos,
 }
 
 counters! { |c: ThermalCounters|
@@ -49,6 +52,8 @@ counters! { |c: ThermalCounters|
         "temperature of the drive (`[thermal]`)";
     Integer "throttled_ns" Nanoseconds: c.throttled.0,
         "time with thermal throttling (`[thermal]`)";
+    Integer "throttled_most_ns" Nanoseconds: c.throttled_most.0,
+        "time in the last of several stages of thermal throttling (`[thermal]`)";
 }
 
 /// Reads the section.
@@ -65,7 +70,7 @@ pub fn read(table: Table<'_>, has_power: bool) -> Result<ThermalConfig, LocatedE
         ambient: table.required_physical("ambient", Physical::Temperature)?,
         resistance: above_zero(&table, "resistance", Physical::ThermalResistance)?,
         capacity: above_zero(&table, "capacity", Physical::HeatCapacity)?,
-        throttle: throttle(&table)?,
+        stages: stages(&table)?,
         period: table.or("period", PERIOD, Table::optional_time)?,
     };
     if config.period < Nanos(1_000_000) {
@@ -80,22 +85,44 @@ fn above_zero(table: &Table<'_>, key: &str, kind: Physical) -> Result<f64, Locat
     if value > 0.0 { Ok(value) } else { Err(table.error(key, "it must be above zero", None)) }
 }
 
-fn throttle(table: &Table<'_>) -> Result<Option<Throttle>, LocatedError> {
-    let Some(at) = table.optional_physical("throttle_at", Physical::Temperature)? else {
+/// The stages of throttling: each of the keys is a value, or a list with one for each stage.
+fn stages(table: &Table<'_>) -> Result<Vec<Throttle>, LocatedError> {
+    let Some(at) = table.optional_physicals("throttle_at", Physical::Temperature)? else {
         for key in ["recover_at", "throttle_factor"] {
             if table.has(key) {
                 return Err(table.error(key, "it has no effect without throttle_at", None));
             }
         }
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    let recover_at = table.required_physical("recover_at", Physical::Temperature)?;
-    if recover_at >= at {
-        let message = format!("{recover_at} C is not below throttle_at ({at} C)");
-        return Err(table.error("recover_at", message, None));
+    let recover_at = table.optional_physicals("recover_at", Physical::Temperature)?;
+    let recover_at = recover_at.ok_or_else(|| table.missing("recover_at"))?;
+    let factors = table.optional_one_or_more("throttle_factor", 1.0..=1000.0)?;
+    let factors = factors.ok_or_else(|| table.missing("throttle_factor"))?;
+    for (key, count) in [("recover_at", recover_at.len()), ("throttle_factor", factors.len())] {
+        if count != at.len() {
+            let message = format!("{count} values for the {} of throttle_at", at.len());
+            return Err(table.error(key, message, Some("give one for each stage".to_owned())));
+        }
     }
-    let factor = table.required_number("throttle_factor", 1.0..=1000.0)?;
-    Ok(Some(Throttle { at, recover_at, factor }))
+    let rises = |values: &[f64]| values.windows(2).all(|pair| pair[0] < pair[1]);
+    for (key, values) in
+        [("throttle_at", &at), ("recover_at", &recover_at), ("throttle_factor", &factors)]
+    {
+        if !rises(values) {
+            return Err(table.error(key, "each stage must be above the one before", None));
+        }
+    }
+    let values = at.iter().zip(&recover_at).zip(&factors);
+    values
+        .map(|((&at, &recover_at), &factor)| {
+            if recover_at >= at {
+                let message = format!("{recover_at} C is not below throttle_at ({at} C)");
+                return Err(table.error("recover_at", message, None));
+            }
+            Ok(Throttle { at, recover_at, factor })
+        })
+        .collect()
 }
 
 /// Runtime state of the section.
@@ -106,8 +133,10 @@ pub struct Thermal {
     /// Time of the last temperature update, and the energy consumed until then.
     at: Nanos,
     joules: f64,
-    is_throttled: bool,
+    /// Stages that are on: all up to this one.
+    stage: usize,
     throttled: Nanos,
+    throttled_most: Nanos,
     /// Whether the event of the next period is scheduled.
     pub(crate) scheduled: bool,
 }
@@ -118,8 +147,9 @@ impl Thermal {
             celsius: config.ambient,
             at: Nanos::ZERO,
             joules: 0.0,
-            is_throttled: false,
+            stage: 0,
             throttled: Nanos::ZERO,
+            throttled_most: Nanos::ZERO,
             scheduled: false,
             config,
         }
@@ -138,16 +168,21 @@ impl Thermal {
     }
 
     pub fn counters(&self, now: Nanos, joules: f64) -> ThermalCounters {
-        ThermalCounters { celsius: self.celsius(now, joules), throttled: self.throttled }
+        let celsius = self.celsius(now, joules);
+        let (throttled, throttled_most) = (self.throttled, self.throttled_most);
+        ThermalCounters { celsius, throttled, throttled_most }
     }
 
     /// Updates the temperature and decides whether to throttle from now on.
     pub fn look(&mut self, now: Nanos, joules: f64) {
         self.celsius = self.celsius(now, joules);
         (self.at, self.joules) = (now, joules);
-        if let Some(throttle) = self.config.throttle {
-            let limit = if self.is_throttled { throttle.recover_at } else { throttle.at };
-            self.is_throttled = self.celsius > limit;
+        let stages = &self.config.stages;
+        while stages.get(self.stage).is_some_and(|next| self.celsius > next.at) {
+            self.stage += 1;
+        }
+        while self.stage > 0 && self.celsius <= stages[self.stage - 1].recover_at {
+            self.stage -= 1;
         }
     }
 
@@ -158,11 +193,14 @@ impl Thermal {
 
     /// Time for which channels are blocked between `now` and `until`; counts it as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
-        let Some(throttle) = self.config.throttle.filter(|_| self.is_throttled) else {
+        let Some(throttle) = self.stage.checked_sub(1).map(|last| self.config.stages[last]) else {
             return Nanos::ZERO;
         };
         let period = until - now;
         self.throttled += period;
+        if self.stage > 1 && self.stage == self.config.stages.len() {
+            self.throttled_most += period;
+        }
         Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
     }
 
@@ -170,8 +208,9 @@ impl Thermal {
         out.put(self.celsius.to_bits());
         out.put(self.at.0);
         out.put(self.joules.to_bits());
-        out.put(self.is_throttled);
+        out.put(self.stage as u64);
         out.put(self.throttled.0);
+        out.put(self.throttled_most.0);
         out.put(self.scheduled);
     }
 
@@ -179,8 +218,9 @@ impl Thermal {
         self.celsius = f64::from_bits(input.get()?);
         self.at = Nanos(input.get()?);
         self.joules = f64::from_bits(input.get()?);
-        self.is_throttled = input.flag()?;
+        self.stage = input.narrow::<usize>()?.min(self.config.stages.len());
         self.throttled = Nanos(input.get()?);
+        self.throttled_most = Nanos(input.get()?);
         self.scheduled = input.flag()?;
         Ok(())
     }

@@ -88,6 +88,7 @@ pub(crate) enum AddressGenerator {
     Uniform,
     UniformSegments(SegmentMap),
     Sequential(Sequential),
+    SequentialSegments(Sequential, SegmentMap),
     Striding(Striding),
     Zipf { ranks: Zipf, scatter: Permutation, offsets: OffsetMap },
     Pareto { ranks: Pareto, scatter: Permutation, offsets: OffsetMap },
@@ -146,6 +147,23 @@ impl Sequential {
         *position = offset + length;
         offset
     }
+
+    /// The same through segments laid end to end, where a block that would cross the end of a
+    /// segment begins the next one.
+    fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
+        let own = if self.one_position { 0 } else { operation as usize };
+        let (position, length) = (self.positions[own], u64::from(length));
+        let mut segment = position / map.size() * map.size();
+        let mut inner = (position - segment).next_multiple_of(self.align);
+        if inner + length > map.size() {
+            (segment, inner) = (segment + map.size(), 0);
+        }
+        if segment >= self.range {
+            segment = 0;
+        }
+        self.positions[own] = segment + inner + length;
+        map.locate(segment).0 + inner
+    }
 }
 
 impl AddressGenerator {
@@ -163,7 +181,7 @@ impl AddressGenerator {
             segments.as_ref().map_or(range.0, |map| map.size() * map.starts().len() as u64);
         let units = active / unit;
         if job.pattern == Pattern::Sequential {
-            return Ok((in_sequence(job, range, unit, thread)?, classes));
+            return Ok((in_sequence(job, Bytes(active), unit, thread, segments)?, classes));
         }
         let addresses = &job.addresses;
         let generator = match addresses.kind {
@@ -229,6 +247,9 @@ impl AddressGenerator {
         match self {
             Self::Uniform => uniform::draw(random, class),
             Self::Sequential(sequential) => sequential.next(operation, class.length),
+            Self::SequentialSegments(sequential, map) => {
+                sequential.next_in(map, operation, class.length)
+            }
             Self::Striding(striding) => striding.next(operation, class.length),
             Self::UniformSegments(map) => uniform::draw_in_segments(random, class, map),
             Self::Zipf { ranks, scatter, offsets } => {
@@ -247,12 +268,14 @@ impl AddressGenerator {
     }
 }
 
-/// The generator of a sequential job. Fails if its files are smaller than its blocks.
+/// The generator of a sequential job; `range` is the active amount if it has `segments`. Fails if
+/// its files are smaller than its blocks.
 fn in_sequence(
     job: &JobSpec,
     range: Bytes,
     unit: u64,
     thread: u32,
+    segments: Option<SegmentMap>,
 ) -> Result<AddressGenerator, String> {
     let stride = u128::from(job.thread_stride_bytes) * u128::from(thread);
     let begin = |at: u64| ((stride + u128::from(at)) % u128::from(range.0.max(1))) as u64;
@@ -263,7 +286,10 @@ fn in_sequence(
         let write_start = job.write_start_bytes.map_or(start, begin);
         let positions = [start, write_start, start];
         let sequential = Sequential { positions, range: range.0, align, one_position };
-        return Ok(AddressGenerator::Sequential(sequential));
+        return Ok(match segments {
+            None => AddressGenerator::Sequential(sequential),
+            Some(map) => AddressGenerator::SequentialSegments(sequential, map),
+        });
     }
     let striding = Striding::new(job, range, unit, start);
     let largest = job.all_block_sizes().map(|size| size.bytes).max().unwrap_or(0);

@@ -201,8 +201,8 @@ impl JobSpec {
         ensure(segments.count <= SEGMENTS_MAX, "segments", || {
             format!("the count {} is above {SEGMENTS_MAX}", segments.count)
         })?;
-        ensure(self.pattern == Pattern::Random, "segments", || {
-            "segments of the active range need a random pattern".to_owned()
+        ensure(self.hole_bytes == 0 && self.files == 1, "segments", || {
+            "segments of the active range need sequences without holes and files".to_owned()
         })
     }
 

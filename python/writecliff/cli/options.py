@@ -99,6 +99,9 @@ class TargetOptions:
     wipe_signatures: bool = False
     """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
 
+    power_state: int | None = None
+    """For NVMe drives: the power state to test the drive in; it is set back at the end."""
+
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
@@ -122,6 +125,7 @@ class TargetOptions:
         return {
             "destroy_serial": self.destroy,
             "allow_signatures": self.wipe_signatures,
+            "power_state": self.power_state,
             "size_bytes": None if self.size is None else parse_size(self.size),
             "attribute_latency": self.attribute_latency,
             "described": {
@@ -143,6 +147,7 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
         ("--size", options.size is not None, "file:"),
         ("--destroy", options.destroy is not None, "/dev/"),
         ("--wipe-signatures", options.wipe_signatures, "/dev/"),
+        ("--power-state", options.power_state is not None, "/dev/"),
         ("--attribute-latency", options.attribute_latency, "sim:"),
     ):
         if given and not target.startswith(kind):

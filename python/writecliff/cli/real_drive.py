@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff.cli.output import emit_json, pairs
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity
+    from writecliff.engines.base import DeviceIdentity, PowerStates
 
 _UNITS = {"temperature_c": " °C", "power_on_hours": " h", "percentage_used": " %"}
 
@@ -18,7 +18,9 @@ _UNITS = {"temperature_c": " °C", "power_on_hours": " h", "percentage_used": " 
 def show_real_drive(path: str, *, json: bool) -> int:
     """Print what a block device says of itself; nothing is written. Raises TargetError."""
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
-    from writecliff.engines.blockdev.identity import identify_device
+    from writecliff.engines.blockdev.identity import identify_device, is_nvme
+    from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+    from writecliff.engines.blockdev.nvme.power import power_states
     from writecliff.engines.blockdev.topology import System, device_at, whole_disk
     from writecliff.engines.blockdev.vitals import health_report
 
@@ -27,8 +29,14 @@ def show_real_drive(path: str, *, json: bool) -> int:
     node = str(disk.node(system))
     identity, health = identify_device(system, disk, node), health_report(system, disk, node)
     found = probe(node, system)
+    power = power_states(NvmeDrive(system, disk)) if is_nvme(disk) else None
     if json:
-        shown = {"device": asdict(identity), "health": health, "data_placement": found.mapping()}
+        shown = {
+            "device": asdict(identity),
+            "health": health,
+            "power": None if power is None else asdict(power),
+            "data_placement": found.mapping(),
+        }
         emit_json(shown, "drive")
         return 0
     print(pairs(_identity_lines(identity)))
@@ -37,6 +45,9 @@ def show_real_drive(path: str, *, json: bool) -> int:
         print("health: not reported by the drive, or no tool that reads it is installed")
     else:
         print(pairs(_health_lines(health)))
+    if power is not None:
+        print()
+        print(pairs(_power_lines(power)))
     print()
     for sentence in (*verdict(found), *found.notes):
         print(sentence)
@@ -50,6 +61,17 @@ def _identity_lines(identity: DeviceIdentity) -> Iterator[tuple[str, str]]:
     for name, value in asdict(identity).items():
         if name not in left_out and not (name == "backing" and value is None):
             yield label(name), value_text(name, value)
+
+
+def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
+    yield "power state", power.text
+    for state in power.states:
+        most = "power not told" if state.watts_max is None else f"{state.watts_max:g} W at most"
+        use = "" if state.operational else ", no I/O"
+        times = f"enters in {state.entry_us} µs, leaves in {state.exit_us} µs"
+        yield f"  {state.number}", f"{most}{use}; {times}"
+    if power.autonomous is not None:
+        yield "autonomous transitions", "on" if power.autonomous else "off"
 
 
 def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -249,6 +249,8 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "device": _IDENTITY,
             "health": "what the drive says of its condition; `null`: nothing",
+            "power": "power states of an NVMe drive: `state` in force, `states` with `watts_max`, "
+            "`operational`, `entry_us` and `exit_us`, `autonomous`; `null`: none told",
             "data_placement": "as `device probe` prints it",
         },
     ),

@@ -122,6 +122,39 @@ class CacheReport:
 
 
 @dataclass(frozen=True)
+class PowerState:
+    """One of the power states of an NVMe drive, as the drive describes it."""
+
+    number: int  # 0 is the one with the most power
+    watts_max: float | None  # that the drive draws in it; None: not told
+    operational: bool  # whether it does I/O in it
+    entry_us: int  # to get into it, at most
+    exit_us: int  # to get out of it, at most
+
+
+@dataclass(frozen=True)
+class PowerStates:
+    """The power state that a drive is in, and those that it has."""
+
+    state: int  # in force
+    states: tuple[PowerState, ...]  # by number
+    autonomous: bool | None = None  # whether it goes to states without I/O when idle
+    before: int | None = None  # the state that it was found in, where another one was set
+
+    @property
+    def watts_max(self) -> float | None:
+        """Of the state in force."""
+        return self.states[self.state].watts_max if self.state < len(self.states) else None
+
+    @property
+    def text(self) -> str:
+        """ "1 of 0 to 4, 4.6 W at most"; "0, the only one"."""
+        last = len(self.states) - 1
+        which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only one"
+        return which if self.watts_max is None else f"{which}, {self.watts_max:g} W at most"
+
+
+@dataclass(frozen=True)
 class OperationResult:
     """What one kind of operation of one job measured.
 
@@ -313,6 +346,12 @@ class Engine(Protocol):
     def health(self) -> Mapping[str, object] | None:
         """What the drive says of its own condition (SMART), as plain values that JSON can hold;
         None where it says nothing. Takes some seconds at most, on an idle drive."""
+        ...
+
+    def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        """The power state in force; None where a drive has none, or does not tell. With `settle`
+        the drive is first brought into the state that the engine was opened with, if any. Raises
+        TargetError if it cannot be."""
         ...
 
     def save(self, path: Path) -> bool:

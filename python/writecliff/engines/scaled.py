@@ -97,6 +97,9 @@ class ScaledEngine:
     def health(self) -> Mapping[str, object] | None:
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
+    def power_states(self, *, settle: bool = False) -> None:
+        """None: what its device file describes is its only state."""
+
     def save(self, path: Path) -> bool:
         """Write the state of the small drive, which no drive of another size takes."""
         return self.small.save(path)

@@ -171,6 +171,9 @@ class SimEngine:
         """The counters, which are what a real drive would have in its SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
+    def power_states(self, *, settle: bool = False) -> None:
+        """None: what its device file describes is its only state."""
+
     def lose_die(self, die: int) -> None:
         """A die of the flash does not answer from now on. Raises ConfigError for a drive without
         [die_parity], without this die, or without the space to do without it."""

@@ -27,6 +27,7 @@ def open_target(
     *,
     destroy_serial: str | None = None,
     allow_signatures: bool = False,
+    power_state: int | None = None,
     seed: int = 1,
     size_bytes: int | None = None,
     described: Mapping[str, str] | None = None,
@@ -35,8 +36,9 @@ def open_target(
 ) -> Engine:
     """Open a target and return its engine; close it when done.
 
-    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` is
-    the size of a file to be created. `described` is what the user says of drive and test for
+    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `power_state`
+    is one of an NVMe drive's, set for the time until it is closed, `size_bytes` is the size of a
+    file to be created. `described` is what the user says of drive and test for
     the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
     `attribute_latency` has a simulated drive record what latency is spent on. `device_file`, text
     and name, is that of a simulated drive, where the file itself may not be. Raises TargetError,
@@ -50,7 +52,7 @@ def open_target(
             name, seed=seed, attribute_latency=attribute_latency, device_file=device_file
         )
     else:
-        engine = _real(text, destroy_serial, allow_signatures, size_bytes)
+        engine = _real(text, destroy_serial, allow_signatures, power_state, size_bytes)
     engine.described = dict(described or {})
     return engine
 
@@ -65,14 +67,21 @@ def target_now(before: DeviceIdentity) -> str:
 
 
 def _real(
-    text: str, destroy_serial: str | None, allow_signatures: bool, size_bytes: int | None
+    text: str,
+    destroy_serial: str | None,
+    allow_signatures: bool,
+    power_state: int | None,
+    size_bytes: int | None,
 ) -> FioEngine:
     scheme, _, rest = text.partition(":")
     if text.startswith("/dev/"):
         from writecliff.engines.fio import FioEngine
 
         return FioEngine.open_device(
-            text, destroy_serial=destroy_serial, allow_signatures=allow_signatures
+            text,
+            destroy_serial=destroy_serial,
+            allow_signatures=allow_signatures,
+            power_state=power_state,
         )
     if scheme == "file" and rest:
         from writecliff.engines.fio import FioEngine

@@ -29,7 +29,10 @@ def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
         return step
     (job,) = step.workload.jobs
     block = access.block_bytes
-    blocks = max(1, (job.range_bytes or range_bytes) // block)
+    passed = job.range_bytes or range_bytes
+    if job.segments is not None:  # laid end to end
+        passed = job.segments.count * job.segments.length(block)
+    blocks = max(1, passed // block)
 
     def position(done_bytes: int) -> int:
         return done_bytes // job.threads // block % blocks * block

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, StepResult
+from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, PowerStates, StepResult
 from writecliff.engines.preconditioned import bring_to
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import EngineError, StoreError, WritecliffError
@@ -133,6 +133,7 @@ class _Driver:
         self.complete = False  # everything is stored
         self.at_rest = False  # the drive is as its last complete step left it
         self.warnings: list[str] = []
+        self.power: PowerStates | None = None  # of an NVMe drive, in this session
 
     # -- a session --------------------------------------------------------------------------
 
@@ -154,9 +155,11 @@ class _Driver:
 
     def _session(self, resume: bool) -> RunOutcome:
         self.journal.health("before", self.engine.health())
+        self._settle_power()
         if resume:
             self._resume()
         ended = self.walk()
+        self._look_at_power()
         for text in self.procedure.warnings(self.history):
             self._warn(text)
         reason = "; ".join(dict.fromkeys(end.text for end in ended)) or "all steps done"
@@ -175,6 +178,29 @@ class _Driver:
         finally:  # nothing goes on behind the session
             self.engine.stop_load()
         return [end for end in ends if end is not None]
+
+    def _settle_power(self) -> None:
+        """Bring the drive into the power state that was asked for, and record the one in force."""
+        self.power = self.engine.power_states(settle=True)
+        before = self.journal.power(self.power)
+        if self.power is None:
+            return
+        self.progress.phase("power state", self.power.text)
+        if before is not None and before.state != self.power.state:
+            self.warnings = self.journal.warnings()
+            self._warn(
+                f"the drive was in power state {before.state} before the run was resumed, and is in"
+                f" {self.power.state} since"
+            )
+
+    def _look_at_power(self) -> None:
+        """Warn of a drive that has left its power state: a reset, or its firmware."""
+        now = None if self.power is None else self.engine.power_states()
+        if self.power is not None and now is not None and now.state != self.power.state:
+            self._warn(
+                f"the drive was in power state {self.power.state} at the begin and in {now.state} "
+                "at the end: a reset of its controller or its firmware has changed it"
+            )
 
     def _resume(self) -> None:
         """Continue after the last step that the drive has done in an earlier session."""
@@ -210,6 +236,8 @@ class _Driver:
         if self.identity.target.startswith("/dev/"):
             # A drive without a serial number is confirmed by its path.
             words += ["--destroy", self.identity.serial or self.identity.target]
+        if self.power is not None and self.power.before is not None:
+            words += ["--power-state", str(self.power.state)]
         return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
@@ -289,6 +317,8 @@ class _Driver:
         if cache.enabled is not wanted:
             self._warn(f"the write cache is {state}; the test requires it {_CACHE_STATES[wanted]}")
         self.journal.prepared(purge, cache, self.warnings)
+        if self.power is not None:  # a purge may reset the controller
+            self.engine.power_states(settle=True)
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
         """Bring a simulated drive to the state that the stage begins in, in no device time. The

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
+from writecliff.engines.base import CacheReport, DeviceIdentity, PowerStates, PurgeReport
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.measure import EXTRA_COLUMNS, row_of
 from writecliff.procedures.model import Procedure, StepRow
@@ -127,6 +127,13 @@ class Journal:
         """Record how the drive was purged and the state of its write cache."""
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
+    def power(self, states: PowerStates | None) -> PowerStates | None:
+        """Record the power state of a session; returns that of the session before."""
+        before = self._run.manifest.power
+        if states is not None:
+            self._run.update(power=states)
+        return before
+
     def append(self, record: RoundRecord) -> None:
         """Store a step; on return it survives a kill."""
         self._run.append_round(record)
@@ -174,6 +181,9 @@ class NoJournal(Journal):
         pass
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
+        pass
+
+    def power(self, states: PowerStates | None) -> None:
         pass
 
     def append(self, record: RoundRecord) -> None:

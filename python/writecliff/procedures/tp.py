@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import cells
+from writecliff.procedures.active_range import SegmentOptions
 from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.options import BLOCK_KIB, THREADS, required_option
 from writecliff.procedures.pts import (
@@ -32,7 +33,7 @@ PHASE = "rounds-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TpOptions(RoundOptions):
+class TpOptions(RoundOptions, SegmentOptions):
     """Options of the throughput test. Those left out take the value of the edition."""
 
     threads: int = required_option(
@@ -128,9 +129,15 @@ class Tp(RoundProcedure[TpOptions]):
         """The step with its stream where the last step of the same kind left it."""
         (job,) = step.workload.jobs
         done = [row.bytes // job.threads for row in rows if row.read_pct == job.read_pct]
-        whole = job.range_bytes or 0
-        start = next_start(whole, job.block_sizes[0].bytes, done)
-        job = replace(job, offset_bytes=start, range_bytes=whole - start)
+        block = job.block_sizes[0].bytes
+        if job.segments is None:
+            whole = job.range_bytes or 0
+            start = next_start(whole, block, done)
+            job = replace(job, offset_bytes=job.offset_bytes + start, range_bytes=whole - start)
+        else:  # at the begin of the segment that it had come to
+            length = job.segments.length(block)
+            start = next_start(job.segments.count * length, block, done)
+            job = replace(job, start_bytes=start // length * length)
         return replace(step, workload=replace(step.workload, jobs=(job,)))
 
     def _round(self, identity: DeviceIdentity, size: int, number: int) -> Sequence[Step]:

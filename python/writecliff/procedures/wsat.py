@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.errors import ConfigError
 from writecliff.procedures.active_range import SegmentOptions
 from writecliff.procedures.model import Step
 from writecliff.procedures.options import Rule, option
@@ -38,13 +37,6 @@ class Wsat(Saturation[WsatOptions]):
     subtitle = STIMULI[DEFAULT].subtitle
     options_type = WsatOptions
 
-    def check(self) -> None:
-        super().check()
-        if self.segmented and self.stimulus.pattern == "sequential":
-            raise ConfigError(
-                "segments of the active range are for random stimuli", hint="drop --ar-amount-gib"
-            )
-
     @property
     def stimulus(self) -> Stimulus:
         return STIMULI[self.options.stimulus]
@@ -66,6 +58,10 @@ class Wsat(Saturation[WsatOptions]):
             return step
         # A stream per thread: with one start for all, each of them would write every block once.
         (job,) = step.workload.jobs
-        stride = (job.range_bytes or 0) // threads // stimulus.block_bytes * stimulus.block_bytes
+        block = stimulus.block_bytes
+        passed = job.range_bytes or 0
+        if job.segments is not None:
+            passed = job.segments.count * job.segments.length(block)
+        stride = passed // threads // block * block
         job = replace(job, thread_stride_bytes=stride)
         return replace(step, workload=replace(step.workload, jobs=(job,)))

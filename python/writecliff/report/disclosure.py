@@ -29,6 +29,7 @@ def disclosures(data: TestData) -> tuple[str, ...]:
         *(_interruption(item) for item in manifest.interruptions),
         *_purge(manifest),
         *_write_cache(manifest),
+        *_power_state(manifest),
         *_idle(data),
         *(_deviation(item) for item in manifest.deviations if item.get("option") != "no_purge"),
         *(_sentence(text) for text in manifest.warnings if not text.lower().startswith(_SAID_HERE)),
@@ -105,6 +106,15 @@ def _write_cache(manifest: Manifest) -> list[str]:
     state = {True: "on", False: "off", None: "unknown: the drive does not report it"}[cache.enabled]
     note = f" {_sentence(cache.note)}" if cache.note else ""
     return [f"Write cache {state}; the test requires it {'on' if wanted else 'off'}.{note}"]
+
+
+def _power_state(manifest: Manifest) -> list[str]:
+    """Of an NVMe drive that was not in the state with the most power, which is 0."""
+    power = manifest.power
+    if power is None or not power.state:
+        return []
+    why = "" if power.before is None else " as the command asked for"
+    return [f"The drive was in NVMe power state {power.text}{why}: it may be slower than in 0."]
 
 
 def _idle(data: TestData) -> list[str]:

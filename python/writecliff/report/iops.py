@@ -136,7 +136,7 @@ class IopsReport(CellReport):
             "Power",
             f"Power under the IOPS loop, round {number}: reads, writes and mixes apart, and the "
             "block size of each minute. Lines are means of a twelfth of a step. The standard has "
-            "no test of power; this is an addition.",
+            f"no test of power; this is an addition.{self._rated}",
             power_figure(power, rows),
             self.grid(
                 f"Average power (W), round {number}", by_cell.get, watts_text,
@@ -147,6 +147,12 @@ class IopsReport(CellReport):
                 self.grid_file("iops-per-watt.csv", "iops_per_watt", joules.get),
             ),
         )  # fmt: skip
+
+    @property
+    def _rated(self) -> str:
+        """What an NVMe drive says that it draws at most."""
+        power = self.data.manifest.power
+        return "" if power is None else f" NVMe power state {power.text}, by the drive itself."
 
     def _sequence(self) -> Section:
         """The steps of the last round of the window one after the other."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from writecliff import units
 from writecliff.report.header import NOT_KNOWN, none_for_nvme
 from writecliff.report.model import Section, section, table
+from writecliff.report.power import power_of
+from writecliff.report.power_meter import readings_of
 
 if TYPE_CHECKING:
     from writecliff.report.testdata import TestData
@@ -45,6 +47,7 @@ def _simulated(data: TestData) -> Rows:
         ("Host interface", device.interface or NOT_KNOWN, "Its limits are part of the drive."),
         ("Drive", device.target, f"Described by a file, hash {(device.device_hash or '-')[:12]}."),
         ("Scale", scale, "Times and amounts are shown as those of the whole drive."),
+        _power(data),
         ("Load generator", f"writecliff {manifest.versions.get('writecliff') or units.UNKNOWN}",
          f"Seed {manifest.seed}."),
     ]  # fmt: skip
@@ -70,7 +73,33 @@ def _real(data: TestData) -> Rows:
         ("Host adapter", adapter, "Its queue and link bound what the drive can show."),
         ("PCIe link", device.pcie, ""),
         ("Host interface", device.interface, ""),
+        *_power_state(data),
+        _power(data),
         ("Load generator", versions.get("fio"), "Direct I/O, past the page cache."),
         ("Test software", f"writecliff {versions.get('writecliff') or units.UNKNOWN}", ""),
     ]  # fmt: skip
     return [(name, value or NOT_KNOWN, meaning) for name, value, meaning in rows]
+
+
+def _power(data: TestData) -> tuple[str, str, str]:
+    """Where figures of power come from, or that there are none."""
+    if readings_of(data.run.path) is not None:
+        return "Power", "A meter on the drive's supply", "Its log was given to the report."
+    if power_of(data, data.rows[:1]) is not None:
+        return "Power", "Modelled", "From the section [power] of the drive's file."
+    if data.manifest.device.simulated:
+        return "Power", "Not modelled", "The drive's file has no section [power]."
+    return "Power", "Not measured", "The log of a meter can be added: report --power."
+
+
+def _power_state(data: TestData) -> Rows:
+    """The state of an NVMe drive; nothing for other drives."""
+    power = data.manifest.power
+    if power is None:
+        return []
+    means = "The most power that the drive says it draws in it bounds its speed."
+    if power.before is not None:
+        means = f"Set for this run; the drive was found in {power.before}. {means}"
+    if power.autonomous:
+        means += " When idle it goes to states without I/O by itself, and takes time to return."
+    return [("NVMe power state", power.text, means)]

@@ -12,7 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from writecliff.engines.base import NOT_PURGED, CacheReport, DeviceIdentity, PurgeReport
+from writecliff.engines.base import (
+    NOT_PURGED,
+    CacheReport,
+    DeviceIdentity,
+    PowerStates,
+    PurgeReport,
+)
 from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, parse_document, read_document, write_document
 from writecliff.store.files import is_locked
@@ -65,6 +71,7 @@ class Manifest:
     purge: PurgeReport | None = None
     write_cache: CacheReport | None = None
     write_cache_required: bool | None = None
+    power: PowerStates | None = None  # of an NVMe drive, at the begin of the latest session
     versions: Mapping[str, str | None] = field(default_factory=versions)
     host: Mapping[str, str | None] = field(default_factory=host_platform)
     status: Status = "planned"

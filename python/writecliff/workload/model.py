@@ -88,6 +88,10 @@ class Segments:
     amount_bytes: int  # that they hold together
     seed: int = 1  # of their starts
 
+    def length(self, unit_bytes: int) -> int:
+        """Bytes of each segment, in whole blocks of `unit_bytes`; 0 if none fits."""
+        return self.amount_bytes // self.count // unit_bytes * unit_bytes
+
 
 @dataclass(frozen=True)
 class OwnBlocks:

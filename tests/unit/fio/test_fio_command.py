@@ -315,6 +315,16 @@ def test_segments_are_strided_zones_that_reach_the_end_of_the_drive() -> None:
     assert any("evenly spaced" in text for text in warnings_of(job))
 
 
+def test_streams_pass_through_each_segment() -> None:
+    segments = Segments(2048, GIB)
+    job = Job(ios=1, pattern="sequential", offset_bytes=GIB, segments=segments)
+    first, later = options_of(job), options_of(replace(job, start_bytes=300 * (GIB // 2048)))
+    assert first["zonesize"] == first["zonerange"] == str(GIB // 2048)
+    pitch = int(first["zonerange"]) + int(first["zoneskip"])
+    assert int(later["offset"]) == GIB + 300 * pitch and later["zoneskip"] == first["zoneskip"]
+    assert int(later["offset"]) + int(later["size"]) == 4 * GIB
+
+
 def test_sequential_shares_are_percentages_of_random_ios() -> None:
     job = Job(ios=1, read_pct=95, sequential_read_pct=100 * 24 / 95, sequential_write_pct=20)
     options = options_of(job)
@@ -336,6 +346,20 @@ REFUSED = [
             align_bytes=4096,
         ),
         "would leave its segment",
+    ),
+    (
+        Job(ios=1, pattern="sequential", segments=Segments(8, GIB), start_bytes=4096),
+        "start_bytes is for simulated",
+    ),
+    (
+        Job(
+            ios=2,
+            pattern="sequential",
+            segments=Segments(8, GIB),
+            threads=2,
+            thread_stride_bytes=GIB // 2,
+        ),
+        "keep to their parts",
     ),
     (Job(ios=1, pattern="sequential", start_bytes=4096), "start_bytes is for simulated"),
     (Job(), "has no end"),

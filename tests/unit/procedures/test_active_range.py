@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fake_engine import FakeEngine
-from writecliff.errors import ConfigError
 from writecliff.procedures.continued import continued
 from writecliff.procedures.iops import Iops, IopsOptions
 from writecliff.procedures.model import History, Step, StepRow
@@ -26,7 +25,7 @@ def test_the_client_suite_has_a_run_for_each_active_range() -> None:
     ranges = ["100-8gib", "100-16gib", "75-8gib", "75-16gib"]
     assert list(members) == [
         *(f"iops-{one}" for one in ranges),
-        "tp",
+        *(f"tp-{one}" for one in ranges),
         *(f"lat-{one}" for one in ranges),
         *(f"wsat-{one}" for one in ranges),
     ]
@@ -96,9 +95,34 @@ def test_segments_limit_every_step_and_end_where_the_drive_ends(stimulus: str) -
     assert test.setup(DRIVE)["ar_amount"] == "75%, 8 GiB"
 
 
-def test_segments_of_a_sequential_stimulus_are_refused() -> None:
-    with pytest.raises(ConfigError, match="random stimuli"):
-        Wsat(WsatOptions(revision="2.0", stimulus="seq-128k-90", ar_amount_gib=8.0))
+def test_streams_of_a_sequential_stimulus_share_the_segments() -> None:
+    test = Wsat(WsatOptions(revision="2.0", stimulus="seq-128k-90", ar_amount_gib=8.0))
+    (job,) = test.stages(DRIVE)[0].steps(History(), 1)[0].workload.jobs
+    assert (job.pattern, job.threads, job.thread_stride_bytes) == ("sequential", 4, 2 * GIB)
+
+
+def test_tp_goes_on_in_the_segments() -> None:
+    test = Tp(TpOptions(edition="pts-c", ar_amount_gib=8.0))
+    (stage,) = test.stages(DRIVE)
+    (fill,) = test.wipc(DRIVE, 1 << 20)
+    assert fill.workload.jobs[0].segments is None  # all of the active range
+    reads, writes = stage.steps(History(), 1)
+    for one in (reads, writes):
+        (job,) = one.workload.jobs
+        assert job.segments is not None and job.segments.length(1 << 20) == 4 << 20
+    # In whole, 8 GiB laid end to end.
+    done = [row(0.0, 5 << 30, threads=1), row(0.0, 5 << 30, threads=1)]
+    (job,) = continued(writes, done, DRIVE.capacity_bytes).workload.jobs
+    assert job.write_start_bytes == 2 << 30
+    # On a real drive, at the begin of the segment that the minute before had come to.
+    real = Tp(TpOptions(edition="pts-c", ar_amount_gib=8.0))
+    drive = replace(DRIVE, simulated=False)
+    (stage,) = real.stages(drive)
+    history = History()
+    here = history.begin(stage)
+    here.rows.append(row(0.0, (1 << 30) + (6 << 20), threads=1))
+    (job,) = stage.steps(history, 2)[1].workload.jobs
+    assert job.start_bytes == (1 << 30) + (4 << 20)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,21 @@ def test_throttling_trades_speed_for_temperature(drive: str) -> None:
     shown(result)
 
 
+def test_a_hotter_drive_needs_the_second_stage(drive: str, tmp_path: Path) -> None:
+    text = Path(drive.removeprefix("sim:")).read_text()
+    (tmp_path / "hot.toml").write_text(
+        f'{text}\n[power]\nidle = "2 W"\n[thermal]\nambient = "60 C"\nresistance = "6 C/W"\ncapacity = "40 J/C"\n'
+    )
+    hot = run("thermal-throttling", f"sim:{tmp_path / 'hot.toml'}")
+    for result, expected in ((run("thermal-throttling", drive), False), (hot, True)):
+        throttled, _ = found(result, "time throttled, cooling included (min)")
+        heavy, never = found(result, "of it in stage 2 (min)")
+        assert (heavy > 0) == expected and heavy < throttled and never == 0
+        shown(result)
+    limits = next(plot for plot in hot.plots if plot.name == "celsius").limits
+    assert [name for name, _ in limits][::2] == ["stage 1 above", "stage 2 above"]
+
+
 def test_parity_serves_what_a_lost_die_held_and_the_closed_forms_hold(drive: str) -> None:
     result = run("die-failure", drive)
     failed, gone = found(result, "reads that fail at the end (%)")

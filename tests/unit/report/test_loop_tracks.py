@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_engine import FakeEngine
+from writecliff.engines.base import PowerState, PowerStates
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of
@@ -134,3 +135,36 @@ def test_a_real_drive_names_machine_kernel_and_what_is_unknown(
     assert parts["Kernel"][0] == "Linux 6.12"
     assert parts["Memory"][0] == "not known"
     assert "Another layer" in parts["Virtual machine"][1]
+
+
+STATES = tuple(PowerState(n, 8.0 - 3 * n, True, 0, 0) for n in range(3))
+
+
+class StatefulDrive(FakeEngine):
+    """The formula drive with power states: found in 0, opened with 1, and in `last` at the end."""
+
+    last = 1
+
+    def power_states(self, *, settle: bool = False) -> PowerStates:  # type: ignore[override]
+        return PowerStates(1 if settle else self.last, STATES, autonomous=True, before=0)
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_power_state_is_in_the_report_of_its_run(tmp_path: Path, last: int) -> None:
+    drive = StatefulDrive(capacity_bytes=2_000_000_000, kind="fio", target="/dev/nvme0n1")
+    drive.last = last
+    options = {"step_seconds": 12.0, **OPTIONS["tp"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        run_procedure(procedure_from_mapping("tp", options), drive, tmp_path / "r")
+    run = RunDirectory.open(tmp_path / "r")
+    model = build_report(run)
+    (table,) = section(model, TITLE).tables
+    parts = {row[0]: row[1:] for row in table.rows}
+    assert parts["NVMe power state"][0] == "1 of 0 to 2, 5 W at most"
+    assert "the drive was found in 0" in parts["NVMe power state"][1]
+    assert parts["Power"][0] == "Not measured"
+    page = render_html(model)
+    assert "The drive was in NVMe power state 1 of 0 to 2, 5 W at most as the command" in page
+    assert ("in 2 at the end" in page) == (last == 2)
+    assert run.manifest.power == PowerStates(1, STATES, autonomous=True, before=0)

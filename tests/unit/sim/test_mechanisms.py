@@ -110,6 +110,17 @@ def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> Non
     assert 0 < throttled_ns < 3.2 * SECOND_NS
 
 
+def test_a_second_stage_of_throttling_follows_the_first(tmp_path: Path) -> None:
+    stages = THERMAL.replace('"70 C"', '["50 C", "68 C"]').replace('"60 C"', '["48 C", "66 C"]')
+    stages = stages.replace("factor = 3", "factor = [1.2, 6]")
+    result = run(engine_with(tmp_path, POWER, stages), seconds=3)
+    counted = result.counted
+    assert counted.throttled_ns and counted.throttled_most_ns
+    assert 0 < counted.throttled_most_ns < counted.throttled_ns
+    one = run(engine_with(tmp_path, POWER, THERMAL), seconds=1)
+    assert one.counted.throttled_most_ns == 0  # its only stage is no last of several
+
+
 def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:
     result = run(engine_with(tmp_path), seconds=1)
     assert result.counters_after.energy_j is None

@@ -173,6 +173,33 @@ impl<'a> Table<'a> {
         self.optional_physical(key, kind)?.ok_or_else(|| self.missing(key))
     }
 
+    /// A physical quantity, or a list of them: `"70 C"`, `["70 C", "75 C"]`.
+    pub fn optional_physicals(&self, key: &str, kind: Physical) -> Answer<Option<Vec<f64>>> {
+        if !self.is_list(key) {
+            return Ok(self.optional_physical(key, kind)?.map(|one| vec![one]));
+        }
+        self.list(key, |value, line| {
+            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, kind.example()))?;
+            units::parse_physical(text, kind).map_err(|e| self.bad_quantity(key, &e))
+        })
+    }
+
+    /// A number inside `range`, or a list of them.
+    pub fn optional_one_or_more(
+        &self,
+        key: &str,
+        range: RangeInclusive<f64>,
+    ) -> Answer<Option<Vec<f64>>> {
+        if self.is_list(key) {
+            return self.optional_numbers(key, range);
+        }
+        Ok(self.optional_number(key, range)?.map(|one| vec![one]))
+    }
+
+    fn is_list(&self, key: &str) -> bool {
+        self.item(key).is_some_and(|item| item.as_array().is_some())
+    }
+
     /// A share such as `"7 %"`, returned in percent. The caller gives the range: over-provisioning
     /// may exceed 100 %, a probability may not.
     pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {

@@ -116,7 +116,8 @@ const WARM: [(&str, &str); 1] = [(
     "[link]",
     "[power]\nidle = \"1 W\"\nactive = \"1 W\"\nread = \"1 W\"\nprogram = \"2 W\"\n\
      [thermal]\nambient = \"25 C\"\nresistance = \"10 C/W\"\ncapacity = \"0.001 J/C\"\n\
-     throttle_at = \"70 C\"\nrecover_at = \"60 C\"\nthrottle_factor = 4\n\
+     throttle_at = [\"70 C\", \"75 C\"]\nrecover_at = [\"60 C\", \"72 C\"]\n\
+     throttle_factor = [4, 9]\n\
      period = \"3 ms\"\n[link]",
 )];
 

@@ -97,7 +97,7 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
         ambient: 20.0,
         resistance: 1.0,
         capacity: 1e-6, // follows at once
-        throttle: Some(throttle),
+        stages: vec![throttle],
         period: Nanos(100_000_000),
     };
     let mut thermal = Thermal::new(section);
@@ -116,6 +116,52 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
 }
 
 #[test]
+fn stages_follow_one_another_up_and_down() {
+    let light = Throttle { at: 70.0, recover_at: 66.0, factor: 2.0 };
+    let heavy = Throttle { at: 80.0, recover_at: 75.0, factor: 10.0 };
+    let section = ThermalConfig {
+        ambient: 20.0,
+        resistance: 1.0,
+        capacity: 1e-6, // follows at once
+        stages: vec![light, heavy],
+        period: Nanos(100_000_000),
+    };
+    let mut thermal = Thermal::new(section);
+    let (mut now, mut joules) = (Nanos::ZERO, 0.0);
+    let mut stops_at = |celsius: f64| {
+        now += Nanos::from_secs(1);
+        joules += celsius - 20.0;
+        thermal.look(now, joules);
+        let stop = thermal.stop_for(now, now + Nanos(1000)).0;
+        (stop, thermal.counters(now, joules))
+    };
+    let stops: Vec<u64> = [69.0, 71.0, 81.0, 76.0, 74.0, 79.0, 65.0, 90.0, 60.0]
+        .map(|celsius| stops_at(celsius).0)
+        .to_vec();
+    assert_eq!(stops, [0, 500, 900, 900, 500, 500, 0, 900, 0]);
+    let (_, counted) = stops_at(60.0);
+    assert_eq!((counted.throttled.0, counted.throttled_most.0), (6000, 3000));
+}
+
+#[test]
+fn a_second_stage_holds_a_drive_that_the_first_one_does_not() {
+    let one = "capacity = \"0.01 J/C\"\nperiod = \"5 ms\"\nthrottle_at = \"50 C\"\n\
+               recover_at = \"48 C\"\nthrottle_factor = 2";
+    let two = one
+        .replace("\"50 C\"", "[\"50 C\", \"58 C\"]")
+        .replace("\"48 C\"", "[\"48 C\", \"57 C\"]")
+        .replace("factor = 2", "factor = [2, 8]");
+    let (mut light, mut both) = (settled(one), settled(&two));
+    for drive in [&mut light, &mut both] {
+        load(drive, 40_000, 1);
+    }
+    assert!(celsius(&light) > 59.0, "{}", celsius(&light));
+    assert!(celsius(&both) < 59.0, "{}", celsius(&both));
+    let counted = both.counters().thermal.unwrap();
+    assert!(counted.throttled_most.0 > 0 && counted.throttled_most < counted.throttled);
+}
+
+#[test]
 fn a_drive_without_the_section_has_no_temperature() {
     let power = "[power]\nidle = \"2 W\"\n[link]";
     assert!(drive(&[("[link]", power)]).counters().thermal.is_none());
@@ -131,6 +177,8 @@ fn errors_name_their_line() {
         ("resistance = \"10 C/W\"", "resistance = \"0 C/W\"", ":43: ", "above zero"),
         ("ambient = \"35 C\"", "ambient = 35", ":42: ", "\"70 C\""),
         ("throttle_factor = 2", "throttle_factor = 0.5", ":47: ", "outside 1"),
+        ("throttle_factor = 2", "throttle_factor = [2, 4]", ":47: ", "one for each stage"),
+        ("at = \"70 C\"", "at = [\"70 C\", 80]", ":45: ", "\"70 C\""),
     ];
     for (from, to, location, what) in rows {
         let keys = good.replace(from, to);

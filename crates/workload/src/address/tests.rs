@@ -59,6 +59,20 @@ fn sequential_positions_wrap_and_each_operation_has_its_own() {
 }
 
 #[test]
+fn sequences_pass_through_each_segment_and_start_over() {
+    let segments = Some(SegmentSpec { count: 4, amount_bytes: 12 * 4096, seed: 3 });
+    let mut job = JobSpec { pattern: Pattern::Sequential, segments, ..job() };
+    let range = 1 << 24;
+    let starts = SegmentMap::new(&job, Bytes(range)).unwrap().starts().to_vec();
+    let all: Vec<u64> =
+        starts.iter().flat_map(|start| (0..3).map(move |block| start + block * 4096)).collect();
+    assert_eq!(offsets(&job, range, 24), [&all[..], &all[..]].concat());
+    // Positions are those of the segments laid end to end.
+    job.start_bytes = 8 * 4096;
+    assert_eq!(offsets(&job, range, 12), [&all[8..], &all[..8]].concat());
+}
+
+#[test]
 fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
     let sizes = [512_u64, 4096, 1536];
     let block_sizes =
@@ -134,7 +148,7 @@ proptest! {
         let size = |n: &u64| BlockSize { bytes: n * 512, weight: 1.0, sequential_pct: 0.0 };
         let block_sizes = sectors.iter().map(size).collect();
         let range = Bytes(range * 512);
-        let segments = segments.filter(|_| pattern == Pattern::Random).map(|count| {
+        let segments = segments.map(|count| {
             SegmentSpec { count, amount_bytes: range.0 / 4 * count, seed: 1 }
         });
         let align_bytes = align.map(|n| n * 512);

@@ -48,8 +48,8 @@ fn invalid_jobs_are_rejected_with_a_message() {
             "segments: 2 segments of 512 MiB do not fit into 1 GiB without touching",
         ),
         (
-            r#""segments":{"count":2,"amount_bytes":8192},"pattern":"sequential""#,
-            "segments: segments of the active range need a random pattern",
+            r#""segments":{"count":2,"amount_bytes":8192},"pattern":"sequential","files":2"#,
+            "segments: segments of the active range need sequences without holes and files",
         ),
         (r#""addresses":{"kind":"zipf"}"#, "addresses: zipf needs a theta"),
         (

@@ -26,7 +26,7 @@ from writecliff.engines.fio.course import (
 from writecliff.engines.fio.data import add_data
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
-from writecliff.engines.fio.segments import add_segments
+from writecliff.engines.fio.segments import add_segments, place_segments
 from writecliff.workload.model import Workload
 
 Option = tuple[str, str]
@@ -174,8 +174,9 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
 
 def add_job(section: Section, target: Target, fio: Fio) -> None:
     """Add all options of a job except its data placement."""
-    job = section.job
     _check_counts(section, target)
+    zones = place_segments(section, target.capacity_bytes)
+    job = section.job
     refuse_what_only_simulation_has(section)
     trims = job.trim_pct > 0 or job.trim_first
     if trims and target.is_file:
@@ -188,7 +189,7 @@ def add_job(section: Section, target: Target, fio: Fio) -> None:
     section.add("numjobs", job.threads)
     section.add("iodepth", job.queue_depth)
     add_addresses(section, target.capacity_bytes, target.sector_bytes)
-    add_segments(section, target.capacity_bytes)
+    add_segments(section, zones)
     if job.trim_pct == 0 and job.read_pct < 100:
         add_data(section, fast=target.fast)
     add_rates(section)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from writecliff.engines.base import (
     CacheReport,
     DeviceIdentity,
+    PowerStates,
     ProgressHook,
     PurgeHook,
     PurgeReport,
@@ -75,17 +76,21 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         *,
         destroy_serial: str | None,
         allow_signatures: bool = False,
+        power_state: int | None = None,
         system: System | None = None,
     ) -> FioEngine:
         """Open a block device. Without `destroy_serial` it can only be read.
 
         `destroy_serial` must be the drive's serial number (its full path if it has none), and
-        `allow_signatures` must be set as well if anything is found on it. Raises `TargetError` if
-        the device must not be touched, `EngineError` if there is no usable fio.
+        `allow_signatures` must be set as well if anything is found on it. `power_state` is one
+        of an NVMe drive's, to be set for a test and set back when it is closed. Raises
+        `TargetError` if the device must not be touched, `EngineError` if there is no usable fio.
         """
         system = system or System()
         fio = find_fio(system.run)
-        target = DeviceTarget.open(str(path), destroy_serial, allow_signatures, system)
+        target = DeviceTarget.open(
+            str(path), destroy_serial, allow_signatures, system, power_state=power_state
+        )
         return cls(target, fio, system)
 
     @classmethod
@@ -127,6 +132,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def health(self) -> Mapping[str, Any] | None:
         """The drive's SMART data as plain values; None if it has none, as for a file."""
         return self._target.health()
+
+    def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        self._require_open()
+        return self._target.power_states(settle=settle)
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None

@@ -1,9 +1,10 @@
-"""Jobs whose mix of block sizes fio has no options for, as several of fio's jobs.
+"""Jobs whose mix fio has no options for, as several of fio's jobs.
 
-fio gives one share of random I/Os to an operation, not to a size, and sizes have whole percentages.
-So a mix with sequential streams, or with other shares, is run as a job for each operation, access
-and size. `flow` keeps their I/Os in the shares of the mix, and the outstanding I/Os are divided by
-the same shares, at least one for each. Results are those of the one job again.
+fio gives one share of random I/Os to an operation, not to a size, and sizes have whole percentages;
+and sequential reads and writes of one job share the segment that they are in. So a mix with
+sequential streams, with other shares, or in sequence through segments is run as a job for each
+operation, access and size. `flow` keeps their I/Os in the shares of the mix, and the outstanding
+I/Os are divided by the same shares, at least one for each. Results are those of the one job again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-_WEIGHT = 100_000  # of all parts of a mix together
+_WEIGHT = 1000  # of all parts of a mix together: the most that fio takes for one
 _WHOLE = 1e-6
 
 
@@ -82,7 +83,7 @@ def split(workload: Workload) -> Split:
 
 
 def _is_split(job: Job) -> bool:
-    if any(size.sequential_pct for size in job.all_block_sizes):
+    if any(size.sequential_pct for size in job.all_block_sizes) or _is_segmented_mix(job):
         return True
     plain = (
         job.pattern == "random"
@@ -104,7 +105,16 @@ def _is_split(job: Job) -> bool:
     return any(abs(share - round(share)) > _WHOLE for share in shares)
 
 
+def _is_segmented_mix(job: Job) -> bool:
+    in_order = job.pattern == "sequential" and job.segments is not None
+    return in_order and len(job.all_block_sizes) == 1 and 0 < job.read_pct < 100
+
+
 def _parts(job: Job) -> list[_Part]:
+    if _is_segmented_mix(job):
+        (size,) = job.block_sizes
+        reads = job.read_pct / 100
+        return [_Part(True, size.bytes, True, reads), _Part(False, size.bytes, True, 1 - reads)]
     found = []
     for operation, of_all in (("read", job.read_pct), ("write", 100 - job.read_pct)):
         sizes = job.block_sizes_of(operation)
@@ -121,10 +131,11 @@ def _parts(job: Job) -> list[_Part]:
 
 
 def _jobs(job: Job, group: int) -> list[Job]:
-    """A job for each part. Sequential ones begin apart from each other in the range."""
+    """A job for each part. Sequential ones begin apart from each other in the range; in segments,
+    at the first of them."""
     for name, given in (
         ("rates", job.rate_iops or job.rate_bytes_per_s),
-        ("segments", job.segments),
+        ("segments", job.segments is not None and not _is_segmented_mix(job)),
         ("trims", job.trim_pct),
         ("an end by volume or I/Os", job.volume_bytes or job.ios),
     ):
@@ -148,7 +159,9 @@ def _jobs(job: Job, group: int) -> list[Job]:
             flow_weight=max(1, round(_WEIGHT * part.share)),
             flow_group=group + 1,
         )
-        if part.sequential and job.range_bytes:
+        if job.segments is not None:
+            own = replace(own, thread_stride_bytes=0)
+        elif part.sequential and job.range_bytes:
             step = job.range_bytes // len(ordered) // part.size * part.size
             own = replace(
                 own,

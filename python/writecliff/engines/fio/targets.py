@@ -7,19 +7,33 @@ closed. It says what can be done with it and whether it may be written.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeHook, PurgeReport, unseen
+from writecliff.engines.base import (
+    CacheReport,
+    DeviceIdentity,
+    PowerStates,
+    PurgeHook,
+    PurgeReport,
+    unseen,
+)
 from writecliff.engines.blockdev import cache, condition, identity, purge, vitals
 from writecliff.engines.blockdev.identity import is_nvme
 from writecliff.engines.blockdev.kernel_log import KernelLog, names_in_log
 from writecliff.engines.blockdev.machine import take_sample
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.fdp import enable_events
+from writecliff.engines.blockdev.nvme.power import (
+    OPTION,
+    power_states,
+    restore_power_state,
+    set_power_state,
+)
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.protection import (
     SERIAL_FLAG,
@@ -50,8 +64,16 @@ class DeviceTarget:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, protection: Protection, held: Claim | None, system: System) -> None:
+    def __init__(
+        self,
+        protection: Protection,
+        held: Claim | None,
+        system: System,
+        power_state: int | None = None,
+    ) -> None:
         self.name = protection.path
+        self._power_state = power_state  # to be set
+        self._state_found: int | None = None  # before one was set
         self.protection = protection
         self._claim = held
         self._system = system
@@ -64,12 +86,18 @@ class DeviceTarget:
 
     @classmethod
     def open(
-        cls, path: str, destroy_serial: str | None, allow_signatures: bool, system: System
+        cls,
+        path: str,
+        destroy_serial: str | None,
+        allow_signatures: bool,
+        system: System,
+        *,
+        power_state: int | None = None,
     ) -> DeviceTarget:
         if destroy_serial is None:
-            return cls(inspect(path, system), None, system)
+            return cls(inspect(path, system), None, system, power_state)
         found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
-        return cls(found, held, system)
+        return cls(found, held, system, power_state)
 
     @property
     def disk_name(self) -> str:
@@ -189,6 +217,23 @@ class DeviceTarget:
             self._system, self.protection.disk, self.protection.node, enabled
         )
 
+    def power_states(self, *, settle: bool) -> PowerStates | None:
+        """The states of an NVMe drive. To set one is to change the drive: it needs the consent to
+        write."""
+        drive, wanted = self._nvme_drive(), self._power_state
+        if wanted is not None and drive is None:
+            raise TargetError(f"{self.name}: not an NVMe drive, which alone have power states",
+                              hint=f"drop {OPTION}")  # fmt: skip
+        if wanted is None or not settle:
+            found = None if drive is None else power_states(drive)
+        else:
+            assert drive is not None
+            self._writing_claim().verify()
+            found = set_power_state(drive, self.name, wanted)
+            if self._state_found is None:
+                self._state_found = found.before
+        return None if found is None else replace(found, before=self._state_found)
+
     def data_placement(self, fio: Fio) -> DataPlacement | str:
         found = find_data_placement(self._system, fio, self.protection.disk)
         if isinstance(found, str) or found.kind != "hint":
@@ -206,6 +251,12 @@ class DeviceTarget:
         return Target(self.protection.node, self.protection.size_bytes, sector, False, how, fast)
 
     def close(self) -> None:
+        state, self._state_found = self._state_found, None
+        if state is not None and (drive := self._nvme_drive()) is not None:
+            failure = restore_power_state(drive, state)
+            if failure:
+                print(f"warning: {self.name} stays in power state {self._power_state}, it was in "
+                      f"{state}: {failure}", file=sys.stderr)  # fmt: skip
         self._log.close()
         if self._nodes is not None:
             self._nodes.close()
@@ -264,6 +315,9 @@ class FileBackedTarget(FileTarget):
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         return purge.purge_file(self.path, self.fd, self.size_bytes)
+
+    def power_states(self, *, settle: bool) -> None:
+        """None: a file has none, and the drive below it is left as it is."""
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return CacheReport(None, "a file: the cache of the drive below it is left as it is")

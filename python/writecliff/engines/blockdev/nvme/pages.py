@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from writecliff.engines.base import PowerState
+
 IDENTIFY_BYTES = 4096
 SMART_BYTES, ENDURANCE_BYTES, SANITIZE_BYTES, OCP_BYTES = 512, 512, 512, 512
 ENDURANCE_UNIT = 1_000_000_000
@@ -23,6 +25,20 @@ def number(data: bytes, start: int, size: int) -> int:
 
 def _text(data: bytes, start: int, size: int) -> str:
     return data[start : start + size].decode("ascii", "replace").strip(" \0")
+
+
+def _power_state(data: bytes, which: int) -> PowerState:
+    """A power state descriptor (Base 2.1, figure 313). A power of 0 is one that is not reported."""
+    at = 2048 + 32 * which
+    flags, power = data[at + 3], number(data, at, 2)
+    unit_w = 0.0001 if flags & 1 else 0.01  # MXPS
+    return PowerState(
+        number=which,
+        watts_max=round(power * unit_w, 4) if power else None,
+        operational=not flags & 1 << 1,  # NOPS
+        entry_us=number(data, at + 4, 4),
+        exit_us=number(data, at + 8, 4),
+    )
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,7 @@ class Controller:
     format: int  # FNA
     write_cache: int  # VWC
     namespaces: int  # NN: the highest possible number of one
+    power_states: tuple[PowerState, ...]  # NPSS and their descriptors, from 0 on
 
     @classmethod
     def of(cls, data: bytes) -> Controller:
@@ -53,6 +70,7 @@ class Controller:
             format=number(data, 524, 1),
             write_cache=number(data, 525, 1),
             namespaces=number(data, 516, 4),
+            power_states=tuple(_power_state(data, n) for n in range(min(data[263], 31) + 1)),
         )
 
     @property
