@@ -121,10 +121,12 @@ CAPTURED: Mapping[str, Schema] = {
             "`bound` (`null`: none is promised), `within`",
             "missed": "names of the measures that do not keep their bound",
             "played": "with `--on`, else `null`: `target`, `capacity_bytes`, `overprovision_pct`, "
-            "`rounds` without time, `timed_passes`; of `trace`, `synthetic` and `fio_job` (`null` "
+            "`passes` on each of `drives` drives (`settling` and `measured` without time, "
+            "`timed_settling` and `timed`); of `trace`, `synthetic` and `fio_job` (`null` "
             "if it cannot be played) `waf`, `iops`, `response_ns` (`mean`, `p50`, `p99`, `p99_9`, "
-            "`max`), `reads_p99_9_ns`, `writes_p99_9_ns`; `differences` in percent of the "
-            "trace's, `fio_job_differences`; `bounds`, `within`",
+            "`max`), `reads_p99_9_ns`, `writes_p99_9_ns`, `waf_of_drives`, `p99_9_ns_of_drives`; "
+            "`differences` in percent of the trace's, `fio_job_differences`; `spread` of the "
+            "drives under the trace, in percent of their mean; `bounds`, `within`",
             "fio_notes": "what fio's language does not say",
             "report": "the page",
             **_SKIPPED,

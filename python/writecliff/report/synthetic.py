@@ -11,10 +11,11 @@ from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Page
 from writecliff.report.trace_workload import ShownTrace, sections_of
-from writecliff.synthesis.played import rows_of
+from writecliff.synthesis.played import DRIVES, rows_of
 from writecliff.traces.characterise import Characterised
 
 if TYPE_CHECKING:
+    from writecliff.synthesis.played import Played
     from writecliff.synthesis.result import Synthesised
 
 
@@ -80,18 +81,30 @@ def _side_by_side(found: Synthesised) -> Section:
 def _on_drive(found: Synthesised) -> Section:
     played = found.played
     assert played is not None, "the section is of what was played"
+    passes = played.passes
     head = ("", "Trace", "Workload", "Difference", "fio job", "Difference")
     return section(
         "On a drive",
         f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
         f"{units.pct(played.overprovision_pct, 1)} of over-provisioning, filled and written at "
         "random once. "
-        f"Each was played on a copy of it: {played.rounds} passes without time, then "
-        f"{played.timed_passes} at its own times, as an open loop. Write amplification is that of "
-        "the second half of the passes without time and of the timed ones; response times count "
-        "from the intended arrival.",
+        f"Each was played on copies of {DRIVES} such drives, which differ in their random data: "
+        f"{passes.settling} passes without time to settle, {passes.measured} over which write "
+        f"amplification is measured, {passes.timed_settling} at its own times, as an open loop, to "
+        f"settle again, and {passes.timed} over which response times are. They count from the "
+        f"intended arrival. {_spread(played)}",
         table("", head, rows_of(played), "lrrrrr"),
     )
+
+
+def _spread(played: Played) -> str:
+    spread = played.spread
+    said = [
+        f"by {spread[key]:.1f} % in {name}"
+        for name, key in (("write amplification", "waf_pct"), ("p99.9", "p99_9_pct"))
+        if spread[key] is not None
+    ]
+    return f"Under the trace alone the drives differ {' and '.join(said)}." if said else ""
 
 
 def _model(found: Synthesised) -> Section:

@@ -1,9 +1,15 @@
-"""A trace and what was made after it, played on the same simulated drive.
+"""A trace and what was made after it, played on the same simulated drives.
 
 The drive is cut down to the range that the trace uses, but not to less than 1 GiB; it is filled
-and written once more at random. Then each is played on a copy of it: without time until some drive
-fills are written, then at its own times, as an open loop. Response times count from the intended
-arrival.
+and written once more at random. Then each is played on copies of it, over and over: without time
+until it has settled and for some drive fills more, over which write amplification is measured; at
+its own times, as an open loop, until it has settled again, and for many I/Os more. Response times
+count from the intended arrival.
+
+What a loop does to a small drive depends on where its reclaim units happen to begin. So there are
+several drives, which differ in the random writes that they got; the figures are those of all of
+them, and how far the drives differ under the trace itself is said: no difference below that means
+anything.
 """
 
 from __future__ import annotations
@@ -29,10 +35,12 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 FILL_PCT = 85.0  # of the drive, by the range of the trace
-FILLS = 4.0  # drive fills written without time: half before write amplification is measured
+DRIVES = 3  # with other random data each
+SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills written without time
+TIMED_SETTLE_FILLS = 4.0  # and at the loads' own times, before response times are measured
 CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have few dies, and answer as no drive does
 TIMED_IOS = 50_000  # at least, of whole passes
-_ROUNDS_MAX, _ROUND_IOS_MAX = 2000, 30_000_000  # of what is played without time
+_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # of each part of what is played
 _PAGE = BlockSize(4096)
 _QUEUE_DEPTH = 4096  # an open loop waits for nothing below it
 WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
@@ -40,24 +48,35 @@ WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
 
 @dataclass(frozen=True)
 class Figures:
-    """What one of them did to the drive."""
+    """What one of them did to the drives: over all of them, and to each."""
 
-    waf: float | None  # None: nothing was written
+    waf: float | None  # mean; None: nothing was written
     iops: float
     response_ns: Mapping[str, float]  # of all I/Os: mean, p50, p99, p99_9, max
     reads_p99_9_ns: float | None
     writes_p99_9_ns: float | None
+    waf_of_drives: tuple[float, ...]
+    p99_9_ns_of_drives: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How often each load is played on a drive."""
+
+    settling: int  # without time, before write amplification is measured
+    measured: int  # without time, while it is
+    timed_settling: int  # at its own times, before response times are measured
+    timed: int  # while they are
 
 
 @dataclass(frozen=True)
 class Played:
-    """Both on one drive."""
+    """Both on the same drives."""
 
     target: str
     capacity_bytes: int
     overprovision_pct: float | None
-    rounds: int  # without time
-    timed_passes: int
+    passes: Passes
     trace: Figures
     synthetic: Figures
     fio_job: Figures | None = None
@@ -79,6 +98,20 @@ class Played:
         }
 
     @property
+    def spread(self) -> dict[str, float | None]:
+        """Percent by which the drives differ under the trace alone: from the least to the most,
+        of their mean."""
+
+        def pct(each: tuple[float, ...]) -> float | None:
+            mean = sum(each) / len(each) if each else 0.0
+            return 100.0 * (max(each) - min(each)) / mean if mean else None
+
+        return {
+            "waf_pct": pct(self.trace.waf_of_drives),
+            "p99_9_pct": pct(self.trace.p99_9_ns_of_drives),
+        }
+
+    @property
     def within(self) -> bool:
         """Whether write amplification and p99.9 keep their bounds."""
         found = self.differences()
@@ -89,7 +122,9 @@ class Played:
         job = self.fio_job
         return {
             **asdict(self),
+            "drives": DRIVES,
             "differences": self.differences(),
+            "spread": self.spread,
             "fio_job_differences": None if job is None else self.differences(job),
             "bounds": {"waf_pct": WAF_BOUND_PCT, "p99_9_pct": LATENCY_BOUND_PCT},
             "within": self.within,
@@ -127,36 +162,43 @@ def play(
     with as_user_errors():
         device = opened.for_streams(1, min(wanted, describe(opened).capacity_bytes))
     simulated = describe(device)
-    on_part("filling the drive")
-    full = SimEngine.from_device(device, seed=seed)
-    fill = Job(pattern="sequential", block_size=1 << 17, queue_depth=32,
-               volume_bytes=simulated.capacity_bytes)  # fmt: skip
-    full.precondition(Workload("fill", (fill,)))
-    full.precondition(Workload("random", (replace(fill, pattern="random", block_sizes=(_PAGE,)),)))
     written = int(trace.length[trace.operation == LETTERS.index("w")].sum())
-    rounds = _rounds(len(trace), written, simulated.capacity_bytes)
-    passes = max(1, -(-TIMED_IOS // len(trace)))
+    passes = _passes(len(trace), written, simulated.capacity_bytes)
     loads = {
         "the trace": [trace_job(trace)],
         "the workload": [synthetic],
         "the fio job": _fio_jobs(fio_job, simulated.capacity_bytes),
     }
-    found: list[Figures | None] = []
-    for name, jobs in loads.items():
-        on_part(f"playing {name}")
-        found.append(_figures(full, device, jobs, rounds, passes, seed) if jobs else None)
-    of_trace, of_workload, of_fio = found
+    done: dict[str, list[_Done]] = {name: [] for name in loads}
+    for number in range(DRIVES):
+        on_part(f"filling drive {number + 1} of {DRIVES}")
+        full = _full(device, simulated.capacity_bytes, seed + number)
+        for name, jobs in loads.items():
+            if jobs:
+                on_part(f"playing {name} on drive {number + 1} of {DRIVES}")
+                done[name].append(_on_drive(full, device, jobs, passes, seed + number))
+    of_trace, of_workload, of_fio = (_figures(each) if each else None for each in done.values())
     assert of_trace is not None and of_workload is not None, "both have jobs"
     return Played(
         target=on,
         capacity_bytes=simulated.capacity_bytes,
         overprovision_pct=simulated.overprovision_pct,
-        rounds=rounds,
-        timed_passes=passes,
+        passes=passes,
         trace=of_trace,
         synthetic=of_workload,
         fio_job=of_fio,
     )
+
+
+def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
+    """A drive that was filled, and written once more at random."""
+    engine = SimEngine.from_device(device, seed=seed)
+    fill = Job(pattern="sequential", block_size=1 << 17, queue_depth=32,
+               volume_bytes=capacity_bytes)  # fmt: skip
+    again = replace(fill, pattern="random", block_sizes=(_PAGE,))
+    engine.precondition(Workload("fill", (fill,), seed=seed))
+    engine.precondition(Workload("random", (again,), seed=seed))
+    return engine
 
 
 def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
@@ -174,16 +216,29 @@ def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
     return list(loaded.workloads[0].jobs)
 
 
-def _rounds(ios: int, written: int, capacity_bytes: int) -> int:
-    """Passes without time, an even number: half of them settle the drive."""
-    enough = -(-FILLS * capacity_bytes // max(written, 1))
-    most = max(2, min(_ROUNDS_MAX, _ROUND_IOS_MAX // ios))
-    return int(-(-max(2, min(enough, most)) // 2) * 2)
+def _passes(ios: int, written: int, capacity_bytes: int) -> Passes:
+    most = max(1, min(_PASSES_MAX, _PASSES_IOS_MAX // ios))
+
+    def of(fills: float) -> int:
+        return int(min(max(1, -(-fills * capacity_bytes // max(written, 1))), most))
+
+    return Passes(
+        settling=of(SETTLE_FILLS),
+        measured=of(MEASURED_FILLS),
+        timed_settling=of(TIMED_SETTLE_FILLS),
+        timed=max(1, -(-TIMED_IOS // ios)),
+    )
 
 
-def _figures(
-    full: SimEngine, device: Any, jobs: list[Job], rounds: int, passes: int, seed: int
-) -> Figures:
+@dataclass(frozen=True)
+class _Done:
+    """What a load did to one drive."""
+
+    waf: float | None
+    result: StepResult
+
+
+def _on_drive(full: SimEngine, device: Any, jobs: list[Job], passes: Passes, seed: int) -> _Done:
     engine = SimEngine.from_device(device, seed=seed)
     engine.copy_from(full)
 
@@ -193,31 +248,41 @@ def _figures(
         )
         return Workload("played", tuple(each), seed=seed)
 
-    half = load(rounds // 2)
-    engine.precondition(half)
+    engine.precondition(load(passes.settling))
     before = engine.counters()
-    engine.precondition(half)
-    result = engine.run(load(passes, queue_depth=_QUEUE_DEPTH))
-    times = _responses(result, ("read", "write", "trim"))
+    engine.precondition(load(passes.measured))
+    waf = engine.counters().write_amplification_since(before)
+    engine.run(load(passes.timed_settling, queue_depth=_QUEUE_DEPTH))
+    return _Done(waf, engine.run(load(passes.timed, queue_depth=_QUEUE_DEPTH)))
+
+
+def _figures(done: list[_Done]) -> Figures:
+    results = [one.result for one in done]
+    times = _responses(results, ("read", "write", "trim"))
     assert times is not None, "a trace has reads or writes"
+    each = [_at(_responses([one], ("read", "write", "trim")), 0.999) for one in results]
+    wafs = tuple(one.waf for one in done if one.waf is not None)
     quantile = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
     return Figures(
-        waf=engine.counters().write_amplification_since(before),
-        iops=result.iops(),
+        waf=sum(wafs) / len(wafs) if wafs else None,
+        iops=sum(one.iops() for one in results) / len(results),
         response_ns={
             "mean": times.mean_ns or 0.0,
             **{name: _at(times, q) or 0.0 for name, q in quantile.items()},
             "max": float(times.max_ns or 0),
         },
-        reads_p99_9_ns=_at(_responses(result, ("read",)), 0.999),
-        writes_p99_9_ns=_at(_responses(result, ("write",)), 0.999),
+        reads_p99_9_ns=_at(_responses(results, ("read",)), 0.999),
+        writes_p99_9_ns=_at(_responses(results, ("write",)), 0.999),
+        waf_of_drives=wafs,
+        p99_9_ns_of_drives=tuple(one or 0.0 for one in each),
     )
 
 
-def _responses(result: StepResult, operations: tuple[str, ...]) -> Histogram | None:
+def _responses(results: list[StepResult], operations: tuple[str, ...]) -> Histogram | None:
     """Response times from intended arrivals."""
     found = (
         done.response
+        for result in results
         for one in result.jobs
         for name, done in one.operations.items()
         if name in operations and done.response is not None

@@ -51,6 +51,22 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
         assert row.difference is not None and abs(row.difference) <= 1, row.name
 
 
+def test_how_far_drives_differ_is_said() -> None:
+    from writecliff.synthesis.played import DRIVES
+
+    found = synthesise_trace("example:sqlite", on=DRIVE)
+    played = found.played
+    assert played is not None
+    wafs = played.trace.waf_of_drives
+    assert len(wafs) == len(played.trace.p99_9_ns_of_drives) == DRIVES
+    assert played.trace.waf == pytest.approx(sum(wafs) / DRIVES)
+    spread = played.spread["waf_pct"]
+    assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / DRIVES))
+    assert spread > 0, "drives with other data are other drives"
+    page = render_page(synthetic_page(found))
+    assert f"by {spread:.1f} % in write amplification" in page
+
+
 def test_all_measures_of_a_database_keep_their_bounds(database: tuple[Path, Synthesised]) -> None:
     found = database[1]
     assert found.missed == []
