@@ -193,6 +193,7 @@ def quick(
     on: str = "sim:sata-tlc-120",
     tests: str | None = None,
     output: Path | None = None,
+    scheduler: Scheduler = None,
     json: bool = False,
 ) -> int:
     """Compare a quick suite with the full-length one; exit code 1 if a figure is off.
@@ -210,21 +211,27 @@ def quick(
         A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     output
         Keep both suites here, as "full" and "quick"; those that are there already are used.
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     json
         Print {"schema", "tolerance_pct", "ok", "rows": [{"test", "key", "label", "unit", "scale",
         "full", "quick", "at", "quick_at", "error_pct", "ok"}]}.
     """
     from tempfile import TemporaryDirectory
 
-    from writecliff.cli.options import test_names
+    from writecliff.cli.options import check_scheduler, test_names
+    from writecliff.cluster import connected
     from writecliff.validate.quick import TOLERANCE_PCT, compare, suite_of
 
+    check_scheduler(scheduler, [on])
     chosen = test_names(tests)
-    with TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch, connected(scheduler) as cluster:
         folder = Path(scratch) if output is None else output
         folder.mkdir(parents=True, exist_ok=True)
         suites = [
-            suite_of(on, folder / name, quick=name == "quick", tests=chosen, log=_line)
+            suite_of(
+                on, folder / name, quick=name == "quick", tests=chosen, log=_line, cluster=cluster
+            )
             for name in ("full", "quick")
         ]
         rows = compare(*suites)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from writecliff.report import report_of
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.suite.runner import Log, run_suite
+
+if TYPE_CHECKING:
+    from writecliff.cluster import Cluster
 
 TOLERANCE_PCT = 10.0
 _TAILS = ("_max", "_p9999")
@@ -66,8 +69,10 @@ def suite_of(
     quick: bool,
     tests: Sequence[str] | None = None,
     log: Log = lambda event: None,
+    cluster: Cluster | None = None,
 ) -> SuiteFolder:
     """Run the tests of PTS-E on a simulated drive into `path`, or go on with a suite begun there.
+    They run on this machine, or on a cluster.
 
     Raises ConfigError, EngineError.
     """
@@ -76,7 +81,7 @@ def suite_of(
     else:
         members = plan_suite("pts-e", target, tests=tests, common={"quick": quick})
         folder = SuiteFolder.create(path, "suite", "pts-e", members)
-    run_suite(folder, log, opening={}, finish=_no_page)
+    run_suite(folder, log, opening={}, finish=_no_page, cluster=cluster)
     return folder
 
 

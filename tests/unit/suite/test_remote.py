@@ -26,6 +26,7 @@ from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.runner import SuiteStopped, run_suite
 from writecliff.suite.sweep import plan_sweep
 from writecliff.validate import power_cuts
+from writecliff.validate.quick import compare, suite_of
 
 distributed = pytest.importorskip("distributed", reason="the extra dask")
 if TYPE_CHECKING:
@@ -175,6 +176,16 @@ def test_power_cuts_are_the_same_there(client: Client) -> None:
         assert power_cuts.run(60, 7) == here
     assert here.failure is None
     assert sum(row.cuts for row in here.rows) == 60
+
+
+def test_the_quick_suite_is_the_same_there(client: Client, tmp_path: Path) -> None:
+    drive = f"sim:{write_small_drive(tmp_path)}"
+    here, there = (
+        suite_of(drive, tmp_path / name, quick=True, tests=["wsat"], cluster=found)
+        for name, found in (("here", None), ("there", Cluster(client)))
+    )
+    assert tables(there) == tables(here)
+    assert all(row.error_pct == 0 for row in compare(here, there))
 
 
 def test_other_independent_runs_go_there_too(client: Client) -> None:
