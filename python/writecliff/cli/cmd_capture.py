@@ -134,7 +134,7 @@ def capture(
                 log=log,
             )
         except BaseException:
-            if app is not None and path.is_file():
+            if app is not None and path.is_file() and path.stat().st_size:
                 log(f"the trace up to then is in {path}")
             raise
     _show(done, as_json=json)
