@@ -60,6 +60,22 @@ class StoreError(WritecliffError):
     """A run directory that cannot be read or written."""
 
 
+def encoded(text: str) -> bytes:
+    """The text in UTF-8; the bytes of a name that are no text become escapes such as \\\\udcff."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def texts_only(value: Any) -> Any:
+    """A JSON value whose texts all have UTF-8: in names, bytes that are no text become escapes."""
+    if isinstance(value, str):
+        return value if value.isascii() else encoded(value).decode()
+    if isinstance(value, dict):
+        return {key: texts_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(texts_only, value))
+    return value
+
+
 def printable(text: str) -> str:
     """The text without what moves a terminal's cursor or ends a line: control characters, line
     separators and marks of direction become escapes such as \\\\x1b."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from writecliff._native import NativeConfigError
-from writecliff.errors import ConfigError, EngineError
+from writecliff.errors import ConfigError, EngineError, printable
 
 T = TypeVar("T")
 
@@ -20,6 +20,8 @@ def as_user_errors() -> Iterator[None]:
     except NativeConfigError as error:
         message, hint = error.args
         raise ConfigError(message, hint=hint) from None
+    except UnicodeEncodeError as error:  # a name as bytes that are no text
+        raise ConfigError(f"'{printable(error.object)}' is not a name in UTF-8") from None
     except OSError as error:
         raise EngineError(str(error)) from error
 

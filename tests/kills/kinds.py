@@ -75,7 +75,7 @@ def of_run(name: str) -> Callable[[Path], Result]:
             found = {"summary": plain_json(_answer(words, folder), ABOUT)}
             found |= {path.name: path.read_bytes() for path in Path(csv).glob("csv/*")}
         page = (folder / name / "report.html").read_text()
-        return {**found, "report.html": b"whole" if page.endswith("</html>\n") else b"cut"}
+        return {**found, "report.html": b"whole" if page.rstrip().endswith("</html>") else b"cut"}
 
     return result
 

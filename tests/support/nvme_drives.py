@@ -89,9 +89,10 @@ def controller_page(
     vwc: int = 1,
     sanicap: int = 0,
     ctratt: int = 0,
+    cmic: int = 0,
 ) -> bytes:
     """Identify Controller."""
-    fields = {0: (2, vendor), 96: (4, ctratt), 256: (2, oacs), 328: (4, sanicap)}
+    fields = {0: (2, vendor), 76: (1, cmic), 96: (4, ctratt), 256: (2, oacs), 328: (4, sanicap)}
     data = bytearray(page(4096, fields | {516: (4, 32), 524: (1, fna), 525: (1, vwc)}))
     data[4:24], data[24:64], data[64:72] = b"S5XY".ljust(20), b"FAST 1TB".ljust(40), b"1.2.3   "
     return bytes(data)

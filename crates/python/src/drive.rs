@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -135,26 +136,26 @@ impl Drive {
         outcome.map_err(PyValueError::new_err)
     }
 
-    fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let drive = self.get()?;
         let drive = &*drive;
         py.detach(|| {
-            let file = File::create(path).map_err(|e| errors::state(path, &e))?;
+            let file = File::create(&path).map_err(|e| errors::state(&path, &e))?;
             let out = drive.save(BufWriter::with_capacity(1 << 20, file));
-            let out = out.map_err(|e| errors::state(path, &e))?;
-            let file = out.into_inner().map_err(|e| errors::state(path, &e))?;
-            file.sync_all().map_err(|e| errors::state(path, &e))
+            let out = out.map_err(|e| errors::state(&path, &e))?;
+            let file = out.into_inner().map_err(|e| errors::state(&path, &e))?;
+            file.sync_all().map_err(|e| errors::state(&path, &e))
         })
     }
 
     /// Restores a saved state. After a failure the drive is a new one.
-    fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+    fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let mut drive = self.get()?;
         let drive = &mut *drive;
         py.detach(|| {
-            let file = File::open(path).map_err(|e| errors::state(path, &e))?;
+            let file = File::open(&path).map_err(|e| errors::state(&path, &e))?;
             let restored = drive.restore(BufReader::with_capacity(1 << 20, file));
-            restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
+            restored.map_err(|e| errors::config(&format!("{}: {e}", path.display()), None))
         })
     }
 

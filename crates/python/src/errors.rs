@@ -1,5 +1,7 @@
 //! Every error that crosses the seam: one exception with `(message, hint)`.
 
+use std::path::Path;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use writecliff_base::located::LocatedError;
@@ -19,6 +21,6 @@ pub(crate) fn spec(error: &SpecError) -> PyErr {
     config(&error.to_string(), error.hint())
 }
 
-pub(crate) fn state(path: &str, error: &dyn std::error::Error) -> PyErr {
-    pyo3::exceptions::PyOSError::new_err(format!("{path}: {error}"))
+pub(crate) fn state(path: impl AsRef<Path>, error: &dyn std::error::Error) -> PyErr {
+    pyo3::exceptions::PyOSError::new_err(format!("{}: {error}", path.as_ref().display()))
 }

@@ -1,6 +1,6 @@
 //! `Server`: a simulated drive that is served in real time; and a load to measure servers with.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::PyArray1;
@@ -80,8 +80,8 @@ impl Server {
         seed: u64,
         slow_down: Option<f64>,
         like: Option<&Drive>,
-        state: Option<&str>,
-        contents_file: Option<&str>,
+        state: Option<PathBuf>,
+        contents_file: Option<PathBuf>,
         compress: bool,
         memory_limit_bytes: Option<u64>,
     ) -> PyResult<Self> {
@@ -97,18 +97,17 @@ impl Server {
         }
         let limit = memory_limit_bytes.map(Bytes);
         let contents = match contents_file {
-            Some(path) => Contents::in_file(capacity, Path::new(path)).map_err(|e| match e {
+            Some(path) => Contents::in_file(capacity, &path).map_err(|e| match e {
                 ContentsError::Io(e) if e.raw_os_error().is_none() => {
                     errors::config(&e.to_string(), None)
                 }
-                other => errors::state(path, &other),
+                other => errors::state(&path, &other),
             })?,
             None => Contents::in_memory(capacity, MemoryOptions { compress, limit }),
         };
         let mut parts = ServedParts::new(drive, contents);
         if let Some(path) = state {
-            py.detach(|| state::restore(&mut parts, Path::new(path)))
-                .map_err(|e| state_error(path, &e))?;
+            py.detach(|| state::restore(&mut parts, &path)).map_err(|e| state_error(&path, &e))?;
         }
         let served = py.detach(|| Served::new(parts, timing));
         let running = Running { served, listeners: Vec::new() };
@@ -260,7 +259,7 @@ impl Server {
 
     /// Ends all connections and the drive's work; saves drive and contents to `state`.
     #[pyo3(signature = (state = None))]
-    fn end(&self, py: Python<'_>, state: Option<&str>) -> PyResult<()> {
+    fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
         let Some(Running { served, listeners }) = self.slot().take() else { return Ok(()) };
         py.detach(|| {
             served.stop();
@@ -269,7 +268,7 @@ impl Server {
             let parts = served.into_parts();
             let parts =
                 parts.map_err(|_| PyRuntimeError::new_err("somebody still uses the drive"))?;
-            state::save(&parts, Path::new(path)).map_err(|e| state_error(path, &e))
+            state::save(&parts, &path).map_err(|e| state_error(&path, &e))
         })
     }
 }
@@ -333,10 +332,10 @@ fn streams<'py>(py: Python<'py>, of: &Snapshot) -> PyResult<Vec<Bound<'py, PyDic
     rows.collect()
 }
 
-fn state_error(path: &str, error: &StateError) -> PyErr {
+fn state_error(path: &Path, error: &StateError) -> PyErr {
     match error {
         StateError::Io(error) => errors::state(path, error),
-        other => errors::config(&format!("{path}: {other}"), None),
+        other => errors::config(&format!("{}: {other}", path.display()), None),
     }
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -257,7 +257,12 @@ def new_path(
     suffix: str = "",
 ) -> Path:
     """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501` and `suffix`, in
-    `store`, else in the store of the environment (WRITECLIFF_STORE), else in the current folder."""
+    `store`, else in the store of the environment (WRITECLIFF_STORE), else in the current folder.
+
+    It is made there, empty, so that nobody who starts in the same second gets it, too: a file
+    where there is a suffix, else a folder. What is still empty when the
+    command or the process ends is removed.
+    """
     import re
     from datetime import datetime
     from itertools import chain, count
@@ -268,4 +273,41 @@ def new_path(
     name = f"{about.replace(':', '-')}{short}-{datetime.now():%Y%m%d-%H%M%S}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     paths = (output_root(store) / folder / f"{one}{suffix}" for one in names)
-    return next(one for one in paths if not one.exists())
+    return next(one for one in paths if _reserved(one, folder=not suffix))
+
+
+_unused: list[Path] = []  # what `new_path` made, with the folders that it made above
+
+
+def _reserved(path: Path, *, folder: bool) -> bool:
+    """Whether it could be made, empty. Raises StoreError."""
+    import atexit
+
+    from writecliff.store.files import store_error
+
+    above = [one for one in path.parents[:2] if not one.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if folder:
+            path.mkdir()
+        else:
+            path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise store_error(error, path) from error
+    if not _unused:
+        atexit.register(remove_unused)
+    _unused.extend(one.absolute() for one in (path, *above))
+    return True
+
+
+def remove_unused() -> None:
+    """Remove what `new_path` made and nobody has filled."""
+    for path in _unused:
+        with suppress(OSError):
+            if path.is_dir():
+                path.rmdir()
+            elif path.stat().st_size == 0:
+                path.unlink()
+    _unused.clear()

@@ -38,7 +38,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from writecliff.errors import WritecliffError
+from writecliff.errors import WritecliffError, encoded
 from writecliff.store.files import write_atomically
 
 SCHEMA = "writecliff/trace/1"
@@ -100,7 +100,7 @@ def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> Non
     table = _typed(table, str(path))
     _check(table, str(path))
     body = json.dumps({"schema": SCHEMA, **metadata}, ensure_ascii=False)
-    table = table.replace_schema_metadata({METADATA_KEY: body.encode()})
+    table = table.replace_schema_metadata({METADATA_KEY: encoded(body)})
     sink = pa.BufferOutputStream()
     options = {"compression": "zstd", "row_group_size": _ROWS_PER_GROUP}
     pq.write_table(table, sink, use_dictionary=list(_TEXTS), **options)

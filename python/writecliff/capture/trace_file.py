@@ -58,7 +58,8 @@ class TraceFile:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         try:
-            self._writer = pq.ParquetWriter(self._part, schema, **_encodings(schema))
+            self._file = self._part.open("wb")  # pyarrow takes some paths for URIs
+            self._writer = pq.ParquetWriter(self._file, schema, **_encodings(schema))
         except OSError as error:
             raise store_error(error, path) from error
 
@@ -82,6 +83,12 @@ class TraceFile:
         except OSError as error:
             raise store_error(error, self._path) from error
 
+    def _close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
+
     def finish(self, metadata: Mapping[str, Any]) -> None:
         """Complete the file. Raises StoreError."""
         body = {"schema": SCHEMA, **metadata}
@@ -90,7 +97,7 @@ class TraceFile:
             self._writer.add_key_value_metadata(
                 {METADATA_KEY: json.dumps(body).encode(), PARQUET_KEY: NO_DIGEST}
             )
-            self._writer.close()
+            self._close()
             seal_parquet_file(self._part)
             os.replace(self._part, self._path)
             sync_folder(self._path.parent)
@@ -100,6 +107,6 @@ class TraceFile:
     def abandon(self) -> None:
         """Remove what there is of the file."""
         try:
-            self._writer.close()
+            self._close()
         finally:
             self._part.unlink(missing_ok=True)

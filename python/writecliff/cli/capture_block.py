@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.cli.options import new_path
 from writecliff.cli.output import emit_json, log, pairs
+from writecliff.cli.streams import raw
 from writecliff.errors import ConfigError, TargetError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def capture_block(
     if for_ is not None and command:
         raise ConfigError("a command and --for exclude each other", hint="give one")
     seconds = None if for_ is None else _seconds(for_)
-    path = output or new_path("traces", device.name).with_suffix(".parquet")
+    path = output or new_path("traces", device.name, suffix=".parquet")
     done = capture_device(
         device,
         output=path,
@@ -108,7 +109,7 @@ class _Ticker:
             left = max(0.0, self._seconds - self._ticks)
             text += f", {units.duration(left * NS_PER_S)} left"
         if terminal:
-            sys.stderr.write(f"\r\x1b[K{text}\r")
+            raw(sys.stderr).write(f"\r\x1b[K{text}\r")
             sys.stderr.flush()
         else:
             log(text)

@@ -111,7 +111,7 @@ def capture(
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
     _check_strace(via, command, repair_hints=repair_hints)
     name = app or (Path(command[0]).name if command else "recovered")
-    path = output or new_path("traces", name).with_suffix(".parquet")
+    path = output or new_path("traces", name, suffix=".parquet")
     if recover is not None:
         from writecliff.capture.run import Options
         from writecliff.capture.run import recover as run_recover
@@ -134,7 +134,7 @@ def capture(
                 log=log,
             )
         except BaseException:
-            if app is not None and path.is_file():
+            if app is not None and path.is_file() and path.stat().st_size:
                 log(f"the trace up to then is in {path}")
             raise
     _show(done, as_json=json)

@@ -12,7 +12,7 @@ from cyclopts import App
 from writecliff import units
 from writecliff.cli.device_new import new
 from writecliff.cli.output import emit_json, latency_text, pairs, table
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, encoded
 
 GROUP = "drives", 1
 
@@ -122,7 +122,7 @@ def export(name: str, *, output: Path | None = None, json: bool = False) -> int:
     if output is not None:
         if output.exists():
             raise ConfigError(f"{output} exists", hint="give another name")
-        write_atomically(output, text.encode())
+        write_atomically(output, encoded(text))
     if json:
         shown = {"name": name.removeprefix("sim:"), "output": output, "text": text}
         emit_json(shown, "device-file")

@@ -107,7 +107,7 @@ def run(
         if run.dry_run:
             return show_plan(procedure, engine, form == "json")
         if procedure.writes:
-            check_permission(identity, target)
+            check_permission(engine, target)
         directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
         view = _View(screen, engine)
         return _execute(procedure, engine, directory, view, form, run, load=load)
@@ -133,7 +133,7 @@ def _resumed(
         if run.dry_run:
             return show_plan(procedure, engine, form == "json")
         if isinstance(procedure, WorkloadRun) and procedure.writes:
-            check_permission(engine.identify(), target)
+            check_permission(engine, target)
         view = _View(Screen(quiet=run.quiet), engine)
         return _execute(procedure, engine, directory, view, form, run, resume=True)
 

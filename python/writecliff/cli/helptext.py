@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDTH_MAX = 88
+WIDTH_MIN, WIDTH_MAX = 20, 88  # below, words would be cut
+
+
+def _width(console: Console) -> int:
+    """Of a line of text; COLUMNS may be anything."""
+    return max(WIDTH_MIN, min(console.width, WIDTH_MAX))
 
 
 def _text(value: Any) -> str:
@@ -34,7 +39,7 @@ class PlainHelp:
         lines = ["Options:" if panel.title == "Parameters" else f"{panel.title}:"]
         if panel.format == "parameter":
             for entry in panel.entries:
-                lines += self._option(entry, min(console.width, WIDTH_MAX))
+                lines += self._option(entry, _width(console))
         else:
             entries = [e for e in panel.entries if e.positive_names[:1] != ("--help",)]
             width = max(len(entry.positive_names[0]) for entry in entries)
@@ -47,7 +52,7 @@ class PlainHelp:
         self._print(console, f"Usage: {_text(usage).removeprefix('Usage:').strip()}\n")
 
     def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
-        width = min(console.width, WIDTH_MAX)
+        width = _width(console)
         paragraphs = _text(text).split("\n\n")
         for paragraph in paragraphs:
             self._print(
@@ -76,4 +81,4 @@ class PlainHelp:
 
     @staticmethod
     def _print(console: Console, text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.file.write(f"{text}\n")  # rich would print nothing with COLUMNS=0

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 from writecliff import version
 from writecliff.cli.commands import root_screen
+from writecliff.cli.streams import safe_streams
 from writecliff.errors import WritecliffError
 from writecliff.startup import lean
 
@@ -23,6 +25,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+_END_OF_LINE = re.compile(r"\n(?!  )")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,6 +39,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [argument for argument in ours if argument != "--debug"] + others
     as_json = "--json" in ours
     _open_closed_streams()
+    with safe_streams():
+        try:
+            return _run(arguments, debug=debug, as_json=as_json)
+        finally:
+            if runs := sys.modules.get("writecliff.api.runs"):  # else it has made nothing
+                runs.remove_unused()
+
+
+def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
     try:
         if not arguments or arguments[0] in ("--help", "-h"):
             print(root_screen())
@@ -109,11 +121,8 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             body = {"error": {"message": message, "hint": hint, "exit_code": code}}
             print(json.dumps(body), file=sys.stderr)
         else:
-            # Messages quote files of others, whose escape sequences are not for the terminal.
-            from writecliff.errors import printable
-
-            lines = message.split("\n")
-            print("error: " + "\n".join(map(printable, lines)), file=sys.stderr)
+            # A message of several lines indents the others; an end of line in a name is none.
+            print("error: " + _END_OF_LINE.sub(r"\\n", message), file=sys.stderr)
             if hint:
                 print(f"hint: {hint}", file=sys.stderr)
     except BrokenPipeError:

@@ -46,7 +46,7 @@ def run_test(
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
             return show_plan(procedure, engine, as_json)
-        check_permission(engine.identify(), target)
+        check_permission(engine, target)
         from writecliff.api import Run, execute
 
         view = ProgressView(Screen(quiet=run.quiet))
@@ -58,8 +58,12 @@ def run_test(
     return end.end(run.junit)
 
 
-def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
+def check_permission(engine: Engine, target: TargetOptions) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
+    refusal = getattr(engine, "write_refusal", None)  # of files
+    if refusal is not None:
+        raise refusal
+    identity = engine.identify()
     if (target.on or "").startswith("/dev/") and target.destroy is None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
         size = units.size(identity.capacity_bytes)

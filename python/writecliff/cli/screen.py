@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from writecliff.cli.output import log
+from writecliff.cli.streams import raw
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -47,7 +48,7 @@ class Screen:
         from rich.console import Console
         from rich.live import Live
 
-        outer, self._console = self._console, self._console or Console(stderr=True)
+        outer, self._console = self._console, self._console or Console(file=raw(sys.stderr))
         live = Live(
             get_renderable=render,
             console=self._console,

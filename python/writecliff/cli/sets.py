@@ -31,7 +31,7 @@ def new_folder(
     from writecliff.suite.folder import SuiteFolder
 
     with opened(target, seed=1) as engine:
-        check_permission(engine.identify(), target)
+        check_permission(engine, target)
     return SuiteFolder.create(path, kind, about, members)
 
 

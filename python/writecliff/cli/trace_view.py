@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from writecliff import units
 from writecliff.cli.output import log
+from writecliff.cli.streams import raw
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,7 +40,7 @@ class Counter:
         trace: TracebackType | None,
     ) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            raw(sys.stderr).write("\r\x1b[K")
             sys.stderr.flush()
 
     def __call__(self, ios: int) -> None:
@@ -51,7 +52,7 @@ class Counter:
         self._shown = sys.stderr.isatty()
         self._next = now + (_TERMINAL_S if self._shown else _LINE_S)
         if self._shown:
-            sys.stderr.write(f"\r\x1b[K{text}")
+            raw(sys.stderr).write(f"\r\x1b[K{text}")
             sys.stderr.flush()
         else:
             log(text)

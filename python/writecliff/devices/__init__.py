@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from writecliff import _native
 from writecliff.devices.families import variant_text, variants
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, printable
 from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
@@ -110,7 +110,7 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
         path = Path(name_or_path)
         if not path.exists():
             raise ConfigError(f"there is no device file {path}")
-        return read_text(path), str(path)
+        return read_text(path), printable(str(path))
     if name_or_path in variants():
         return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
     path = FOLDER / f"{name_or_path}.toml"

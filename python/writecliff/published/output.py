@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff.engines.state_cache import build_id
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, encoded
 from writecliff.published.conditions import Load, condition, preset_of
 from writecliff.published.figures import STATE
 from writecliff.published.notes import note_of
@@ -50,7 +50,7 @@ def write_folder(found: Reproduction, path: Path) -> Path:
         part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         part.mkdir()
         for name, text in files.items():
-            write_atomically(part / name, text.encode())
+            write_atomically(part / name, encoded(text))
         part.rename(path)
     except OSError as error:
         raise store_error(error, path) from error

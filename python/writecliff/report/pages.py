@@ -16,6 +16,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from writecliff.errors import encoded
 from writecliff.report.csvs import with_data, write_files
 from writecliff.report.model import DataFile, ReportModel, Section
 from writecliff.store.files import write_atomically
@@ -74,7 +75,7 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
     Raises StoreError: not writable; PdfUnavailableError, before anything is written.
     """
-    files = {path: render_page(page).encode()}
+    files = {path: encoded(render_page(page))}
     if pdf is not None:
         from writecliff.report.pdf import render_pdf
 
@@ -154,7 +155,7 @@ def linked(path: str) -> str:
 
 def data_uri(file: DataFile) -> str:
     """A download link: base64, because spreadsheets are picky about percent-encoding."""
-    return "data:text/csv;base64," + base64.b64encode(file.text.encode()).decode()
+    return "data:text/csv;base64," + base64.b64encode(encoded(file.text)).decode()
 
 
 def quoted(text: str) -> Markup:

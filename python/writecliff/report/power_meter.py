@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, encoded
 from writecliff.input_files import read_text, shortened
 from writecliff.store.files import write_atomically
 
@@ -42,7 +42,7 @@ def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
     found = _read(log, offset_s)
     lines = [",".join(HEAD)]
     lines += [f"{t:.6f},{w:.6g}" for t, w in zip(found.times_s, found.watts, strict=True)]
-    write_atomically(run / METER_CSV, ("\n".join(lines) + "\n").encode())
+    write_atomically(run / METER_CSV, encoded("\n".join(lines) + "\n"))
     return found
 
 

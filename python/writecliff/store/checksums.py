@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from writecliff.errors import StoreError
+from writecliff.errors import StoreError, texts_only
 from writecliff.store.files import read_regular, write_atomically
 
 PARQUET_KEY = b"writecliff.sha256"
@@ -47,7 +47,7 @@ def write_document(path: Path, schema: str, fields: Mapping[str, Any]) -> None:
 
 def sealed_document(schema: str, fields: Mapping[str, Any]) -> bytes:
     """The content of a JSON document with its schema and checksum. Raises ValueError."""
-    document = {"schema": schema, **fields}
+    document = {"schema": schema, **texts_only(fields)}
     sealed = {**document, _JSON_KEY: _json_digest(document)}
     return (json.dumps(sealed, indent=2, allow_nan=False) + "\n").encode()
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from writecliff.engines.base import OPERATIONS, JobResult, StepResult
 from writecliff.engines.counters import declared
+from writecliff.errors import texts_only
 from writecliff.latency_causes import LatencyCauses, causes
 from writecliff.store.checksums import damaged
 from writecliff.store.record import RoundRecord
@@ -218,9 +219,9 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def _rounds(seq: int, record: RoundRecord) -> pa.Table:
-    columns = {"seq": seq, **columns_of(record)}
+    columns = texts_only({"seq": seq, **columns_of(record)})
     table = pa.Table.from_pylist([columns], schema=ROUNDS_SCHEMA)
-    for name, value in record.extra.items():
+    for name, value in texts_only(record.extra).items():
         table = table.append_column(name, pa.array([value]))
     return table
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import _native
+from writecliff.errors import encoded
 from writecliff.native_errors import as_user_errors
 from writecliff.synthesis import fio_job
 from writecliff.synthesis.compare import Row, compared
@@ -67,8 +68,8 @@ class Synthesised:
         """Write the workload file and the fio job file; a file that is there is replaced."""
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE
-        workload.write_text(self.workload_text(), encoding="utf-8")
-        job.write_text(self.fio_job, encoding="utf-8")
+        workload.write_bytes(encoded(self.workload_text()))
+        job.write_bytes(encoded(self.fio_job))
         return workload, job
 
     def mapping(self) -> dict[str, Any]:

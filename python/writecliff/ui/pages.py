@@ -6,7 +6,7 @@ import threading
 from contextlib import suppress
 from urllib.parse import urlencode
 
-from writecliff.errors import ConfigError, StoreError
+from writecliff.errors import ConfigError, StoreError, encoded
 from writecliff.report import REPORT_NAME
 from writecliff.ui.access import REPORT_POLICY
 from writecliff.ui.handler import Dashboard, Handler
@@ -78,7 +78,7 @@ def report(library: Library, run: str) -> bytes:
         from writecliff.store.rundir import RunDirectory
 
         with _drawing:
-            return render_html(build_report(RunDirectory.open(folder))).encode()
+            return encoded(render_html(build_report(RunDirectory.open(folder))))
 
 
 class OverlayPage(Handler):

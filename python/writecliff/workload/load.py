@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from writecliff import units
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, printable
 from writecliff.input_files import opened, read_text
 from writecliff.workload.model import Workload, workload_from_mapping
 
@@ -130,7 +130,7 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
 
     text = read_text(path)
     with as_user_errors():
-        parsed = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
+        parsed = json.loads(_native.parse_workload_toml(text, printable(str(path)), capacity_bytes))
     steps = tuple(map(LoadStep.from_mapping, parsed["steps"]))
     return WorkloadFile(path, steps, parsed["precondition"], tuple(parsed["expect"]))
 

@@ -197,6 +197,24 @@ def test_a_drive_that_does_not_list_its_namespaces_is_not_erased_whole(machine: 
     assert isinstance(found, str) and "does not list them" in found
 
 
+@pytest.mark.parametrize("lists", [True, False], ids=["lists", "does-not-list"])
+def test_a_drive_of_several_controllers_is_asked_for_all_namespaces(
+    machine: Machine, lists: bool
+) -> None:
+    """Without namespace management, too: CMIC says that there may be other controllers."""
+    disk = alone(machine)
+    answer_controller(machine, fna=1, sanicap=2, cmic=2)
+    allocated = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x06 --cdw10=0x10"
+    if lists:
+        machine.answer(allocated, data=list_page(1, 7))
+    else:
+        del machine.answers[tuple(allocated.split())]
+    found = nvme_erase(machine.system, disk)
+    assert isinstance(found, str)
+    assert ("erase namespace 7 of the same" if lists else "does not list them") in found
+    assert not sent(machine, "format") and not sent(machine, "sanitize")
+
+
 # -- sanitize -----------------------------------------------------------------------------------
 
 

@@ -103,6 +103,12 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
 
     @property
+    def write_refusal(self) -> TargetError | None:
+        """Why a file must not be written; None if it may be, and for devices, which say so when
+        they are opened."""
+        return self._target.refusal if isinstance(self._target, FileBackedTarget) else None
+
+    @property
     def fio_program(self) -> str:
         return self._fio.program
 

@@ -85,7 +85,7 @@ class DocumentSplitter:
                 text = b"\n".join(self._open)
                 self._open = None
                 try:
-                    documents.append(json.loads(text))
+                    documents.append(json.loads(text.decode("utf-8", "replace")))  # names of files
                 except ValueError as error:
                     raise EngineError(f"fio's JSON cannot be read: {error}") from error
         return documents
@@ -117,7 +117,7 @@ class FioProcess:
     def start(self) -> Self:
         """Start fio. Raises `EngineError` if it cannot be."""
         job_file = Path(self._directory.name) / "workload.fio"
-        job_file.write_text(self._job_text)
+        job_file.write_text(self._job_text, "utf-8", "surrogateescape")
         argv = [
             self._program,
             "--output-format=json+",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, printable
 from writecliff.workload.fiojob.blocks import PROTECTION_INFORMATION
 from writecliff.workload.fiojob.jobs import section_jobs
 from writecliff.workload.fiojob.options import FioOptions
@@ -208,7 +208,8 @@ def _finish(
     """Steps of the collected sections, with checks that concern several jobs."""
     steps = []
     for index, group in enumerate(groups):
-        name = path.stem if len(groups) == 1 else f"{path.stem}-{index + 1}"
+        stem = printable(path.stem)
+        name = stem if len(groups) == 1 else f"{stem}-{index + 1}"
         settings = group[0].settings
         before = [job for earlier in groups[:index] for one in earlier for job in one.jobs]
         zones_written = any(job.host_zones and job.read_pct < 100 for job in before)

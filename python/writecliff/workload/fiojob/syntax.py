@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, printable
 from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
@@ -112,7 +112,7 @@ def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation,
 def _section_name(text: str, location: SourceLocation) -> str:
     if not text.endswith("]") or len(text) < 3:
         raise fail(location, f"'{text}' is not a section", "sections look like [name]")
-    return text[1:-1]
+    return printable(text[1:-1])
 
 
 class _FileReader:

@@ -50,10 +50,10 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
     found = set(shown_namespaces(drive.system, drive.disk))
     try:
         found |= set(drive.namespace_list(allocated=False))
-        if controller.manages_namespaces:
+        if controller.manages_namespaces or controller.may_have_others:
             found |= set(drive.namespace_list(allocated=True))
     except Refused:
-        if controller.namespaces > 1:
+        if controller.namespaces > 1 or controller.may_have_others:
             return "other namespaces (the drive does not list them)"
     found.discard(drive.nsid)
     if not found:

@@ -49,6 +49,7 @@ class Controller:
     serial: str
     model: str
     firmware: str
+    sharing: int  # CMIC
     attributes: int  # CTRATT
     admin_commands: int  # OACS
     sanitize: int  # SANICAP
@@ -64,6 +65,7 @@ class Controller:
             serial=_text(data, 4, 20),
             model=_text(data, 24, 40),
             firmware=_text(data, 64, 8),
+            sharing=number(data, 76, 1),
             attributes=number(data, 96, 4),
             admin_commands=number(data, 256, 2),
             sanitize=number(data, 328, 4),
@@ -84,6 +86,11 @@ class Controller:
     @property
     def manages_namespaces(self) -> bool:
         return bool(self.admin_commands & 1 << 3)
+
+    @property
+    def may_have_others(self) -> bool:
+        """CMIC bit 1: the subsystem may have other controllers, with namespaces of their own."""
+        return bool(self.sharing & 1 << 1)
 
     @property
     def has_directives(self) -> bool:

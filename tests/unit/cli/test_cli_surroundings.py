@@ -1,0 +1,102 @@
+"""Commands in odd surroundings: names that are no text or move the cursor, locales, terminals,
+several starts in one second."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+
+LOAD = 'name = "w"\n[[job]]\nblock_size = "4 KiB"\nvolume = "1 MB"\n'
+ASCII = {
+    "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii",
+}  # fmt: skip
+UTF_8 = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"}
+NAMES = {
+    "no-text": os.fsdecode(b"b\xff\xfed"),
+    "escapes": "e\x1b[31mred\x1b]0;title\x07\x7f",
+    "direction": "a\u202eb\u2028c",
+    "umlaut": "sm\u00e4ll",
+}
+UNSAFE = {"\x1b", "\x07", "\x7f", "\u202e", "\u2028"}
+
+
+def start(folder: Path, *words: str, **more: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "WRITECLIFF_CACHE": str(folder / "cache"), **more}
+    environment.pop("WRITECLIFF_STORE", None)
+    command = [os.fsencode(word) for word in (sys.executable, "-m", "writecliff", *words)]
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def said(folder: Path, *words: str, code: int = 0, **more: str) -> str:
+    """What a command says, without anything that a terminal would act on."""
+    child = start(folder, *words, **more)
+    text = b"".join(child.communicate()).decode("utf-8", "strict")
+    assert child.returncode == code, text
+    assert "Traceback" not in text and "unexpected" not in text
+    assert not UNSAFE & set(text)
+    return text
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_small_drive(tmp_path)
+    (tmp_path / "w.toml").write_text(LOAD)
+    return tmp_path
+
+
+@pytest.mark.parametrize("surroundings", [UTF_8, ASCII], ids=["utf-8", "ascii"])
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_that_are_no_plain_text(
+    folder: Path, name: str, surroundings: dict[str, str]
+) -> None:
+    """Device, workload and output have the name; what is made can be listed and reported."""
+    for kind in ("small", "w"):
+        (folder / f"{kind}.toml").rename(folder / f"{kind}{name}.toml")
+    run = ("run", f"w{name}.toml", "--on", f"sim:small{name}.toml", "--output", f"r{name}")
+    assert "IOPS" in said(folder, *run, **surroundings)
+    assert (folder / f"r{name}" / "report.html").read_bytes().rstrip().endswith(b"</html>")
+    assert "complete" in said(folder, "runs", "list", "--store", ".", **surroundings)
+    said(folder, "report", f"r{name}", "--output", f"{name}.html", **surroundings)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "-5", "x", "1000000"])
+def test_help_at_any_width(tmp_path: Path, columns: str) -> None:
+    for words in (["--help"], ["run", "--help"]):
+        text = said(tmp_path, *words, COLUMNS=columns)
+        assert "Usage: writecliff" in text
+        assert "--help" in text or "--on" in text
+
+
+@pytest.mark.parametrize("size", ["999999999999TB", "1e30TB", "0", "\u00b2TB", "-1GB", "9" * 5000])
+def test_sizes_that_no_file_has(folder: Path, size: str) -> None:
+    run = ("run", "w.toml", "--on", "file:new.img", f"--size={size}", "--output", "out", "--quiet")
+    assert said(folder, *run, code=2).startswith("error: ")
+    assert not (folder / "new.img").exists() and not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "w.toml"), ("test", "wsat", "--quick")], ids=["run", "test"]
+)
+def test_a_refused_file_leaves_no_run_directory(folder: Path, command: tuple[str, ...]) -> None:
+    (folder / "mine.img").write_bytes(b"\x5a" * (20 << 20))
+    said(folder, *command, "--on", "file:mine.img", "--quiet", code=2)
+    said(folder, *command, "--on", "file:mine.img", "--output", "out", code=2)
+    assert not list(folder.glob("runs/*")) and not (folder / "out").exists()
+    assert (folder / "mine.img").read_bytes() == b"\x5a" * (20 << 20)
+
+
+def test_starts_in_one_second_have_a_directory_each(folder: Path) -> None:
+    run = ("run", "w.toml", "--on", "sim:small.toml", "--quiet")
+    children = [start(folder, *run) for _ in range(5)]
+    for child in children:
+        error = child.communicate()[1]
+        assert child.returncode == 0, error
+    assert len(list(folder.glob("runs/*/manifest.json"))) == 5
