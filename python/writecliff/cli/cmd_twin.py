@@ -181,7 +181,7 @@ def _measured(
             show_plan(procedure, engine, json)
             return None
         if not (isinstance(procedure, Twin) and procedure.gentle):
-            check_permission(identity, target)
+            check_permission(engine, target)
         execute(procedure, engine, directory, ProgressView(screen), resume=resume is not None)
     return directory
 
