@@ -77,8 +77,8 @@ pub struct GeometryError {
 /// `(n + 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
 ///
 /// It is exact. With `2^64 - 1 = m d + r` and `n = q d + k`, it is `q + (k + 1) / d` less
-/// `(r + 1) (n + 1) / (d 2^64)`, which is more than nothing but at most `1 / d`, because `r + 1` and
-/// `n + 1` are at most `2^32`.
+/// `(r + 1) (n + 1) / (d 2^64)`, which is more than nothing but at most `1 / d`, because `r + 1`
+/// and `n + 1` are at most `2^32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divider {
     magic: u64,

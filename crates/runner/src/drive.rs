@@ -4,30 +4,27 @@
 //! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a slot is
 //! free; the response time then counts from the arrival all the same.
 
+mod finish;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Completion;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
-use crate::device::{Counters, DriveModel};
+use crate::device::DriveModel;
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
-use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
-use crate::overflow;
+use crate::outcome::{Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::series::{Cell, IntervalSeries};
-use crate::watch::{EndedBy, Verdict, Watch};
+use crate::watch::{Verdict, Watch};
 
 /// Completions between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
-
-/// Share of unmapped reads from which a step gets a warning.
-const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 /// An outstanding request.
 #[derive(Clone, Copy)]
@@ -431,79 +428,6 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.table[tag as usize] = Outstanding { thread, operation, bytes, issued_ns, arrival_ns };
         self.drive.submit(Nanos(issued_ns), host::command(request, thread, tag));
     }
-
-    /// The error is the length of a step whose series is too long to be kept, in ns.
-    fn finish(
-        mut self,
-        (before, data_placement): (Counters, Option<DataPlacementStatus>),
-        interrupted: bool,
-    ) -> Result<StepOutcome, u64> {
-        let deadline = |job: &Job| match job.deadline_ns {
-            Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
-            _ => job.last_completion_ns,
-        };
-        let ends: Vec<u64> =
-            self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
-        let end = ends.iter().copied().fold(self.drive.now().0, u64::max);
-        if self.series_full_ns.is_some() || !self.series.has_room(end) {
-            return Err(self.series_full_ns.unwrap_or(end) - self.start_ns);
-        }
-        self.drive.idle_until(Nanos(end));
-        let mut warnings = self.warnings();
-        warnings.extend(unmapped_reads(&before, &self.drive.counters()));
-        let data_placement = overflow::both(data_placement, self.drive);
-        warnings.extend(overflow::warning(data_placement.as_ref()));
-        self.add_open_interval();
-        let (drive, counters) = (&*self.drive, &mut self.counters);
-        let intervals = self.series.finish(end, |end| counters.next(drive, end));
-        let thread_ios = |job: usize| {
-            self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
-        };
-        let jobs = self.jobs.iter().zip(self.results).zip(&ends).enumerate();
-        let jobs = jobs.map(|(index, ((job, operations), &job_end))| JobOutcome {
-            name: job.name.clone(),
-            elapsed_ns: job_end - self.start_ns,
-            operations: operations.map(|result| (result.ios > 0).then_some(result)),
-            thread_ios: thread_ios(index),
-            ended_by: job.ended_by,
-            queue_depth: self.threads.iter().find(|t| t.job == index).map_or(0, |t| t.queue_depth),
-        });
-        Ok(StepOutcome {
-            started_ns: self.start_ns,
-            elapsed_ns: end - self.start_ns,
-            jobs: jobs.collect(),
-            intervals,
-            before,
-            after: drive.counters(),
-            data_placement,
-            warnings,
-            interrupted,
-        })
-    }
-
-    /// Warnings for open loops that ended behind their schedule, because their response times lack
-    /// the worst ones.
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (index, job) in self.jobs.iter().enumerate() {
-            if job.ended_by == Some(EndedBy::LeastRate) {
-                warnings.push(format!("job '{}' ended: it fell below its least rate", job.name));
-            }
-            let Some(deadline) = job.deadline_ns else { continue };
-            let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
-            let threads = self.threads.iter().filter(|t| t.job == index);
-            let lag_ns = threads.map(lag).max().unwrap_or(0);
-            if lag_ns > 0 {
-                warnings.push(format!(
-                    "job '{}' ended {:.3} s behind its schedule: the drive did not keep up with \
-                     the rate, and I/Os that were due but never issued have no response time",
-                    job.name,
-                    lag_ns as f64 / 1e9
-                ));
-            }
-        }
-        warnings
-    }
 }
 
 /// Ends all jobs at `end_ns`, unless they end before.
@@ -515,18 +439,4 @@ fn end_all(jobs: &mut [Job], end_ns: u64) {
 
 fn set_depth(threads: &mut [Thread], job: usize, depth: u32) {
     threads.iter_mut().filter(|t| t.job == job).for_each(|t| t.queue_depth = depth);
-}
-
-/// Warns of reads of unmapped addresses, which need no flash and do not represent the drive.
-fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
-    let read = after.host_read_bytes() - before.host_read_bytes();
-    let unmapped = after.unmapped_read_bytes() - before.unmapped_read_bytes();
-    let share = unmapped as f64 / read.max(1) as f64;
-    (share > UNMAPPED_SHARE_MAX).then(|| {
-        format!(
-            "{:.0} % of what was read had never been written (or was trimmed) and came without \
-             touching flash: write the range first",
-            100.0 * share.min(1.0)
-        )
-    })
 }

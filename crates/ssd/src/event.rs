@@ -90,8 +90,8 @@ impl SsdEvent {
     }
 }
 
-/// `time << 64 | order << 32 | lane << 28 | packed event`: one comparison orders two events, and the
-/// least key is all that has to be known of the next one.
+/// `time << 64 | order << 32 | lane << 28 | packed event`: one comparison orders two events, and
+/// the least key is all that has to be known of the next one.
 type Key = u128;
 
 /// Key of an empty lane: after all events.
