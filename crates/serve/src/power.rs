@@ -132,17 +132,27 @@ pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
 
 /// The open sessions, of which a cut ends the connections.
 #[derive(Default)]
-pub(crate) struct OpenSessions(Vec<Weak<dyn Replies>>);
+pub(crate) struct OpenSessions {
+    all: Vec<Weak<dyn Replies>>,
+    /// The power cuts before the sessions that are opened now.
+    epoch: u64,
+}
 
 impl OpenSessions {
-    pub(crate) fn push(&mut self, replies: Weak<dyn Replies>) {
-        self.0.retain(|one| one.strong_count() > 0);
-        self.0.push(replies);
+    /// Adds a session; returns its epoch.
+    pub(crate) fn push(&mut self, replies: Weak<dyn Replies>) -> u64 {
+        self.all.retain(|one| one.strong_count() > 0);
+        self.all.push(replies);
+        self.epoch
     }
 
-    pub(crate) fn sever(&mut self) {
-        for replies in self.0.drain(..).filter_map(|one| one.upgrade()) {
-            replies.sever();
-        }
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Begins the next epoch; returns the sessions of the one that ends.
+    pub(crate) fn end_epoch(&mut self) -> Vec<Weak<dyn Replies>> {
+        self.epoch += 1;
+        std::mem::take(&mut self.all)
     }
 }

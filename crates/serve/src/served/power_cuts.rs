@@ -1,5 +1,7 @@
 //! Cutting the power of a served drive.
 
+use std::sync::Weak;
+
 use writecliff_base::Nanos;
 use writecliff_contents::ContentsError;
 
@@ -56,12 +58,15 @@ impl Served {
     }
 
     /// First ends all connections, so that no reply is sent any more. Sessions from before the cut
-    /// can store no data after it.
+    /// can store no data after it; clients may connect again at once, but store nothing until the
+    /// cut is done, because it has the contents.
     pub(super) fn cut(&self, core: &mut Core) -> Result<PowerCut, ContentsError> {
         let (seed, clock) = (self.next_seed(core), self.shared.clock);
         let (wall, writes, outstanding) = (clock.wall(), core.writes, core.outstanding());
-        locked(&self.shared.open_sessions).sever();
-        let outcome = core.power_cut(&mut self.contents(), seed);
+        let mut contents = self.contents();
+        let severed = locked(&self.shared.open_sessions).end_epoch();
+        severed.iter().filter_map(Weak::upgrade).for_each(|replies| replies.sever());
+        let outcome = core.power_cut(&mut contents, seed);
         let cut = outcome.map(|(lost, recovery)| {
             let cut = PowerCut { wall, seed, writes, outstanding, recovery, lost };
             locked(&self.shared.cuts).push(cut);

@@ -16,8 +16,7 @@ impl Served {
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
-        locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
-        let epoch = locked(&self.shared.cuts).len();
+        let epoch = locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
         let client = Client { number, replies };
         Session { served: self.clone(), client, epoch, stored: AtomicU64::new(NOTHING) }
     }
@@ -28,7 +27,7 @@ pub struct Session {
     served: Served,
     client: Client,
     /// The power cuts before it.
-    epoch: usize,
+    epoch: u64,
     /// Purges before the first data that were stored and are not submitted.
     stored: AtomicU64,
 }
@@ -65,7 +64,7 @@ impl Session {
     }
 
     fn has_power(&self) -> bool {
-        locked(&self.served.shared.cuts).len() == self.epoch
+        locked(&self.served.shared.open_sessions).epoch() == self.epoch
     }
 
     /// Whether data that were stored and are not submitted may be gone.

@@ -1,10 +1,12 @@
 //! Power cuts: who hears of what, and which data are left.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
-use writecliff_serve::{CutPlan, CutWhen, PowerCut, Refusal, Request, Served, Session, Timing};
+use writecliff_serve::{
+    CutPlan, CutWhen, Done, PowerCut, Refusal, Replies, Request, Served, Session, Timing,
+};
 
 use crate::served::{Kept, session};
 use crate::support::{REAL, drive, drive_with, eventually, losing_power, serve};
@@ -106,6 +108,37 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     new.batch().submit(request, None).unwrap();
     served.stop();
     assert_eq!((kept.count(), answers.count()), (before, 1));
+}
+
+/// A client that connects again the moment its connection ends.
+struct Reconnects {
+    served: Served,
+    again: Mutex<Option<(Session, Arc<Kept>)>>,
+}
+
+impl Replies for Reconnects {
+    fn completed(&self, _: &Done) {}
+
+    fn send(&self) {}
+
+    fn sever(&self) {
+        *self.again.lock().unwrap() = Some(session(&self.served));
+    }
+}
+
+#[test]
+fn who_connects_while_the_power_is_cut_is_served_after_it() {
+    for timing in [REAL, Timing::Fast] {
+        let served = serve(drive_with(VOLATILE.0, VOLATILE.1), timing);
+        let client = Arc::new(Reconnects { served: served.clone(), again: Mutex::default() });
+        let old = served.session(Arc::clone(&client) as Arc<dyn Replies>);
+        cut(&served, 1);
+        let (new, kept) = client.again.lock().unwrap().take().expect("it has connected again");
+        assert!(old.store(0, &[9; 512]).is_err());
+        write(&new, &kept, 0..8, false);
+        assert_eq!(pages_there(&served, 0..8), 8);
+        served.stop();
+    }
 }
 
 #[test]
