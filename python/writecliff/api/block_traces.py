@@ -40,6 +40,8 @@ def convert_trace(
 
     path = Path(output)
     written = written_format(path, to)
+    if path.exists() and path.samefile(trace_path(trace)):
+        raise ConfigError(f"{path} is the trace itself", hint="give another name")
     source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
     return convert(source, path, written, on_batch=on_batch)
 

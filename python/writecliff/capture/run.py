@@ -23,6 +23,7 @@ from typing import Any
 from writecliff.capture import events
 from writecliff.capture.watch import ProcessWatch, is_static
 from writecliff.errors import TargetError, WritecliffError
+from writecliff.output_files import check_kind
 from writecliff.signals import TERMINATIONS, handling
 
 LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
@@ -104,6 +105,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
     and events are put there, because such programs may not be able to enter the user's own folders.
     """
     check_library()
+    check_kind(options.output)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     path = options.output.absolute().with_name(options.output.name + ".events")
     library = LIBRARY

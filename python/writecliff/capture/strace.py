@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.errors import TargetError
+from writecliff.output_files import check_kind
 
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
@@ -45,6 +46,7 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
     strace = shutil.which("strace")
     if strace is None:
         raise TargetError("strace is not installed", hint="on Debian: apt-get install strace")
+    check_kind(options.output)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     log = options.output.absolute().with_name(options.output.name + ".strace")
     traced = [strace, *_OPTIONS, "-e", f"trace={_CALLS}", "-o", str(log), "--"]

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from writecliff.capture.trace import COLUMNS, METADATA_KEY, SCHEMA
+from writecliff.output_files import open_part, part_of
 from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, seal_parquet_file
-from writecliff.store.files import TEMPORARY_SUFFIX, store_error, sync_folder
+from writecliff.store.files import store_error, sync_folder
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 _ROWS_PER_GROUP = 1 << 17
@@ -51,14 +52,14 @@ class TraceFile:
     """A trace that is being written; the file has its name when it is whole."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        """Begin a trace. Raises StoreError."""
+        """Begin a trace. Raises StoreError, ConfigError (a device is there)."""
         self.rows = 0
         self._path = path
-        self._part = path.with_name(path.name + TEMPORARY_SUFFIX)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         try:
-            self._file = self._part.open("wb")  # pyarrow takes some paths for URIs
+            self._part = part_of(path)
+            self._file = os.fdopen(open_part(self._part), "wb")  # some paths are URIs to pyarrow
             self._writer = pq.ParquetWriter(self._file, schema, **_encodings(schema))
         except OSError as error:
             raise store_error(error, path) from error

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions
+from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions
 from writecliff.cli.output import emit_json, latency_text, log, table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def advise_streams(
     *,
     options: TraceOptions = NO_TRACE_OPTIONS,
     counts: str | None = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     json: bool = False,
 ) -> int:
     """Compare ways to assign a trace's writes to streams, and recommend the best.

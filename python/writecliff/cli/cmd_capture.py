@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from writecliff import units
-from writecliff.cli.options import new_path
+from writecliff.cli.options import OutputPath, new_path
 from writecliff.cli.output import emit_json, log, pairs
 from writecliff.errors import ConfigError
 
@@ -26,7 +26,7 @@ app = App(
 @app.default
 def capture(
     *command: str,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: Annotated[OutputPath, Parameter(name=("--output", "-o"))] = None,
     root: Path | None = None,
     reads: bool = False,
     repair_hints: bool = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json, pairs
 
 GROUP = "workloads and traces", 7
@@ -20,8 +21,8 @@ def characterise(
     member: str | None = None,
     against: Path | None = None,
     on: str | None = None,
-    output: Path | None = None,
-    csv: Path | None = None,
+    output: OutputPath = None,
+    csv: OutputPath = None,
     json: bool = False,
 ) -> int:
     """Show what a block trace says of its workload: streams, sizes, bursts, working set, reuse.

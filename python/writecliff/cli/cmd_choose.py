@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.options import Scheduler, Whole, check_jobs, new_path
+from writecliff.cli.options import OutputPath, Scheduler, Whole, check_jobs, new_path
 from writecliff.cli.output import emit_json
 from writecliff.errors import ConfigError
 
@@ -36,7 +36,7 @@ def choose(
     seeds: Whole = None,
     scale: float | None = None,
     what_if: Annotated[bool, Parameter(negative="--no-what-if")] = True,
-    output: Path | None = None,
+    output: OutputPath = None,
     resume: Path | None = None,
     store: str | None = None,
     jobs: Whole = None,

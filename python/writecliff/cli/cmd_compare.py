@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json
 from writecliff.cli.report_files import paper_of
 from writecliff.errors import ConfigError
@@ -13,9 +14,9 @@ GROUP = "tests and suites", 4
 
 def compare(
     *paths: Path,
-    output: Path | None = None,
+    output: OutputPath = None,
     pdf: bool = False,
-    csv: Path | None = None,
+    csv: OutputPath = None,
     json: bool = False,
 ) -> int:
     """Compare runs: what differs in their set-up, and who is better at what by how much.

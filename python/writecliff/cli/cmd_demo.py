@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.cli.options import TargetOptions, opened
+from writecliff.cli.options import MadePath, TargetOptions, opened
 from writecliff.cli.output import emit_json, log
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
@@ -21,7 +21,7 @@ ROUND_MINUTES = 10.0
 def demo(
     *,
     on: str = DRIVE,
-    output: Path = Path("demo"),
+    output: MadePath = Path("demo"),
     json: bool = False,
     quiet: bool = False,
 ) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from cyclopts import App
 
 from writecliff import units
 from writecliff.cli.device_new import new
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json, latency_text, pairs, table
 from writecliff.errors import ConfigError, encoded
 
@@ -46,7 +46,7 @@ def show(
     name: str,
     *,
     sheet: bool = False,
-    page: Path | None = None,
+    page: OutputPath = None,
     whole: bool = False,
     json: bool = False,
 ) -> int:
@@ -100,7 +100,7 @@ def show(
 
 
 @app.command
-def export(name: str, *, output: Path | None = None, json: bool = False) -> int:
+def export(name: str, *, output: OutputPath = None, json: bool = False) -> int:
     """Print the device file of a simulated drive, a variant of a family written out whole.
 
     A copy to change: `writecliff device export sata-tlc-120 --output my.toml`, then run it with

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from writecliff.cli.options import ListFlag, Scheduler, on_scheduler
+from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
@@ -20,7 +20,7 @@ def experiment(
     repeats: int = 3,
     trim: Literal["both", "on", "off"] = "both",
     scale: float = 32.0,
-    output: Path | None = None,
+    output: OutputPath = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,

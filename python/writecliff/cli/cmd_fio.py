@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -13,7 +12,7 @@ from writecliff.cli.options import TargetOptions, Whole, opened, target_of
 from writecliff.cli.output import log
 from writecliff.cli.screen import Screen
 from writecliff.engines.fiojson import FIO_FORMAT
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, encoded
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, StepResult
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob.commandline import FioCommand
 
 GROUP = "workloads and traces", 2
+_STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 app = App(
     name="fio",
     usage="writecliff fio --on sim:NAME [FIO OPTIONS] [JOB FILE...]",
@@ -55,6 +55,7 @@ def fio(
     quiet
         Show no progress and no notes on stderr.
     """
+    from writecliff.output_files import check_output
     from writecliff.workload.fiojob.commandline import read_command_line
 
     as_json = "--json" in words
@@ -62,6 +63,8 @@ def fio(
     command.formats = ("json",) if as_json else command.formats
     if not target_of(on).startswith("sim:"):
         raise ConfigError(f"{on} is no simulated drive", hint="run fio itself on a real drive")
+    if command.output is not None and str(command.output) not in _STREAMS:
+        check_output(command.output)
     screen = Screen(quiet=quiet)
     with opened(TargetOptions(on=on), seed=1 if seed is None else seed) as engine:
         job_file = command.load(engine.identify().capacity_bytes)
@@ -129,6 +132,7 @@ def _show(command: FioCommand, job_file: FioJobFile, results: list[StepResult], 
     from writecliff.engines.fiojson import fio_json
     from writecliff.engines.fiologs import write_logs
     from writecliff.engines.fiotext import fio_text
+    from writecliff.store.files import write_atomically
 
     document = fio_json(job_file, results, drive=drive)
     texts = []
@@ -141,8 +145,10 @@ def _show(command: FioCommand, job_file: FioJobFile, results: list[StepResult], 
     write_logs(job_file, results, command.folder)
     if command.output is None:
         sys.stdout.write("".join(texts))
+    elif str(command.output) in _STREAMS:  # as scripts give it
+        command.output.write_text("".join(texts), encoding="utf-8")
     else:
-        Path(command.output).write_text("".join(texts), encoding="utf-8")
+        write_atomically(command.output, encoded("".join(texts)))
 
 
 def without_bins(document: Json) -> Json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.options import ListFlag, Scheduler, Whole, on_scheduler
+from writecliff.cli.options import ListFlag, OutputPath, Scheduler, Whole, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
 
@@ -25,8 +25,8 @@ def fit(
     *,
     figures: Path | None = None,
     cross_validate: Whole = None,
-    predictions: Path | None = None,
-    output: Path | None = None,
+    predictions: OutputPath = None,
+    output: OutputPath = None,
     whole_drive: Annotated[bool | None, Parameter(negative="--no-whole-drive")] = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.cli.options import ListFlag, Scheduler, on_scheduler
+from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
@@ -15,8 +15,8 @@ def reliability(
     name: str | None = None,
     *,
     on: str = "sim:sata-tlc-120",
-    output: Path | None = None,
-    csv: Path | None = None,
+    output: OutputPath = None,
+    csv: OutputPath = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
     json: bool = False,

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from writecliff import units
 from writecliff.cli.baseline import against, check_baseline
 from writecliff.cli.limits import check_limits, outcome_of
-from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions, Whole
+from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions, Whole
 from writecliff.cli.output import (
     emit_json,
     latency_text,
@@ -41,11 +41,11 @@ def replay(
     volume: str | None = None,
     format_: Annotated[str | None, Parameter(name="--format")] = None,
     columns: str | None = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     baseline: Path | None = None,
     store: str | None = None,
     expect: tuple[str, ...] = (),
-    junit: Path | None = None,
+    junit: OutputPath = None,
     json: bool = False,
 ) -> int:
     """Replay a trace on a drive.

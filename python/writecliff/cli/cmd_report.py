@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json
 from writecliff.cli.report_files import paper_of
 
@@ -13,9 +14,9 @@ GROUP = "tests and suites", 3
 def report(
     run: Path,
     *,
-    output: Path | None = None,
+    output: OutputPath = None,
     pdf: bool = False,
-    csv: Path | None = None,
+    csv: OutputPath = None,
     power: Path | None = None,
     power_offset: float = 0.0,
     json: bool = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from writecliff.cli.options import (
     ListFlag,
+    OutputPath,
     Scheduler,
     Whole,
     check_jobs,
@@ -30,7 +31,7 @@ def reproduce(
     figures: Path | None = None,
     kind: str | None = None,
     short: bool = False,
-    output: Path | None = None,
+    output: OutputPath = None,
     jobs: Whole = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,

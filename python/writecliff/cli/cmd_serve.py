@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.cli.options import Whole
+from writecliff.cli.options import OutputPath, Whole
 from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError, EngineError
@@ -29,13 +29,13 @@ def serve(
     nbd: tuple[str, ...] = (),
     fast: bool = False,
     slow_down: float | None = None,
-    state: Path | None = None,
-    contents: Path | None = None,
+    state: OutputPath = None,
+    contents: OutputPath = None,
     compress: bool = False,
     memory: str | None = None,
     precondition: str = "none",
     seed: int = 1,
-    output: Path | None = None,
+    output: OutputPath = None,
     trace: Literal["full", "none"] = "full",
     metrics: str | None = None,
     cut_at_write: Whole = None,

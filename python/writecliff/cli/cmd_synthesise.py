@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff import units
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json, log, pairs, table
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def synthesise(
     member: str | None = None,
     on: str | None = None,
     seed: int = 1,
-    output: Path | None = None,
-    csv: Path | None = None,
+    output: OutputPath = None,
+    csv: OutputPath = None,
     json: bool = False,
 ) -> int:
     """Write a workload that behaves like a block trace, and show how near it comes.

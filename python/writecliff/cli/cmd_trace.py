@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from writecliff import units
+from writecliff.cli.options import MadePath
 from writecliff.cli.output import emit_json, log, pairs, table
 
 GROUP = "workloads and traces", 6
@@ -17,7 +18,7 @@ app = App(name="trace", help=__doc__)
 @app.command
 def convert(
     trace: Path,
-    output: Path,
+    output: MadePath,
     *,
     to: str | None = None,
     format_: Annotated[str | None, Parameter(name="--format")] = None,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, new_path, opened
+from writecliff.cli.options import NO_TARGET, OutputPath, TargetOptions, Whole, new_path, opened
 from writecliff.cli.output import emit_json, pairs
 from writecliff.errors import ConfigError
 
@@ -34,7 +34,7 @@ def twin(
     no_purge: bool = False,
     sheet: Path | None = None,
     seed: Whole = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     resume: Path | None = None,
     store: str | None = None,
     dry_run: bool = False,

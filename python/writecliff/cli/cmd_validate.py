@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff import units
-from writecliff.cli.options import Scheduler, Whole, on_scheduler
+from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
 from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def quick(
     *,
     on: str = "sim:sata-tlc-120",
     tests: str | None = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     scheduler: Scheduler = None,
     json: bool = False,
 ) -> int:
@@ -285,7 +285,7 @@ def _quick_table(rows: list[QuickRow]) -> str:
 def twin(
     *,
     drive: str | None = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     quiet: bool = False,
     json: bool = False,
 ) -> int:

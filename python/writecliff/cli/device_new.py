@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json, latency_text, log, table
 from writecliff.errors import ConfigError
 
@@ -88,7 +89,7 @@ def new(
     *,
     sheet: SheetOptions = NO_SHEET,
     answers: Path | None = None,
-    output: Path | None = None,
+    output: OutputPath = None,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     json: bool = False,
 ) -> int:

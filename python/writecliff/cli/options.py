@@ -13,6 +13,7 @@ from cyclopts import Parameter, Token
 
 from writecliff.api import new_path as new_path  # noqa: PLC0414 - commands take it from here
 from writecliff.errors import ConfigError, TargetError
+from writecliff.output_files import check_output
 from writecliff.units import parse_size
 
 if TYPE_CHECKING:
@@ -28,6 +29,16 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
+def _no_device(_type: Any, path: Path | None) -> None:
+    """Refuse a device as the place of an output, before hours are spent. Raises ConfigError."""
+    if path is not None:
+        check_output(path)
+
+
+MadePath = Annotated[Path, Parameter(validator=_no_device)]
+"""The annotation of a file or folder that is made."""
+OutputPath = Annotated[Path | None, Parameter(validator=_no_device)]
+"""The same of one that need not be given."""
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 """The annotation of an option that is a whole number or not given."""
 ListFlag = Annotated[bool, Parameter(name="--list")]
@@ -182,7 +193,7 @@ def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
 class RunOptions:
     """Where a run is kept, and whether it is resumed or only planned."""
 
-    output: Path | None = None
+    output: OutputPath = None
     """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
 
     resume: Path | None = None
@@ -199,7 +210,7 @@ class RunOptions:
     """A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
     missed, the exit code is 3."""
 
-    junit: Path | None = None
+    junit: OutputPath = None
     """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     dry_run: bool = False
@@ -214,7 +225,7 @@ class RunOptions:
 class SetOptions:
     """Where the runs of a suite or sweep are kept, and how they are run."""
 
-    output: Path | None = None
+    output: OutputPath = None
     """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
     sweeps/OPTION-TARGET-TIME)."""
 
@@ -232,7 +243,7 @@ class SetOptions:
     """A limit on a headline figure, such as "iops >= 100000", for all runs that have it, or
     "TEST.iops >= 100000" for some; may be repeated. If it is missed, the exit code is 3."""
 
-    junit: Path | None = None
+    junit: OutputPath = None
     """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     jobs: Whole = None

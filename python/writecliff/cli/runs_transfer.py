@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from writecliff.cli.options import MadePath
 from writecliff.cli.output import emit_json, log
 from writecliff.cli.runs_options import (
     ALL_RUNS,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def export(
     *runs: str,
-    output: Path,
+    output: MadePath,
     tables: Literal["parquet", "csv"] | None = None,
     selection: SelectionOptions = ALL_RUNS,
     store: StoreOption = None,

@@ -8,6 +8,7 @@ window and operation with I/Os, `time (ms), value, operation, 0, 0`. Windows are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from writecliff.engines.base import StepResult
+from writecliff.output_files import open_part, part_of
 from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
 from writecliff.workload.fiojob.options import named_after_job
 
@@ -55,7 +57,10 @@ def write_logs(
                 number += step.workload.jobs[index].threads
     for path, rows in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{row}\n" for row in rows), encoding="ascii")
+        part = part_of(path)
+        with os.fdopen(open_part(part), "w", encoding="ascii") as file:
+            file.writelines(f"{row}\n" for row in rows)
+        part.replace(path)
     return list(written)
 
 

@@ -29,6 +29,7 @@ from writecliff.engines.data_placement import DataPlacementInterface
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 from writecliff.latency_causes import LatencyCauses
 from writecliff.native_errors import as_user_errors
+from writecliff.output_files import part_of
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
@@ -186,7 +187,7 @@ class SimEngine:
 
     def save(self, path: Path) -> bool:
         """Write the complete device state, atomically. Raises EngineError."""
-        part = path.with_name(path.name + ".part")
+        part = part_of(path)
         try:
             with as_user_errors():
                 self._drive.save(str(part))

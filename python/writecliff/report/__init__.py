@@ -84,11 +84,12 @@ def write_report(
     from writecliff.report.csvs import write_files
     from writecliff.report.damage import damage_said
     from writecliff.report.kept_figures import keep_figures
-    from writecliff.report.pages import render_html
+    from writecliff.report.pages import check_page, render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 
     page = run_dir / REPORT_NAME if output is None else output
+    check_page(page)
     with damage_said(run_dir):
         report = report_of(RunDirectory.open(run_dir))
         model = report.model()

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,12 +17,13 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from writecliff.errors import encoded
+from writecliff.errors import ConfigError, encoded
 from writecliff.report.csvs import with_data, write_files
 from writecliff.report.model import DataFile, ReportModel, Section
 from writecliff.store.files import write_atomically
 
 SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # matplotlib begins each figure so
+_BEGIN_BYTES = 64  # in which a page says what it is
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
     Raises StoreError: not writable; PdfUnavailableError, before anything is written.
     """
+    check_page(path)
     files = {path: encoded(render_page(page))}
     if pdf is not None:
         from writecliff.report.pdf import render_pdf
@@ -85,6 +88,17 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
     if csv is not None:
         write_files(whole(page).data, csv)
     return path
+
+
+def check_page(path: Path) -> None:
+    """Raise ConfigError if the file at `path` is no page: a trace or a manifest that is named by
+    mistake stays. A folder or nothing there is the caller's to judge."""
+    begin = b""
+    if path.is_file():
+        with suppress(OSError), path.open("rb") as file:
+            begin = file.read(_BEGIN_BYTES).lstrip().lower()
+    if begin and not begin.startswith(b"<!doctype html"):
+        raise ConfigError(f"{path} exists and is no page", hint="give another name")
 
 
 def rendered(template: str, **values: Any) -> str:

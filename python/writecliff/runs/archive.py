@@ -13,8 +13,9 @@ from typing import Literal
 
 from writecliff.errors import ConfigError, StoreError
 from writecliff.input_files import opened
+from writecliff.output_files import part_of
 from writecliff.runs.place import Place
-from writecliff.store.files import TEMPORARY_SUFFIX, store_error
+from writecliff.store.files import store_error
 from writecliff.store.manifest import SUITE_NAME
 
 _DAMAGED = (
@@ -39,7 +40,7 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     suffix = suffix_of(output)
     if suffix is None:
         raise ConfigError(f"{output} is no archive", hint=f"name it {', '.join(SUFFIXES)}")
-    made = output.with_name(output.name + TEMPORARY_SUFFIX)
+    made = part_of(output)
     try:
         with ExitStack() as stack:
             folders = {run: stack.enter_context(place.as_folder(run)) for run in runs}

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.csv_cells import cell
+from writecliff.output_files import part_of
 from writecliff.runs.catalogue import Catalogue, Progress, unseen
 from writecliff.runs.columns import CATALOGUE_TABLES, STEP_TABLES
 from writecliff.runs.queries import answering
-from writecliff.store.files import TEMPORARY_SUFFIX, store_error
+from writecliff.store.files import store_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +39,7 @@ def write_tables(
         for name in TABLES:
             found = database.arrow(f"select {name}.* from {name} semi join chosen using (run)")
             path = folder / f"{name}.{form}"
-            made = path.with_name(path.name + TEMPORARY_SUFFIX)
+            made = part_of(path)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 _WRITERS[form](found, made)

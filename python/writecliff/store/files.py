@@ -10,9 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from writecliff.errors import ConfigError, StoreError
+from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
+from writecliff.output_files import check_kind, open_part, part_of
 
-TEMPORARY_SUFFIX = ".tmp"
 LOCK_NAME = ".lock"
+# A link in its place, of a run directory that somebody sent, would have its target overwritten.
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -20,11 +23,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of `path` by `data`, or leave it unchanged.
 
     Data and name are synced, in this order: a power cut leaves the old file or the new one. Raises
-    StoreError (full disk, no permission).
+    StoreError (full disk, no permission), ConfigError (a device is there).
     """
-    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    temporary = part_of(path)
     try:
-        with open(temporary, "wb") as file:
+        with os.fdopen(open_part(temporary), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -47,6 +50,7 @@ def store_error(error: OSError, path: Path) -> StoreError:
 def check_unused(path: Path) -> None:
     """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
     cannot be read."""
+    check_kind(path)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file", hint="give a new directory")
     try:
@@ -114,7 +118,7 @@ class FolderLock:
         """Take the lock. Raises StoreError if another process holds it."""
         self._path = folder / LOCK_NAME
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(self._path, _LOCK, 0o644)
         except OSError as error:
             raise store_error(error, self._path) from error
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import _native
 from writecliff.errors import encoded
 from writecliff.native_errors import as_user_errors
+from writecliff.store.files import write_atomically
 from writecliff.synthesis import fio_job
 from writecliff.synthesis.compare import Row, compared
 from writecliff.synthesis.fit import fit
@@ -68,8 +69,8 @@ class Synthesised:
         """Write the workload file and the fio job file; a file that is there is replaced."""
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE
-        workload.write_bytes(encoded(self.workload_text()))
-        job.write_bytes(encoded(self.fio_job))
+        write_atomically(workload, encoded(self.workload_text()))
+        write_atomically(job, encoded(self.fio_job))
         return workload, job
 
     def mapping(self) -> dict[str, Any]:

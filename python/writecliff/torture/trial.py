@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from writecliff.errors import WritecliffError
+from writecliff.engines.target import is_simulated
+from writecliff.errors import TargetError, WritecliffError
 from writecliff.serve import DriveServer, ServeOptions
 from writecliff.signals import die_with_parent
 from writecliff.torture import file_system
@@ -43,6 +44,10 @@ class Plan:
 
     def check(self) -> None:
         """Raises ConfigError, or TargetError for what is missing on this machine."""
+        if not is_simulated(self.target):
+            raise TargetError(
+                f"{self.target} cannot be tortured: it is not simulated", hint="give sim:NAME"
+            )
         check_machine()
         file_system.check(self.file_system)
 

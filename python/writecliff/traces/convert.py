@@ -14,7 +14,7 @@ from writecliff import _native
 from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
-from writecliff.store.files import TEMPORARY_SUFFIX
+from writecliff.output_files import part_of
 from writecliff.traces.source import PARQUET, Skipped, Source
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def convert(
 def _to_text(
     source: Source, output: Path, to: str, on_batch: Callable[[int], None]
 ) -> tuple[int, int, int]:
-    part = output.with_name(output.name + TEMPORARY_SUFFIX)
+    part = part_of(output)
     try:
         with as_user_errors():
             writer = _native.TraceWriter(part, to)

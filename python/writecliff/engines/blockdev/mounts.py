@@ -59,6 +59,17 @@ def all_mounts(system: System) -> frozenset[Mount]:
     return frozenset(mounts)
 
 
+def file_system_type(system: System, number: DeviceNumber) -> str | None:
+    """The type of the mounted file system with this device number; None if none has it, as with
+    those that give each file a number of their own (btrfs)."""
+    wanted = f"{number[0]}:{number[1]}"
+    for line in (read_text(system.proc / "self/mountinfo") or "").splitlines():
+        left, _, right = line.partition(" - ")
+        if left.split()[2:3] == [wanted] and right:
+            return right.split()[0]
+    return None
+
+
 def process_ids(proc: Path) -> list[str]:
     try:
         return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)

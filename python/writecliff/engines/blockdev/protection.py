@@ -4,7 +4,8 @@ A device is written only if all of this holds:
 
 * the path is the kernel's own node of a block device (exact device number) and of a whole disk, not
   a partition;
-* it answers, it is not read-only and not below the root file system;
+* it answers, it is not read-only, takes writes at any place (not host-managed zoned) and is not
+  below the root file system;
 * neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM,
   bcache or another holder, behind a loop device, exported by the kernel's NVMe or SCSI target, or
   open in another process;
@@ -40,6 +41,7 @@ from writecliff.engines.blockdev.topology import (
     System,
     device_at,
     label_of,
+    read_text,
     whole_disk,
 )
 from writecliff.engines.blockdev.usage import Use, in_use, neighbours, uses_of
@@ -110,6 +112,11 @@ class Protection:
             return TargetError(
                 f"{self.path}: read-only",
                 hint="remove the write protection (for a software one: blockdev --setrw)",
+            )
+        if read_text(self.disk.directory / "queue/zoned") == "host-managed":
+            return TargetError(
+                f"{self.path}: a host-managed zoned drive, which cannot be written at random",
+                hint="tests of such drives are not available",
             )
         if destroy_serial != self.confirmation and (self.has_serial or destroy_serial != self.path):
             what = "serial" if self.has_serial else "path (it has no serial)"

@@ -2,6 +2,8 @@
 
 An existing file is written only if all of this holds:
 
+* it is on a file system of a drive, not among the kernel's own files (/proc, /sys, /dev);
+* the file system has room for all of it, which a sparse file does not hold yet;
 * nobody uses it: no loop device maps it, it is neither mounted nor swap nor open elsewhere;
 * it holds no signature of a file system, partition table, RAID or encryption;
 * it holds no data at all (one hole), or its mark says that its contents are those of a test.
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Self
 
 from writecliff import units
+from writecliff.engines.blockdev import file_place
 from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
 from writecliff.engines.blockdev.signatures import signatures_of
 from writecliff.engines.blockdev.topology import System, stat_node
@@ -49,7 +52,11 @@ class FileTarget:
         info = os.fstat(fd)
         self.size_bytes = info.st_size
         self._file = file_id(info)
-        self.refusal = self._in_use(processes=True) or _contents_refusal(system, path, fd)
+        self.refusal = (
+            self._in_use(processes=True)
+            or _contents_refusal(system, path, fd)
+            or file_place.room_refusal(path, fd)
+        )
         self._written = False
 
     @classmethod
@@ -70,6 +77,8 @@ class FileTarget:
                     f"{path}: size {size_bytes} is below one sector of {_ALIGN} bytes"
                 )
             if not os.path.lexists(name):
+                file_place.check_place(system or System(), str(path), name)
+                file_place.check_room(str(path), os.path.dirname(name), whole)
                 _create(name, whole)
             sizes = (whole, size_bytes)
             if whole != size_bytes:
@@ -82,8 +91,10 @@ class FileTarget:
                 f"{path}: a {node.kind}, not a regular file",
                 hint="give block devices without file:",
             )
+        file_place.check_place(system or System(), str(path), name)
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
         try:
-            fd = os.open(name, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = os.open(name, flags)
         except OSError as error:
             raise TargetError(f"{path}: cannot be opened: {error.strerror}") from error
         try:

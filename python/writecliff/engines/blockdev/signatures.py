@@ -112,7 +112,10 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
     if answer.returncode == 8:
         return (Signature(str(device), "other", "several contradicting signatures"),)
     if not answer.ok:
-        raise TargetError(f"{device}: cannot determine its contents: blkid: {answer.message}")
+        raise TargetError(
+            f"{device}: cannot determine its contents: blkid: {answer.message}",
+            hint="an unclear answer never counts as empty; see `blkid -p` and `dmesg`",
+        )
     tags = dict(line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
     found = []
     if "PTTYPE" in tags:

@@ -1,0 +1,150 @@
+"""Attempts to have something written that must not be: how a target is named, and by which command.
+
+Each attempt has every consent that a user could give by mistake. It has to be refused in one line
+with exit code 2, and all that it could have reached stays as it is, to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.dangers import Bench
+
+ROOM_BYTES = 8 << 20  # of a disk
+_BESIDE = ("hint: ", "note: ")
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A device or file that must not be written. `serial` is the confirmation that would be right;
+    None: the path as it is named. `first`: bytes that stay, where a user may write the rest."""
+
+    device: str
+    guarded: Sequence[str | Path]
+    wipe: bool = True
+    serial: str | None = None
+    first: int | None = None
+
+
+@dataclass
+class Seen:
+    """What came of the attempts of one test."""
+
+    tried: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def digest(paths: Sequence[str | Path], first: int | None = None) -> str:
+    """Of all bytes of some devices and files, past the page cache's delay."""
+    os.sync()
+    found = hashlib.blake2b()
+    for path in paths:
+        with open(path, "rb", buffering=0) as file:
+            left = first if first is not None else os.lseek(file.fileno(), 0, os.SEEK_END)
+            file.seek(0)
+            while left > 0 and (data := file.read(min(left, 1 << 20))):
+                found.update(data)
+                left -= len(data)
+    return found.hexdigest()
+
+
+def names_of(bench: Bench, device: str) -> Mapping[str, str]:
+    """Ways to name a device that a shell, a habit or a script may come up with."""
+    name = Path(device).name
+    folder = Path(f"/dev/writecliff-by-test-{name}")
+    folder.mkdir()
+    bench.callback(folder.rmdir)
+    by_id = bench.link(f"{folder.name}/by-id", device)
+    relative = bench.link(f"{folder.name}/relative", f"../{Path(device).relative_to('/dev')}")
+    chained = bench.link(f"{folder.name}/chained", by_id)
+    through = f"/dev/fd/../../../dev/{Path(device).relative_to('/dev')}"
+    return {
+        "its node": device,
+        "a doubled slash": device.replace("/dev/", "/dev//"),
+        "a dot": device.replace("/dev/", "/dev/./"),
+        "out and in again": device.replace("/dev/", "/dev/../dev/"),
+        "a link of udev": by_id,
+        "a relative link": relative,
+        "a link to a link": chained,
+        "another way round": through,
+        "file:": f"file:{device}",
+        "file: and a link": f"file:{by_id}",
+        "file: and a way out of the folder": f"file:{os.path.relpath(device)}",
+        "file: through proc": f"file:/proc/self/root{device}",
+        "no scheme": name,
+    }
+
+
+def commands_of(target: str, confirm: str, folder: Path) -> Mapping[str, list[str]]:
+    """The commands that write to a drive, or to what is named as one."""
+    consent = ["--destroy", confirm, "--wipe-signatures"] if target.startswith("/dev/") else []
+    on, out = ["--on", target, *consent], ["--output", str(folder / "out")]
+    load = str(folder / "load.toml")
+    trace = str(folder / "trace.csv")
+    return {
+        "run": ["run", load, *on, *out],
+        "run --dry-run": ["run", load, *on, "--dry-run"],
+        "test wsat": ["test", "wsat", "--quick", *on, *out],
+        "test iops": ["test", "iops", "--quick", *on, *out],
+        "test tp": ["test", "tp", "--quick", *on, *out],
+        "test endurance": ["test", "endurance", "--quick", *on, *out],
+        "test twin": ["twin", *on, *out],
+        "suite": ["suite", "pts-e", "--quick", *on, *out],
+        "sweep": ["sweep", "wsat", "--vary", "queue_depth=1,2", "--quick", *on, *out],
+        "act": ["act", "run", str(folder / "act.conf"), *on, *out],
+        "replay": ["replay", trace, *on, *out],
+        "fio": ["fio", "--on", target, "--name=x", "--rw=write", "--size=1m"],
+        "serve": ["serve", target, "--nbd", f"unix:{folder / 'socket'}"],
+        "torture": ["torture", target, "--app", "sqlite", "--cuts", "1"],
+        "demo": ["demo", "--on", target, *out],
+        "choose": ["choose", "--workload", load, "--candidates", target, *out],
+        "experiment": ["experiment", "fms-cassandra", "--on", target, *out],
+    }  # fmt: skip
+
+
+def outputs(path: str) -> Iterator[tuple[str, list[str]]]:
+    """The options that make a file or folder, with what else their commands take."""
+    drive = ["--on", "sim:sata-tlc-120"]
+    for words in (
+        ["report", "run", "--output"], ["report", "run", "--csv"], ["compare", "a", "b", "--output"],
+        ["compare", "a", "b", "--csv"], ["run", "w.toml", *drive, "--output"],
+        ["run", "w.toml", *drive, "--junit"], ["test", "wsat", *drive, "--output"],
+        ["test", "wsat", *drive, "--junit"], ["suite", "pts-e", *drive, "--output"],
+        ["suite", "pts-e", *drive, "--junit"],
+        ["sweep", "wsat", "--vary", "threads=1", *drive, "--output"],
+        ["replay", "t.csv", *drive, "--output"], ["replay", "t.csv", *drive, "--junit"],
+        ["act", "run", "a.conf", *drive, "--output"], ["choose", "--output"],
+        ["characterise", "t.csv", "--output"], ["characterise", "t.csv", "--csv"],
+        ["synthesise", "t.csv", "--output"], ["synthesise", "t.csv", "--csv"],
+        ["advise-streams", "t.csv", *drive, "--output"], ["trace", "convert", "t.csv"],
+        ["capture", "--output"], ["capture", "--device", "/dev/loop0", "--output"],
+        ["device", "export", "sata-tlc-120", "--output"],
+        ["device", "show", "sata-tlc-120", "--sheet", "--page"],
+        ["device", "new", "--like", "pm863-960", "--output"], ["fit", "x", "--predictions"],
+        ["fit", "x", "--output"], ["reproduce", "--output"], ["reliability", "wear-out", "--output"],
+        ["reliability", "wear-out", "--csv"], ["experiment", "fms-cassandra", "--output"],
+        ["twin", *drive, "--output"], ["demo", "--output"], ["runs", "export", "x", "--output"],
+        ["serve", "sim:sata-tlc-120", "--nbd", "unix:s", "--state"],
+        ["serve", "sim:sata-tlc-120", "--nbd", "unix:s", "--contents"],
+        ["serve", "sim:sata-tlc-120", "--nbd", "unix:s", "--output"],
+    ):  # fmt: skip
+        yield f"{' '.join(words[:2])} {words[-1]}", [*words, path]
+    yield (
+        "fio --output",
+        ["fio", *drive, "--name=x", "--rw=write", "--size=64k", f"--output={path}"],
+    )
+
+
+def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
+    """Note what is wrong with how an attempt ends: `run` gives exit code and all that was said."""
+    seen.tried += 1
+    code, said = run()
+    lines = [line for line in said.splitlines() if not line.startswith(_BESIDE)]
+    if code != 2:
+        seen.wrong.append(f"{what}: exit code {code}: {said.strip()[-300:]}")
+    elif len(lines) != 1 or not lines[0].startswith("error: "):
+        seen.wrong.append(f"{what}: said in {len(lines)} lines: {said.strip()[:300]}")
