@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.kills.trial import Kind, Result, Words, plain_json
+from tests.kills.trial import Child, Kind, Result, Words, plain_json
 from tests.support.small_drive import write_small_drive
 
 LOAD = """\
@@ -199,6 +199,34 @@ def _of_choice(folder: Path) -> Result:
     return {"answer": plain_json(found, ABOUT)}
 
 
+SERVED = ("-m", "tests.kills.served")
+
+
+def _served_before(corpus: Path) -> None:
+    """A drive whose state is on disk, from a session before; what it is, is known by a copy."""
+    _drives(corpus)
+    if not (corpus / "drive.state").exists():
+        child = Child((*SERVED, "first"), corpus)
+        child.wait()
+        if child.code != 0:
+            raise RuntimeError(f"served: {child.said()}")
+        shutil.rmtree(corpus / "first")
+        shutil.copy(corpus / "drive.state", corpus / "before.state")
+
+
+def _served_again(folder: Path) -> Sequence[Words]:
+    """A session that did not leave its state never was: the drive is as before, and serves again.
+    What was kept of it until then can be shown, once it has an interval."""
+    state, before = (folder / name for name in ("drive.state", "before.state"))
+    again = [] if state.read_bytes() != before.read_bytes() else [(*SERVED, "again")]
+    shown = "out" if not again else "again"
+    return [*again, ("report", shown)]
+
+
+def _of_served(folder: Path) -> Result:
+    return {"drive.state": (folder / "drive.state").read_bytes()}
+
+
 def all_kinds() -> Mapping[str, Kind]:
     """The kinds by name."""
     return {
@@ -216,6 +244,8 @@ def all_kinds() -> Mapping[str, Kind]:
             Kind("index", _finished, _placed("store"), INDEX, _same(INDEX), _of_store),
             Kind("choose", _two_drives, _placed("other.toml", "load.toml"), CHOOSE,
                  _taken_up(CHOOSE, "choose", "choice.json"), _of_choice),
+            Kind("serve", _served_before, _placed("drive.state", "before.state"), (*SERVED, "out"),
+                 _served_again, _of_served),
         )
     }  # fmt: skip
 

@@ -18,6 +18,7 @@ from typing import Literal
 Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
 MARK = "WRITECLIFF_KILL_TRIAL"  # in the environment of all processes of a trial
+_ROOT = Path(__file__).parents[2]
 _ORPHANS_S = 15.0  # members end when they notice that their parent is gone
 _COMMAND_S = 600.0
 
@@ -131,9 +132,11 @@ class Child:
             **os.environ, MARK: self._mark, "WRITECLIFF_CACHE": "cache", "PYTHONUNBUFFERED": "1"
         }  # fmt: skip
         environment.pop("WRITECLIFF_STORE", None)
+        environment["PYTHONPATH"] = str(_ROOT)  # of programs of the tests
+        program = words if words[0] == "-m" else ("-m", "writecliff", *words)
         with self._stderr.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "writecliff", *words], cwd=folder, env=environment,
+                [sys.executable, *program], cwd=folder, env=environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
             )  # fmt: skip
 

@@ -33,4 +33,5 @@ pub use reader::{Choice, OWN_COLUMNS, Reader};
 pub use record::{Batch, NO_RESPONSE, Operation, Record};
 pub use sink::LENGTH_MAX_BYTES;
 pub use skipped::{Reason, Skipped, SkippedLines};
+pub use source::packed::{RATIO_MAX, UNPACKED_FREE_BYTES};
 pub use write::{WRITTEN, Writer};

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from writecliff import _native, input_files
 from writecliff.capture import rules, trace
-from writecliff.runs import fio_json
+from writecliff.runs import fio_json, unpacking
 from writecliff.store import checked
 from writecliff.traces import capture_file
 from writecliff.workload.fiojob import arithmetic, syntax
@@ -57,6 +57,9 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         "Traces": [
             ("line of a text trace", _size(native["trace_line_bytes"]), "skipped and counted"),
             ("an I/O", _size(native["trace_io_bytes"]), "skipped and counted"),
+            ("unpacked bytes for each byte of a packed trace",
+             f"{native['trace_unpacked_ratio']:,}, and {_size(native['trace_unpacked_bytes'])} in any case",
+             REFUSED),
             ("number of a file in a capture", _count(trace.FILES_MAX), REFUSED),
         ],
         "Stored runs": [
@@ -65,6 +68,10 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
              "the run counts as damaged"),
             ("rows of a table", "the memory of this machine",
              'refused: "need 38 GB of memory; this machine has 24 GB"'),
+            ("unpacked bytes for each byte of an archive of runs",
+             f"{unpacking.RATIO_MAX:,}, and {_size(unpacking.FREE_BYTES)} in any case", REFUSED),
+            ("entries of an archive of runs", _count(unpacking.ENTRIES_MAX), REFUSED),
+            ("folders in a name of an archive of runs", _count(unpacking.DEPTH_MAX), REFUSED),
         ],
         "Served drives": [
             ("connections", _count(native["served_connections"]), "closed"),

@@ -1,26 +1,20 @@
-"""Runs as archives (.zip, .tar and compressed ones), and what archives hold."""
+"""Runs as archives (.zip, .tar and compressed ones). `unpacking.py` reads them."""
 
 from __future__ import annotations
 
-import lzma
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
-from writecliff.errors import ConfigError, StoreError
-from writecliff.input_files import opened
+from writecliff.errors import ConfigError
 from writecliff.output_files import part_of
 from writecliff.runs.place import Place
 from writecliff.store.files import store_error
 from writecliff.store.manifest import SUITE_NAME
 
-_DAMAGED = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError
-)  # fmt: skip
 _MODES: dict[str, Literal["w", "w:gz", "w:xz"]] = {
     ".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz",
 }  # fmt: skip
@@ -63,28 +57,6 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
         raise store_error(error, output) from error
     finally:
         made.unlink(missing_ok=True)
-
-
-def unpack(path: Path, folder: Path) -> None:
-    """Unpack an archive into `folder`. Nothing gets out of it: absolute names, names with "..",
-    links and devices are refused. Raises ConfigError: damaged, or with such names."""
-    with opened(path):  # not a pipe, which would be waited for
-        pass
-    try:
-        if path.name.endswith(".zip"):
-            with zipfile.ZipFile(path) as archive:
-                for name in archive.namelist():
-                    parts = PurePosixPath(name).parts
-                    if name.startswith("/") or ".." in parts:
-                        raise ConfigError(f"{path} holds {name!r}, which is outside of it")
-                archive.extractall(folder)
-        else:
-            with tarfile.open(path) as tar:
-                tar.extractall(folder, filter="data")
-    except _DAMAGED as error:
-        raise ConfigError(f"{path} is not an archive of runs: {error}") from None
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def is_suite(folder: Path) -> bool:

@@ -9,9 +9,10 @@ from itertools import count
 from pathlib import Path
 
 from writecliff.errors import ConfigError
-from writecliff.runs.archive import is_suite, suffix_of, unpack
+from writecliff.runs.archive import is_suite, suffix_of
 from writecliff.runs.fio_json import SUFFIX, store_fio_json
 from writecliff.runs.place import Place
+from writecliff.runs.unpacking import DEPTH_MAX, unpack
 from writecliff.store.manifest import MANIFEST_NAME, read_manifest
 
 FOLDER = "imports"
@@ -55,13 +56,15 @@ def _folders(place: Place, folder: Path, named: Path) -> list[str]:
     return [_add(place, one) for one in found]
 
 
-def _in(folder: Path) -> Iterator[Path]:
+def _in(folder: Path, depth: int = 0) -> Iterator[Path]:
     if (folder / MANIFEST_NAME).is_file() or is_suite(folder):
         yield folder
         return
+    if depth > DEPTH_MAX:
+        return
     for child in sorted(folder.iterdir()):
         if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):
-            yield from _in(child)
+            yield from _in(child, depth + 1)
 
 
 def _add(place: Place, folder: Path) -> str:

@@ -4,5 +4,8 @@
 
 mod common;
 mod device_files;
+mod hostile;
+#[path = "../../../base/tests/support/mutate.rs"]
+mod mutate;
 mod state;
 mod timing;

@@ -11,8 +11,11 @@ mod die_parity;
 mod ecc;
 mod endurance;
 mod fdp_interface;
+mod hostile;
 mod housekeeping;
 mod integrity;
+#[path = "../../../base/tests/support/mutate.rs"]
+mod mutate;
 mod patrol;
 mod power;
 mod power_cut;

@@ -1,7 +1,7 @@
 //! The bytes of a trace: from its file, unpacked, member by member.
 
 mod blktrace_files;
-mod packed;
+pub(crate) mod packed;
 mod tar;
 
 use std::fs::File;
@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-use packed::{Bytes, unpacked};
+use packed::{Bytes, BytesRead, unpacked};
 use tar::{MemberBytes, Tar, is_tar};
 
 /// A file of traces: one, or the members of an archive.
 pub(crate) struct Source {
     path: PathBuf,
+    read: BytesRead,
     tar: Option<Tar>,
     /// The file itself, if it is no archive, until it is taken.
     only: Option<Bytes>,
@@ -43,9 +44,10 @@ impl Source {
             return Err(TraceError::new(format!("{}: is empty", path.display()), None));
         }
         let file = File::open(path).map_err(io)?;
+        let read = BytesRead::default();
         let bytes: Bytes = match blktrace_files::beside(path) {
             Some(files) => Box::new(blktrace_files::merged(&files).map_err(io)?),
-            None => unpacked(Box::new(file)).map_err(|error| unpacking(path, &error))?,
+            None => unpacked(read.of(file), &read).map_err(|error| unpacking(path, &error))?,
         };
         let (bytes, tar) = is_tar(bytes).map_err(|error| unpacking(path, &error))?;
         if !tar && member.is_some() {
@@ -54,7 +56,7 @@ impl Source {
         }
         let member = member.map(str::to_owned);
         let (tar, only) = if tar { (Some(Tar::new(bytes)), None) } else { (None, Some(bytes)) };
-        Ok(Self { path: path.to_owned(), tar, only, member })
+        Ok(Self { path: path.to_owned(), read, tar, only, member })
     }
 
     /// The next trace; None at the end. The bytes of the one before can no longer be read.
@@ -70,7 +72,8 @@ impl Source {
                 continue;
             }
             let bytes: Box<dyn Read + Send> = Box::new(MemberBytes(tar.clone()));
-            let bytes = unpacked(bytes).map_err(|error| unpacking(&self.path, &error))?;
+            let bytes =
+                unpacked(bytes, &self.read).map_err(|error| unpacking(&self.path, &error))?;
             return Ok(Some(Member { name, bytes }));
         }
     }

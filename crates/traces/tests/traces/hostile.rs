@@ -96,6 +96,73 @@ fn packed_data_that_are_cut_off_are_an_error() {
     assert!(error.message.contains("its packed data are cut off after "), "{error}");
 }
 
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    to.write_all(bytes).unwrap();
+    to.finish().unwrap()
+}
+
+/// A member of an archive, whose header says that it has `size` bytes.
+fn member(name: &str, kind: u8, size: u64, data: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..135].copy_from_slice(format!("{size:011o}").as_bytes());
+    (header[156], header[257..263]) = (kind, *b"ustar\0");
+    header.extend(data);
+    header.resize(header.len().next_multiple_of(512), 0);
+    header
+}
+
+#[test]
+fn small_files_that_stand_for_gigabytes_are_refused() {
+    let text = samples::msr(&ios(50));
+    let lines = text.repeat(50_000);
+    let zeros = vec![0; 96 << 20];
+    let zst = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    let layered = zst(&zst(&vec![b'\n'; 1 << 30]));
+    let in_tar = gz(&member("a.csv", b'0', zeros.len() as u64, &zeros));
+    for (name, bytes) in [
+        ("lines", zst(lines.as_bytes())),
+        ("zeros", gz(&zeros)),
+        ("layered", gz(&gz(&zeros))),
+        ("zstd in zstd", layered),
+        ("a member", in_tar),
+        ("a long name", gz(&member("x", b'x', zeros.len() as u64, &zeros))),
+    ] {
+        let Err(error) = read_bytes(&bytes).map(|_| ()) else {
+            // Of two layers the inner one is no trace, and is not unpacked.
+            panic!("{name}: read");
+        };
+        assert!(!error.message.contains('\n'), "{name}: {error}");
+        if ["lines", "zeros", "a member"].contains(&name) {
+            assert!(error.message.contains("unpacks to more than 200 bytes"), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn absurd_archives_are_refused_or_passed_over() {
+    let text = samples::msr(&ios(50));
+    let good = member("a.csv", b'0', text.len() as u64, text.as_bytes());
+    let joined = |parts: &[&[u8]]| parts.concat();
+    for (name, bytes, ios) in [
+        ("a size beyond the end", member("a.csv", b'0', 1 << 32, text.as_bytes()), None),
+        ("a name of gigabytes", member("x", b'L', 1 << 32, b"x"), None),
+        ("a way out", member("../../a.csv", b'0', text.len() as u64, text.as_bytes()), Some(50)),
+        ("a device first", joined(&[&member("d", b'3', 0, b""), &good]), Some(50)),
+        ("a link first", joined(&[&member("l", b'2', 0, b""), &good]), Some(50)),
+        ("one name twice", joined(&[&good, &good]), Some(100)),
+        ("no members", vec![0; 1024], None),
+    ] {
+        match (read_bytes(&bytes), ios) {
+            (Ok((found, _)), Some(ios)) => assert_eq!(found.len(), ios, "{name}"),
+            (Err(error), None) => assert!(!error.message.contains('\n'), "{name}: {error}"),
+            (Ok((found, _)), None) => assert!(found.is_empty(), "{name}: {} I/Os", found.len()),
+            (Err(error), Some(_)) => panic!("{name}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn binary_records_that_are_cut_off_or_damaged_are_counted() {
     let all = ios(300);
@@ -127,6 +194,35 @@ fn time_that_goes_back_is_put_in_order_or_counted() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// An archive, packed or not, with any change: an answer.
+    #[test]
+    fn no_archive_does_harm(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
+        cut in any::<prop::sample::Index>(),
+        kind in 0..4_usize,
+    ) {
+        let text = samples::msr(&ios(100));
+        let one = member("a.csv", b'0', text.len() as u64, text.as_bytes());
+        let mut bytes = [&one[..], &member("b.csv.gz", b'0', 99, &gz(b"x")), &one].concat();
+        for (at, value) in &changes {
+            let at = at.index(bytes.len());
+            bytes[at] = *value;
+        }
+        bytes.truncate(cut.index(bytes.len()).max(1));
+        let mut packed = match kind {
+            0 => gz(&bytes),
+            1 => zstd::encode_all(&bytes[..], 1).unwrap(),
+            _ => bytes,
+        };
+        if let (2, Some((at, value))) = (kind % 3, changes.first()) {
+            let at = at.index(packed.len());
+            packed[at] = *value;
+        }
+        let path = file(&packed);
+        let _ = read(&path, Choice::default());
+        std::fs::remove_file(path).unwrap();
+    }
 
     /// Any bytes, of any format: an answer, and no I/O that a drive could not have.
     #[test]

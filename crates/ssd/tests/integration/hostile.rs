@@ -1,0 +1,62 @@
+//! Device files and saved states that somebody sent: read or refused, never more than that.
+
+use proptest::prelude::*;
+use writecliff_ssd::device_file;
+
+use crate::common::{self, SLC, drive};
+use crate::mutate::{changes, corpus, mutated};
+
+/// The texts that are changed: the drive of these tests, and those that ship.
+fn texts() -> Vec<String> {
+    let mut texts = corpus("python/writecliff/devices", "tlc-120.toml");
+    texts.extend(corpus("python/writecliff/devices", "tlc-960.toml"));
+    texts.push(common::DRIVE.to_owned());
+    texts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// An error has one line and names the file. What is read can also be scaled down, which is
+    /// what quick tests do.
+    #[test]
+    fn no_device_file_does_harm(which in any::<prop::sample::Index>(), changes in changes()) {
+        let texts = texts();
+        let text = mutated(&texts[which.index(texts.len())], &changes);
+        if let Err(error) = device_file::read(&text, "sent.toml", 1) {
+            let said = error.to_string();
+            prop_assert!(said.starts_with("sent.toml"), "{said}");
+            prop_assert!(!said.contains('\n'), "{said}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A state that was changed in any way is refused, and the drive stays whole.
+    #[test]
+    fn no_state_does_harm(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        more in prop::collection::vec(any::<u8>(), 0..9),
+        slc in any::<bool>(),
+    ) {
+        let changes: &[(&str, &str)] = if slc { &SLC } else { &[] };
+        let whole = drive(changes).save(Vec::new()).unwrap();
+        let mut state = whole.clone();
+        for (at, flip) in &flips {
+            let at = at.index(state.len());
+            state[at] ^= flip;
+        }
+        if let Some(cut) = &cut {
+            let at = cut.index(state.len());
+            state.splice(at.., more.iter().copied());
+        }
+        let mut other = drive(changes);
+        let restored = other.restore(state.as_slice());
+        if state != whole && !state.starts_with(&whole) {
+            prop_assert!(restored.is_err());
+        }
+    }
+}

@@ -1,0 +1,138 @@
+"""Unpacks archives of runs that somebody sent.
+
+Nothing gets out of the folder, and what comes is bounded before it comes: the bytes, by the size of
+the archive and the room on the disk; the number and depth of names; what is in memory.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import lzma
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO, cast
+
+from writecliff import units
+from writecliff.errors import ConfigError, StoreError, printable
+from writecliff.input_files import opened, shortened
+
+RATIO_MAX = 200  # unpacked bytes for each of the archive; runs have 1 to 20
+FREE_BYTES = 64 << 20  # that an archive may unpack to in any case
+ENTRIES_MAX = 200_000
+DEPTH_MAX = 16  # folders in a name
+READ_BYTES_MAX = 16 << 20  # at once; only a damaged header asks for more
+_NAME_BYTES_MAX = 200
+_MAGICS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open))
+_DAMAGED = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError,
+    NotImplementedError, RuntimeError, OverflowError, KeyError,
+)  # fmt: skip
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Unpack an archive into `folder`. Raises ConfigError: damaged, too large for what it is, with
+    links, devices, names that lead out or come twice; StoreError: the disk is full."""
+    with opened(path) as file:  # not a pipe, which would be waited for
+        try:
+            if path.name.endswith(".zip"):
+                _zip(file, _Budget(path, folder), folder)
+            else:
+                _tar(file, _Budget(path, folder), folder)
+        except _DAMAGED as error:
+            raise ConfigError(f"{path} is not an archive of runs: {shortened(error)}") from None
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise StoreError(f"cannot unpack {path}: {error.strerror}") from None
+            why = error.strerror or shortened(error)
+            raise ConfigError(f"{path} is not an archive of runs: {why.lower()}") from None
+
+
+class _Budget:
+    """What an archive may still hold."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path = path
+        most = max(FREE_BYTES, RATIO_MAX * path.stat().st_size)
+        room = shutil.disk_usage(folder).free
+        self.bytes_max = min(most, room)
+        self._why = "a disk has room for" if room < most else "such a file may stand for"
+        self._bytes = 0
+        self._names: set[str] = set()
+
+    def add(self, name: str, size_bytes: int) -> None:
+        """An entry, before it is unpacked. Raises ConfigError."""
+        parts = PurePosixPath(name).parts
+        if name.startswith("/") or ".." in parts or "\0" in name:
+            raise self.refusal(f"holds {printable(name)!r}, which is outside of it")
+        if len(parts) > DEPTH_MAX:
+            raise self.refusal(f"has names of more than {DEPTH_MAX} folders")
+        if any(len(os.fsencode(part)) > _NAME_BYTES_MAX for part in parts):
+            raise self.refusal(f"has names of more than {_NAME_BYTES_MAX} bytes")
+        plain = "/".join(parts)
+        if plain in self._names:
+            raise self.refusal(f"holds {printable(plain)!r} twice")
+        self._names.add(plain)
+        if len(self._names) > ENTRIES_MAX:
+            raise self.refusal(f"has more than {ENTRIES_MAX:,} entries")
+        self._bytes += max(size_bytes, 0)
+        self.check(self._bytes)
+
+    def check(self, size_bytes: int) -> None:
+        """Raise ConfigError if so many bytes are more than it may hold."""
+        if size_bytes > self.bytes_max:
+            limit = units.size(self.bytes_max)
+            raise self.refusal(f"unpacks to more than the {limit} that {self._why}")
+
+    def refusal(self, why: str) -> ConfigError:
+        return ConfigError(f"{self._path} {why}", hint="unpack it yourself if you trust it")
+
+
+def _zip(file: BinaryIO, budget: _Budget, folder: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        for entry in entries:
+            budget.add(entry.filename.rstrip("/") or ".", entry.file_size)
+        for entry in entries:  # an entry ends at the size that it says
+            archive.extract(entry, folder)
+
+
+def _tar(file: BinaryIO, budget: _Budget, folder: Path) -> None:
+    begin = file.read(6)
+    file.seek(0)
+    unpacked = next((opens for magic, opens in _MAGICS if begin.startswith(magic)), None)
+    stream = file if unpacked is None else cast(BinaryIO, unpacked(file, "rb"))
+    bounded = cast(IO[bytes], _Bounded(stream, budget))
+    with tarfile.open(fileobj=bounded, mode="r:") as archive:
+        for entry in archive:
+            budget.add(entry.name, entry.size)
+            archive.extract(entry, folder, filter="data")
+            archive.members = []  # else the archive keeps them all
+
+
+class _Bounded:
+    """What tarfile reads from, in pieces and not beyond the budget."""
+
+    def __init__(self, stream: BinaryIO, budget: _Budget) -> None:
+        self._stream, self._budget = stream, budget
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= READ_BYTES_MAX:
+            raise tarfile.ReadError("a header asks for more than there can be")
+        data = self._stream.read(size)
+        self._budget.check(self._stream.tell())
+        return data
+
+    def seek(self, to: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_SET:
+            self._budget.check(to)
+        return self._stream.seek(to, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
