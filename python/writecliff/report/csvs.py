@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Value = str | float | int | None
 
 
+_NAME_BYTES = 200  # of a file; file systems take 255, and a suffix is put behind it
+
+
 def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:
     """A file of one header line and `rows`."""
     return DataFile(name, csv_text(head, rows))
@@ -127,7 +130,8 @@ def _endings() -> Iterator[str]:
 
 def plain_name(name: str) -> str:
     """The name of a file, which a name from outside cannot lead out of its folder."""
-    plain = re.sub(r"[\0-\x1f/\\\\]", "-", name)[:200]
+    text = name.encode("utf-8", "backslashreplace")[:_NAME_BYTES].decode("utf-8", "ignore")
+    plain = re.sub(r"[\0-\x1f/\\]", "-", text)
     return plain if plain.strip(".") else "-"
 
 

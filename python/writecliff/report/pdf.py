@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.errors import WritecliffError
+from writecliff.errors import WritecliffError, encoded
 from writecliff.report.pages import Page, render_html, render_page
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def render_pdf(model: ReportModel | Page) -> bytes:
         if isinstance(model, Page)
         else render_html(model, paper=sheet)
     )
-    page = _literal(html)
+    # Names of files may have bytes that are no text.
+    page = encoded(_shortened(_literal(html))).decode()
     document = weasyprint.HTML(string=page, url_fetcher=_fetcher(fonts))
     data: bytes = document.write_pdf(pdf_identifier=b"writecliff")
     return data
@@ -92,6 +93,15 @@ def _fetcher(allowed: list[str]) -> Any:
             return super().fetch(url, headers)
 
     return Fonts(allowed_protocols=("file",))
+
+
+_LONG_VALUE = re.compile(r"(<dd[^<>]*>(?:&[#\w]+;|[^<>&]){400})[^<>]+")
+
+
+def _shortened(page: str) -> str:
+    """The page with what is behind the 400th character of a value left out, which is no more than
+    a name that somebody sent: for one of some thousand, WeasyPrint takes minutes."""
+    return _LONG_VALUE.sub("\\1…", page)
 
 
 _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")

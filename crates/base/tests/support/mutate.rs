@@ -39,7 +39,7 @@ const VALUES: [&str; 30] = [
 
 /// One change of a text.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub(crate) enum Change {
     /// The value of a line, the part after "=".
     Value(Index, &'static str),
     Drop(Index),
@@ -49,7 +49,7 @@ pub enum Change {
     Character(Index, char),
 }
 
-pub fn changes() -> impl Strategy<Value = Vec<Change>> {
+pub(crate) fn changes() -> impl Strategy<Value = Vec<Change>> {
     let at = any::<Index>;
     let one = prop_oneof![
         6 => (at(), select(&VALUES[..])).prop_map(|(at, value)| Change::Value(at, value)),
@@ -61,7 +61,7 @@ pub fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(one, 1..5)
 }
 
-pub fn mutated(text: &str, changes: &[Change]) -> String {
+pub(crate) fn mutated(text: &str, changes: &[Change]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for change in changes {
         if lines.is_empty() {
@@ -100,7 +100,7 @@ pub fn mutated(text: &str, changes: &[Change]) -> String {
 }
 
 /// The texts of all files of a folder of the repository that end with `suffix`.
-pub fn corpus(folder: &str, suffix: &str) -> Vec<String> {
+pub(crate) fn corpus(folder: &str, suffix: &str) -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut paths: Vec<_> =
         std::fs::read_dir(root).unwrap().map(|one| one.unwrap().path()).collect();

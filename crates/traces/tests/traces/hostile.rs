@@ -107,7 +107,8 @@ fn member(name: &str, kind: u8, size: u64, data: &[u8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
     header[124..135].copy_from_slice(format!("{size:011o}").as_bytes());
-    (header[156], header[257..263]) = (kind, *b"ustar\0");
+    header[156] = kind;
+    header[257..263].copy_from_slice(b"ustar\0");
     header.extend(data);
     header.resize(header.len().next_multiple_of(512), 0);
     header
