@@ -1,7 +1,7 @@
 """Twins of simulated drives whose values are hidden: how well do they predict other loads?
 
-`writecliff twin` drives a hidden drive through the seam and knows nothing else of it. Then both, the
-hidden drive and its twin, are measured under loads that the twin was not made from.
+`writecliff twin` drives a hidden drive through the seam and knows nothing else of it. Then both,
+the hidden drive and its twin, are measured under loads that the twin was not made from.
 """
 
 from __future__ import annotations

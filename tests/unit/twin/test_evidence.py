@@ -21,8 +21,8 @@ from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.sheet_check import figures_csv
 from writecliff.twin.evidence import Curve
-from writecliff.twin.structure import alternatives, with_dies, with_page_times
 from writecliff.twin.hidden import USUAL, hidden_drive
+from writecliff.twin.structure import alternatives, with_dies, with_page_times
 from writecliff.twin.validation import OTHER_LOADS
 
 
