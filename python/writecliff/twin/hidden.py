@@ -63,16 +63,16 @@ def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
 
 
 def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
-    """A preset and values within what drives of its class have. Flash is 7 to 28 % more than the
-    capacity, in 140 to 320 reclaim units, as small as the drive."""
-    preset, capacity_gb, channels, dies, commands_us, links = random.choice((
-        ("sata-tlc-120", 2, (2, 4, 8), (1, 2), (4.0, 20.0), (450, 560)),
-        ("nvme-tlc-960", 3, (4, 8), (1, 2, 4), (1.5, 6.0), (1500, 3200)),
+    """A preset and values within what drives of its class have. Flash is 10 to 28 % more than
+    the capacity, in 300 to 420 reclaim units, as small as the drive."""
+    preset, capacity_gb, channels, dies, buffers_mib, commands_us, links = random.choice((
+        ("sata-tlc-120", 2, (2, 4, 8), (1, 2), (1, 2, 4, 8), (4.0, 20.0), (450, 560)),
+        ("nvme-tlc-960", 3, (4, 8), (1, 2, 4), (2, 4, 8, 16), (1.5, 6.0), (1500, 3200)),
     ))  # fmt: skip
     channel_count, dies_each = random.choice(channels), random.choice(dies)
-    raw_bytes = capacity_gb * 1e9 * (1 + random.uniform(0.07, 0.28))
+    raw_bytes = capacity_gb * 1e9 * (1 + random.uniform(0.10, 0.28))
     planes = channel_count * dies_each * 2  # of both presets
-    word_lines = raw_bytes / (planes * random.randint(140, 320) * 3 * _PAGE_BYTES)
+    word_lines = raw_bytes / (planes * random.randint(300, 420) * 3 * _PAGE_BYTES)
     pages = 3 * max(1, round(word_lines))
     read_us, step_us = random.uniform(40, 110), random.choice((0, 5, 10))
     reads = ", ".join(f'"{read_us + step_us * page:.1f} us"' for page in range(3))
@@ -85,7 +85,7 @@ def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
         "flash.read": f"[{reads}]",
         "flash.program": f'["{random.uniform(0.6, 3):.2f} ms"]',
         "flash.bus": f'"{random.randint(300, 1200)} MB/s"',
-        "controller.write_buffer": f'"{random.choice((1, 2, 4, 8, 16))} MiB"',
+        "controller.write_buffer": f'"{random.choice(buffers_mib)} MiB"',
         "controller.command_time": f'"{random.uniform(*commands_us):.1f} us"',
         "controller.latency": f'"{random.uniform(5, 20):.1f} us"',
         "controller.suspends_per_operation": str(random.choice((0, 8))),

@@ -101,7 +101,7 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
     assert hidden_drive("drawn-3")[0] == texts["drawn-3"]
     for name, text in texts.items():
         made = describe_device(text, f"{name}.toml")
-        assert 6.5 < (made.overprovision_pct or 0) < 28.5
+        assert 9.5 < (made.overprovision_pct or 0) < 28.5
 
 
 @pytest.mark.parametrize(
