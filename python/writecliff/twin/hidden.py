@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
@@ -62,22 +63,39 @@ def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
     return made, tuple(changes)
 
 
+@dataclass(frozen=True)
+class _Class:
+    """A preset, and what drives of its class have. `least_spare` leaves room for its streams."""
+
+    preset: str
+    capacity_gb: int
+    least_spare: float
+    channels: Sequence[int]
+    dies_per_channel: Sequence[int]
+    buffers_mib: Sequence[int]
+    command_us: tuple[float, float]
+    link_mb_s: tuple[int, int]
+
+
+_CLASSES = (
+    _Class("sata-tlc-120", 2, 0.10, (2, 4, 8), (1, 2), (1, 2, 4, 8), (4.0, 20.0), (450, 560)),
+    _Class("nvme-tlc-960", 3, 0.16, (4, 8), (1, 2, 4), (2, 4, 8, 16), (1.5, 6.0), (1500, 3200)),
+)
+
+
 def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
-    """A preset and values within what drives of its class have. Flash is 10 to 28 % more than
-    the capacity, in 300 to 420 reclaim units, as small as the drive."""
-    preset, capacity_gb, channels, dies, buffers_mib, commands_us, links = random.choice((
-        ("sata-tlc-120", 2, (2, 4, 8), (1, 2), (1, 2, 4, 8), (4.0, 20.0), (450, 560)),
-        ("nvme-tlc-960", 3, (4, 8), (1, 2, 4), (2, 4, 8, 16), (1.5, 6.0), (1500, 3200)),
-    ))  # fmt: skip
-    channel_count, dies_each = random.choice(channels), random.choice(dies)
-    raw_bytes = capacity_gb * 1e9 * (1 + random.uniform(0.10, 0.28))
+    """A preset and values within its class. Flash is up to 28 % more than the capacity, in 300
+    reclaim units or more, which are as small as the drive."""
+    of = random.choice(_CLASSES)
+    channel_count, dies_each = random.choice(of.channels), random.choice(of.dies_per_channel)
+    raw_bytes = of.capacity_gb * 1e9 * (1 + random.uniform(of.least_spare, 0.28))
     planes = channel_count * dies_each * 2  # of both presets
     word_lines = raw_bytes / (planes * random.randint(300, 420) * 3 * _PAGE_BYTES)
-    pages = 3 * max(1, round(word_lines))
+    pages = 3 * max(1, int(word_lines))
     read_us, step_us = random.uniform(40, 110), random.choice((0, 5, 10))
     reads = ", ".join(f'"{read_us + step_us * page:.1f} us"' for page in range(3))
-    return preset, {
-        "user_capacity": f'"{capacity_gb} GB"',
+    return of.preset, {
+        "user_capacity": f'"{of.capacity_gb} GB"',
         "flash.channels": str(channel_count),
         "flash.dies_per_channel": str(dies_each),
         "flash.blocks_per_plane": str(round(raw_bytes / (planes * pages * _PAGE_BYTES))),
@@ -85,9 +103,9 @@ def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
         "flash.read": f"[{reads}]",
         "flash.program": f'["{random.uniform(0.6, 3):.2f} ms"]',
         "flash.bus": f'"{random.randint(300, 1200)} MB/s"',
-        "controller.write_buffer": f'"{random.choice(buffers_mib)} MiB"',
-        "controller.command_time": f'"{random.uniform(*commands_us):.1f} us"',
+        "controller.write_buffer": f'"{random.choice(of.buffers_mib)} MiB"',
+        "controller.command_time": f'"{random.uniform(*of.command_us):.1f} us"',
         "controller.latency": f'"{random.uniform(5, 20):.1f} us"',
         "controller.suspends_per_operation": str(random.choice((0, 8))),
-        "link.bandwidth": f'"{random.randint(*links)} MB/s"',
+        "link.bandwidth": f'"{random.randint(*of.link_mb_s)} MB/s"',
     }
