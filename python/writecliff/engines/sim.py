@@ -50,6 +50,7 @@ class SimEngine:
     """
 
     kind: Literal["sim", "fio"] = "sim"
+    write_refusal = None
     _attribute_latency = False
 
     def __init__(
