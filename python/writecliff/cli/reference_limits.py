@@ -58,7 +58,8 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
             ("line of a text trace", _size(native["trace_line_bytes"]), "skipped and counted"),
             ("an I/O", _size(native["trace_io_bytes"]), "skipped and counted"),
             ("unpacked bytes for each byte of a packed trace",
-             f"{native['trace_unpacked_ratio']:,}, and {_size(native['trace_unpacked_bytes'])} in any case",
+             f"{_count(native['trace_unpacked_ratio'])}, and "
+             f"{_size(native['trace_unpacked_bytes'])} in any case",
              REFUSED),
             ("number of a file in a capture", _count(trace.FILES_MAX), REFUSED),
         ],

@@ -113,7 +113,7 @@ def _tar(file: BinaryIO, budget: _Budget, folder: Path) -> None:
         for entry in archive:
             budget.add(entry.name, entry.size)
             archive.extract(entry, folder, filter="data")
-            archive.members = []  # else the archive keeps them all
+            archive.members = []  # type: ignore[attr-defined]  # else it keeps them all
 
 
 class _Bounded:

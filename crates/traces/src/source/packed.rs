@@ -57,10 +57,7 @@ impl<R: Read> Read for Bounded<R> {
         self.given += read as u64;
         let most = RATIO_MAX.saturating_mul(self.file.0.load(Ordering::Relaxed));
         if self.given > most.max(UNPACKED_FREE_BYTES) {
-            let text = format!(
-                "unpacks to more than {RATIO_MAX} bytes for each of the file: unpack it yourself if \
-                 you trust it"
-            );
+            let text = format!("unpacks to more than {RATIO_MAX} bytes for each of the file");
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         Ok(read)
