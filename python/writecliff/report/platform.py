@@ -99,7 +99,8 @@ def _power_state(data: TestData) -> Rows:
         return []
     means = "The most power that the drive says it draws in it bounds its speed."
     if power.before is not None:
-        means = f"Set for this run; the drive was found in {power.before}. {means}"
+        found = "was in it" if power.before == power.state else f"was found in {power.before}"
+        means = f"Asked for; the drive {found}. {means}"
     if power.autonomous:
         means += " When idle it goes to states without I/O by itself, and takes time to return."
     return [("NVMe power state", power.text, means)]
