@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 import pytest
@@ -309,7 +309,7 @@ def test_throughput_without_its_second_block_size_is_not_called_steady(make: Mak
     path = make("tp", stop_at=1 + 10 + 1 + 1)
     page = model(path)
     assert page.verdict.level == "bad"
-    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections[:-1])
+    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections[: -len(LAST)])
     loops = summarise(path)["steady_state"]["loops"]
     assert [loop["state"] for loop in loops] == ["steady", "undecided"]
     nothing = [r for r in summarise(path)["results"] if r["block_bytes"] == 131072]
@@ -347,8 +347,13 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
     assert keys(summary) - words == set()
 
 
-def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) -> None:
-    drive = FakeEngine(capacity_bytes=2_000_000_000)
+@pytest.mark.parametrize(
+    ("kind", "says"), [("fio", "idle between the steps"), ("sim", "the last I/Os of a step were")]
+)
+def test_pauses_between_the_steps_are_a_share_of_all_the_time(
+    kind: Literal["fio", "sim"], says: str, tmp_path: Path
+) -> None:
+    drive = FakeEngine(capacity_bytes=2_000_000_000, kind=kind)
 
     def rest(number: int) -> None:
         drive.clock_ns += 3_000_000_000
@@ -356,7 +361,7 @@ def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) ->
     drive.before_run = rest
     procedure = procedure_from_mapping("lat", {"step_seconds": 1.0})
     run_procedure(procedure, drive, tmp_path / "r")
-    (idle,) = [text for text in model(tmp_path / "r").disclosures if "idle between" in text]
+    (idle,) = [text for text in model(tmp_path / "r").disclosures if says in text]
     count = len(rows(tmp_path / "r"))
     assert f"for {units.duration(3e9 * (count - 1))}" in idle
     share = float(re.findall(r"([0-9.]+) % of the time", idle)[0])
