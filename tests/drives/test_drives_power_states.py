@@ -19,7 +19,7 @@ from writecliff.report.comparison.runs import setup_of
 from writecliff.store.rundir import RunDirectory
 
 SHORT = ["--end", "time", "--time-hours", "0.0004", "--sample-seconds", "0.5",
-         "--round-minutes", "0.02"]  # fmt: skip
+         "--round-minutes", "0.025"]  # fmt: skip
 
 
 def descriptor_watts(drive: Drive) -> float:

@@ -85,7 +85,8 @@ def _power(data: TestData) -> tuple[str, str, str]:
     """Where figures of power come from, or that there are none."""
     if readings_of(data.run.path) is not None:
         return "Power", "A meter on the drive's supply", "Its log was given to the report."
-    if power_of(data, data.rows[:1]) is not None:
+    timed = [row for row in data.rows if row.elapsed_ns]  # others have no series
+    if power_of(data, timed[:1]) is not None:
         return "Power", "Modelled", "From the section [power] of the drive's file."
     if data.manifest.device.simulated:
         return "Power", "Not modelled", "The drive's file has no section [power]."

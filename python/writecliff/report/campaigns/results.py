@@ -57,8 +57,8 @@ class Result:
 
 
 _LETTERS = frozenset({"iops", "tbw", "dwpd", "waf", "tco", "gb", "tb"})
-_WORDS = {"stddev": "standard deviation"}
-_PARTS = {"avg": "average", "max": "maximum"}  # of response times; others are percentiles
+_PARTS = {"avg": "average", "max": "maximum"}
+_WORDS = {"stddev": "standard deviation", **_PARTS}
 
 
 def metric_text(metric: str) -> str:
