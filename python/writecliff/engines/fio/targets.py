@@ -258,8 +258,8 @@ class DeviceTarget:
 
     def close(self) -> None:
         state, self._state_found = self._state_found, None
-        changed = state is not None and state != self._power_state
-        if changed and (drive := self._nvme_drive()) is not None:
+        drive = None if state in (None, self._power_state) else self._nvme_drive()
+        if state is not None and drive is not None:
             failure = restore_power_state(drive, state)
             if failure:
                 print(f"warning: {self.name} stays in power state {self._power_state}, it was in "
