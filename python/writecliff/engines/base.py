@@ -133,6 +133,11 @@ class PowerState:
     exit_us: int  # to get out of it, at most
 
 
+def watts_text(watts_max: float | None) -> str:
+    """The most power that a drive says it draws in a state."""
+    return "maximum power not reported" if watts_max is None else f"{watts_max:g} W at most"
+
+
 @dataclass(frozen=True)
 class PowerStates:
     """The power state that a drive is in, and those that it has."""
@@ -140,7 +145,7 @@ class PowerStates:
     state: int  # in force
     states: tuple[PowerState, ...]  # by number
     autonomous: bool | None = None  # whether it goes to states without I/O when idle
-    before: int | None = None  # the state that it was found in, where another one was set
+    before: int | None = None  # the state that it was found in, where one was asked for
 
     @property
     def watts_max(self) -> float | None:
@@ -149,10 +154,10 @@ class PowerStates:
 
     @property
     def text(self) -> str:
-        """ "1 of 0 to 4, 4.6 W at most"; "0, the only one"."""
+        """ "1 of 0 to 4, 4.6 W at most"; "0, the only one, maximum power not reported"."""
         last = len(self.states) - 1
         which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only one"
-        return which if self.watts_max is None else f"{which}, {self.watts_max:g} W at most"
+        return f"{which}, {watts_text(self.watts_max)}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.options import Deviation, Within, option
+from writecliff.procedures.sources import Choice
 
 CLAUSE = "PTS active range"
 CLIENT = ("pts-c", "1.x")  # edition and revision that have the combinations
@@ -60,6 +61,23 @@ def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> lis
     if count != SEGMENTS:
         found.append(Deviation("ar_segments", SEGMENTS, count, "required", CLAUSE))
     return found
+
+
+def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
+    """What sources say of the active range of the client edition, and what `options` do."""
+    segments = (
+        f"{options.ar_amount_gib:g} GiB of it in {options.ar_segments} segments"
+        if options.ar_amount_gib is not None
+        else "all of it, without segments"
+    )
+    return Choice(
+        "active range",
+        "100 %, without segments (primer: IOPS, TP) or in 1024 (primer: WSAT); each of 100 and "
+        "75 % by 8 and 16 GiB in 2048 segments (the count by SNIA's terminology, no public text "
+        "has the combinations), which the suite runs",
+        f"{active_range_pct:g} %, {segments}",
+        "--active-range-pct, --ar-amount-gib, --ar-segments",
+    )
 
 
 def segments_setup(options: SegmentOptions, active_range_pct: float) -> Mapping[str, str]:

@@ -52,6 +52,7 @@ from writecliff.procedures.pts import (
     rounds_until_steady,
     step_option,
 )
+from writecliff.procedures.sources import Choice
 from writecliff.procedures.steady import WINDOW_ROUNDS
 
 CLAUSE = "PTS demand variation"
@@ -200,6 +201,17 @@ class DemandProcedure(PtsProcedure[D]):
                 else "from the last round"
             ),
         }
+
+    def choices(self) -> tuple[Choice, ...]:
+        points = Choice(
+            "loads that the operating points are chosen from",
+            "averages of the measurement window; the last round",
+            {"window": "averages of the window", "last": "the last round"}[
+                self.options.operating_points
+            ],
+            "--operating-points",
+        )
+        return (*super().choices(), points)
 
     # -- the parts of the test --------------------------------------------------------------
 

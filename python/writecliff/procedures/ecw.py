@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import ecw_load
 from writecliff.procedures.demand_intensity import CLAUSE, DemandOptions, DemandProcedure
 from writecliff.procedures.options import PERCENT, option, required_option
 from writecliff.procedures.pts import mix_text
+from writecliff.procedures.sources import Choice
 
 READINGS = ("7x7", "6x6")
 
@@ -60,6 +62,16 @@ class Ecw(DemandProcedure[EcwOptions]):
     @property
     def read_pct(self) -> float:
         return self.options.read_pct
+
+    def choices(self) -> tuple[Choice, ...]:
+        o = self.options
+        loads = Choice(
+            "loads and pre-writes between rounds",
+            "7 thread counts x 7 depths, 5 minutes; 6 x 6, 10 minutes",
+            f"{len(o.threads)} x {len(o.queue_depths)}, {units.minutes(o.prewrite_minutes)}",
+            "--reading",
+        )
+        return (loads, *super().choices())
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         mix = mix_text(self.read_pct).replace("/", ":")

@@ -34,6 +34,7 @@ from writecliff.procedures.pts import (
     step_option,
     threads_option,
 )
+from writecliff.procedures.sources import Choice
 from writecliff.workload.model import SECOND_NS
 
 CLAUSE = "PTS-E HIR"
@@ -155,6 +156,22 @@ class Hir(LoadProcedure[HirOptions]):
             "idle_durations": f"{waits} s",
             "wait_states": ",".join(f"{self.wait_state(wait):g}" for wait in o.waits_seconds),
         }
+
+    def choices(self) -> tuple[Choice, ...]:
+        o = self.options
+        minutes = units.minutes(o.precondition_minutes)
+        steady = o.reading == "steady"
+        how = Choice(
+            "preconditioning",
+            "rounds of 30 minutes until steady; 36 minutes",
+            f"rounds of {minutes} until steady" if steady else minutes,
+            "--reading",
+        )
+        which = Choice(
+            "minute of a preconditioning round that is tracked", "the last; the first",
+            f"the {o.sample}", "--sample",
+        )  # fmt: skip
+        return (*super().choices(), how, *([which] if steady else []))
 
     # -- the parts of the test --------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from writecliff.procedures import cells
 from writecliff.procedures.model import Stage
 from writecliff.procedures.options import SECONDS, option, required_option
 from writecliff.procedures.pts import mix_text, queue_depth_option, threads_option
+from writecliff.procedures.sources import Choice
 from writecliff.workload.model import KIB
 
 CLAUSE = "PTS latency"
@@ -79,6 +80,15 @@ class Lat(cells.CellLoop[LatOptions]):
             found["test_stimulus_2"] = f"RTH RND 4KiB {mixes}, {o.histogram_seconds:g} s"
             found["toio_2"] = self.toio
         return found
+
+    def choices(self) -> tuple[Choice, ...]:
+        longest = Choice(
+            "maximum latency of a cell",
+            "the longest of all I/Os of the window; the mean of its rounds' maxima",
+            {"window": "the longest", "mean": "the mean"}[self.options.max_latency],
+            "--max-latency",
+        )
+        return (*super().choices(), longest)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         rounds = super().stages(identity)

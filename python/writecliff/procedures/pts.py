@@ -19,6 +19,7 @@ from writecliff.procedures.active_range import (
     COMBINATIONS,
     GIB,
     SegmentOptions,
+    range_choice,
     range_start,
     segment_deviations,
     segments_setup,
@@ -48,6 +49,7 @@ from writecliff.procedures.options import (
     required_option,
 )
 from writecliff.procedures.registry import PROCEDURES
+from writecliff.procedures.sources import Choice
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.workload.data_pattern import data_pattern_of
 from writecliff.workload.model import KIB, BlockSize, Job, Pattern, Segments, Workload
@@ -308,6 +310,13 @@ class PtsProcedure(OptionedProcedure[P]):
             found = tuple(one for one in found if one.option != "active_range_pct")
         return (*found, *segment_deviations(limited, (o.edition, o.revision)))
 
+    def choices(self) -> tuple[Choice, ...]:
+        """Where sources of the standard differ about this test."""
+        o = self.options
+        if isinstance(o, SegmentOptions) and (o.edition, o.revision) == CLIENT:
+            return (range_choice(o, o.active_range_pct),)
+        return ()
+
     def warnings(self, history: History) -> tuple[str, ...]:
         return tuple(
             f"steady state was not reached in {stage.rounds_done} rounds ({stage.phase})"
@@ -364,6 +373,15 @@ class RoundProcedure(LoadProcedure[R]):
         """Workload-independent preconditioning at the demand of the test; see `sequential_fill`."""
         capacities = self.options.wipc_capacities
         return self.sequential_fill(identity, capacities, self.wipc_point, block_bytes)
+
+    def choices(self) -> tuple[Choice, ...]:
+        demand = Choice(
+            "demand of the preconditioning",
+            "that of the test (PTS-E 1.1); another one beside it (primer, figure 6)",
+            f"{toio_text(*self.wipc_point)}, the test has {self.toio}",
+            "--wipc-threads, --wipc-queue-depth",
+        )
+        return (*super().choices(), *([demand] if self.options.wipc_capacities else []))
 
     def precondition_setup(self, loop: str, sizes: Sequence[int] = (128 * KIB,)) -> dict[str, str]:
         """What the header block says of `wipc` with blocks of `sizes` and of the test's own loop,

@@ -157,7 +157,7 @@ class Saturation(LoadProcedure[S]):
             # What saturates the drive is its workload-dependent preconditioning (WDPC).
             "precondition": f"WDPC, {stimulus.text}",
             "precondition_toio": self.toio,
-            "precondition_duration": " or ".join(self._end_texts),
+            "precondition_duration": " or ".join(self.end_texts),
             "test_stimulus": stimulus.text,
             "load": stimulus.words,
             "rw_mix": mix_text(stimulus.read_pct),
@@ -168,7 +168,7 @@ class Saturation(LoadProcedure[S]):
         return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}
 
     @property
-    def _end_texts(self) -> Sequence[str]:
+    def end_texts(self) -> Sequence[str]:
         """The enabled ends as short as in the header block."""
         o = self.options
         texts = {

@@ -15,6 +15,7 @@ from writecliff.procedures.active_range import SegmentOptions
 from writecliff.procedures.model import Step
 from writecliff.procedures.options import Rule, option
 from writecliff.procedures.saturation import CLAUSE, Saturation, SaturationOptions
+from writecliff.procedures.sources import Choice
 from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus
 
 
@@ -40,6 +41,24 @@ class Wsat(Saturation[WsatOptions]):
     @property
     def stimulus(self) -> Stimulus:
         return STIMULI[self.options.stimulus]
+
+    def choices(self) -> tuple[Choice, ...]:
+        o = self.options
+        ends = Choice(
+            "end of the run",
+            "steady state over five samples; 4 x user capacity; 24 h (6 h in 2.0); a time or volume"
+            " of the operator's",
+            " or ".join(self.end_texts),
+            "--end, --time-hours, --drive-fills",
+        )
+        fresh = Choice(
+            "first steady-state window",
+            "any five samples; not while the drive is fresh, which lasts for about two user "
+            "capacities (primer)",
+            f"after {o.fresh_fills:g} x user capacity" if o.fresh_fills else "any",
+            "--fresh-fills",
+        )
+        return (*super().choices(), ends, *([fresh] if "steady" in o.end else []))
 
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object

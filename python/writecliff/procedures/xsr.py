@@ -28,6 +28,7 @@ from writecliff.procedures.pts import (
     queue_depth_option,
     threads_option,
 )
+from writecliff.procedures.sources import Choice
 from writecliff.workload.model import KIB, Pattern
 
 CLAUSE = "PTS-E XSR"
@@ -113,6 +114,11 @@ class Xsr(LoadProcedure[XsrOptions]):
             "duration_2": f"{second.hours:g} h",
             "reading": o.reading,
         }
+
+    def choices(self) -> tuple[Choice, ...]:
+        hours = "/".join(f"{group.hours:g}" for group in self.groups)
+        durations = Choice("durations of the groups", "8/6/8 h; 6/8/6 h", f"{hours} h", "--reading")
+        return (*super().choices(), durations)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         return [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
 from writecliff.report import steady_stages
+from writecliff.report.choices import choices_mapping, choices_section
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
@@ -215,6 +216,7 @@ class TestReport:
             },
             **self.results(),
             **({"latency_causes": bands_mapping(self.causes)} if self.causes else {}),
+            **({"choices": choices} if (choices := choices_mapping(data)) else {}),
             "disclosures": list(disclosures(data)),
             "files": RUN_FILES,
         }  # fmt: skip
@@ -241,6 +243,7 @@ class TestReport:
                     *causes_sections(self.causes, self.attributed()[1]),
                     *remarks_section(steps),
                     *health_sections(data),
+                    choices_section(data),
                     platform_section(data),
                 )
                 if part.figures or part.tables

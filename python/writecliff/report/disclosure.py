@@ -128,13 +128,19 @@ def grave_idle(data: TestData) -> bool:
 
 
 def idle_text(data: TestData) -> str | None:
-    """How long the drive was idle between steps; None if it is negligible."""
+    """How long nothing was issued between steps; None if it is negligible."""
     if not data.elapsed_ns or data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
+    time = units.duration(data.idle_ns)
+    share = units.percent(data.idle_ns / data.elapsed_ns)
+    if data.manifest.device.simulated:
+        return (
+            f"Between the steps, for {time}, {share} of the time, the last I/Os of a step were "
+            "completed before the first of the next one was issued."
+        )
     return (
-        f"The drive was idle between the steps for {units.duration(data.idle_ns)}, "
-        f"{units.percent(data.idle_ns / data.elapsed_ns)} of the time, while the load generator "
-        "was restarted."
+        f"The drive was idle between the steps for {time}, {share} of the time, while the load "
+        "generator was restarted."
     )
 
 

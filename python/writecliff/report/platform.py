@@ -85,7 +85,8 @@ def _power(data: TestData) -> tuple[str, str, str]:
     """Where figures of power come from, or that there are none."""
     if readings_of(data.run.path) is not None:
         return "Power", "A meter on the drive's supply", "Its log was given to the report."
-    if power_of(data, data.rows[:1]) is not None:
+    timed = [row for row in data.rows if row.elapsed_ns]  # others have no series
+    if power_of(data, timed[:1]) is not None:
         return "Power", "Modelled", "From the section [power] of the drive's file."
     if data.manifest.device.simulated:
         return "Power", "Not modelled", "The drive's file has no section [power]."
@@ -99,7 +100,8 @@ def _power_state(data: TestData) -> Rows:
         return []
     means = "The most power that the drive says it draws in it bounds its speed."
     if power.before is not None:
-        means = f"Set for this run; the drive was found in {power.before}. {means}"
+        found = "was in it" if power.before == power.state else f"was found in {power.before}"
+        means = f"Asked for; the drive {found}. {means}"
     if power.autonomous:
         means += " When idle it goes to states without I/O by itself, and takes time to return."
     return [("NVMe power state", power.text, means)]

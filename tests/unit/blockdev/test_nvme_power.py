@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import VERSIONS, alone, controller_page, replay
-from writecliff.engines.base import PowerState
+from writecliff.engines.base import PowerState, PowerStates
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.power import (
     power_states,
@@ -79,12 +79,25 @@ def test_a_state_is_set_and_set_back(machine: Machine) -> None:
     assert (drive.state, drive.set_to) == (0, [1, 0])
 
 
+def test_a_drive_in_the_wanted_state_is_left_alone(machine: Machine) -> None:
+    drive, nvme = opened(machine)
+    found = set_power_state(nvme, "/dev/nvme0n1", 0)
+    assert (found.state, found.before, drive.set_to) == (0, 0, [])
+
+
+@pytest.mark.parametrize(("watts", "text"), [(8.25, "8.25 W at most"),
+                                             (None, "maximum power not reported")])  # fmt: skip
+def test_power_that_is_not_reported_is_said(watts: float | None, text: str) -> None:
+    states = PowerStates(0, (PowerState(0, watts, True, 0, 0),))
+    assert states.text == f"0, the only one, {text}"
+
+
 @pytest.mark.parametrize(("state", "why"), [(3, "without I/O"), (4, "no power state 4")])
 def test_states_that_do_no_io_are_refused(machine: Machine, state: int, why: str) -> None:
     drive, nvme = opened(machine)
     with pytest.raises(TargetError, match=why) as refused:
         set_power_state(nvme, "/dev/nvme0n1", state)
-    assert refused.value.hint == "those with I/O are 0, 1, 2"
+    assert refused.value.hint == "those with I/O: 0, 1, 2"
     assert drive.set_to == []
 
 

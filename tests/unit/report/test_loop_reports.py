@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +18,7 @@ from writecliff import units
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of, summarise, write_report
+from writecliff.report.choices import TITLE as CHOICES
 from writecliff.report.model import ReportModel, Section, Table
 from writecliff.report.platform import TITLE as PLATFORM
 from writecliff.store.rundir import RunDirectory
@@ -34,6 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 TESTS = list(OPTIONS)
+LAST = (CHOICES, PLATFORM)  # what every page ends with
 Make = Callable[..., Path]
 
 
@@ -112,7 +114,7 @@ def test_the_sections_of_iops(models: dict[str, ReportModel]) -> None:
         "Tabular data",
         "2-D and 3-D plot",
         "Block-size sequencing",
-        PLATFORM,
+        *LAST,
     ]
     window = section(models["iops"], "Steady-state measurement window")
     assert len(window.figures) == len(window.tables) == 3
@@ -129,7 +131,7 @@ def test_the_sections_of_each_block_size(models: dict[str, ReportModel]) -> None
     sizes = ("1024KiB", "128KiB")
     assert [part.title for part in sections] == [
         *(f"SEQ {s}: {page}" for s in sizes for page in pages),
-        PLATFORM,
+        *LAST,
     ]
 
 
@@ -144,11 +146,11 @@ def test_the_pages_of_lat(models: dict[str, ReportModel], make: Make) -> None:
         *pages,
         "Response-time histogram, RND 4KiB 0/100",
         "Response-time histogram, RND 4KiB 100/0",
-        PLATFORM,
+        *LAST,
     ]
     assert len(section(models["lat"], "Tabular data").tables) == 4
     old = model(make("lat", revision="1.x", histogram_reads=False))
-    assert [part.title for part in old.sections] == [*pages, PLATFORM]
+    assert [part.title for part in old.sections] == [*pages, *LAST]
     assert [table.title for table in section(old, "Tabular data").tables] == [
         "Average latency (ms)",
         "Maximum latency (ms)",
@@ -275,7 +277,7 @@ def test_not_achieved_cannot_be_overlooked(test: str, make: Make) -> None:
     assert any("NOT met" in row for table in tables for row in table.rows)
     windows = [f for part in page.sections for f in part.figures if "window" in f.name]
     assert any("NOT STEADY STATE" in figure.title for figure in windows)
-    parts = [part for part in page.sections if part.title != PLATFORM]
+    parts = [part for part in page.sections if part.title not in LAST]
     results = [t for part in parts for t in part.tables if "determ" not in t.title]
     assert all("NOT STEADY" in t.title for t in results if not t.title.startswith("Response"))
     set_up = dict(page.header.columns[2].rows)
@@ -292,7 +294,7 @@ def test_a_run_cut_short_is_reported_as_far_as_it_went(test: str, at: int, make:
     assert page.verdict.headline.startswith("NOT STEADY STATE: too early to tell")
     assert page.disclosures[0].startswith("The run was interrupted")
     complete = summarise(path)["steady_state"]["loops"][0]["rounds_done"]
-    assert bool([part for part in page.sections if part.title != PLATFORM]) is bool(complete)
+    assert bool([part for part in page.sections if part.title not in LAST]) is bool(complete)
     assert complete == {("iops", 2): 0, ("iops", 17): 1, ("tp", 2): 0, ("lat", 15): 1}[test, at]
     assert write_report(path).stat().st_size > 10_000
 
@@ -307,7 +309,7 @@ def test_throughput_without_its_second_block_size_is_not_called_steady(make: Mak
     path = make("tp", stop_at=1 + 10 + 1 + 1)
     page = model(path)
     assert page.verdict.level == "bad"
-    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections[:-1])
+    assert all(part.title.startswith("SEQ 1024KiB: ") for part in page.sections[: -len(LAST)])
     loops = summarise(path)["steady_state"]["loops"]
     assert [loop["state"] for loop in loops] == ["steady", "undecided"]
     nothing = [r for r in summarise(path)["results"] if r["block_bytes"] == 131072]
@@ -345,8 +347,13 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
     assert keys(summary) - words == set()
 
 
-def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) -> None:
-    drive = FakeEngine(capacity_bytes=2_000_000_000)
+@pytest.mark.parametrize(
+    ("kind", "says"), [("fio", "idle between the steps"), ("sim", "the last I/Os of a step were")]
+)
+def test_pauses_between_the_steps_are_a_share_of_all_the_time(
+    kind: Literal["fio", "sim"], says: str, tmp_path: Path
+) -> None:
+    drive = FakeEngine(capacity_bytes=2_000_000_000, kind=kind)
 
     def rest(number: int) -> None:
         drive.clock_ns += 3_000_000_000
@@ -354,7 +361,7 @@ def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) ->
     drive.before_run = rest
     procedure = procedure_from_mapping("lat", {"step_seconds": 1.0})
     run_procedure(procedure, drive, tmp_path / "r")
-    (idle,) = [text for text in model(tmp_path / "r").disclosures if "idle between" in text]
+    (idle,) = [text for text in model(tmp_path / "r").disclosures if says in text]
     count = len(rows(tmp_path / "r"))
     assert f"for {units.duration(3e9 * (count - 1))}" in idle
     share = float(re.findall(r"([0-9.]+) % of the time", idle)[0])

@@ -56,6 +56,7 @@ def test_good_run(good: ReportModel) -> None:
             "Steady state",
             "Write amplification and latency over the run",
             "Response times",
+            "Where sources of the standard differ",
             "Reference test platform",
         ]
     )
@@ -251,7 +252,7 @@ def test_data_in_the_page_is_that_of_the_run(good_run: Path, tmp_path: Path) -> 
         if name
     }
     assert sorted(files) == [
-        "histogram.csv", "latency-fills.csv", "samples.csv", "steps.csv",
+        "choices.csv", "histogram.csv", "latency-fills.csv", "samples.csv", "steps.csv",
         "table-reference-test-platform.csv", "table-response-times.csv",
         "table-steady-state-determination-rnd-4kib-w-iops.csv",
     ]  # fmt: skip

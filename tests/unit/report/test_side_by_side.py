@@ -20,6 +20,7 @@ from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report
 from writecliff.report.axes import depth_axis
+from writecliff.report.campaigns.results import metric_text
 from writecliff.report.compared import Grid
 from writecliff.report.comparison import compare
 from writecliff.report.comparison.grid_page import grid_sections
@@ -196,3 +197,18 @@ def test_bars_have_a_group_for_each_row_and_lines_the_difference_on_a_second_axi
     )
     assert plot["legend"] == ["A (left)", "B (left)", "B v A (right)"]
     assert [one["y"]["name"] for one in plot["plots"]] == ["IOPS", "Difference"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        ("iops", "IOPS"),
+        ("write_iops", "IOPS of writes"),
+        ("read_latency_p99.99", "99.99 % response time of reads"),
+        ("latency_max", "maximum response time"),
+        ("read_iops_per_thread", "read IOPS per thread"),
+        ("tco_per_tb_written", "TCO per TB written"),
+    ],
+)
+def test_metrics_of_campaigns_are_words(metric: str, text: str) -> None:
+    assert metric_text(metric) == text

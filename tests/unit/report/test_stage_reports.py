@@ -22,6 +22,7 @@ from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.xsr import recovery_sample
 from writecliff.report import build_report, hir, report_of, summarise, write_report
+from writecliff.report.choices import TITLE as CHOICES
 from writecliff.report.dirth import DirthReport
 from writecliff.report.model import ReportModel
 from writecliff.report.series import Series, samples
@@ -105,6 +106,25 @@ def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel])
     assert len({figure.name for figure in figures}) == len(figures)
     for column in model.header.columns:
         assert len(column.rows) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("hir", ["rounds of 2 s until steady", "the last"]),
+        ("xsr", ["0.00555556/0.00416667/0.00555556 h"]),
+        ("ecw", ["3 x 2, 0.5 s", "averages of the window"]),
+        ("dirth", ["averages of the window"]),
+    ],
+)
+def test_the_choice_between_sources_is_on_the_page(
+    name: str, here: list[str], models: dict[str, ReportModel]
+) -> None:
+    model = models[name]
+    (page,) = (part for part in model.sections if part.title == CHOICES)
+    assert [row[2] for row in page.tables[0].rows] == here
+    assert [row["here"] for row in rows_of(model, "choices.csv")] == here
+    assert [one["here"] for one in model.summary["choices"]] == here
 
 
 @pytest.mark.parametrize(("name", "round_length"), [("hir", "2 s"), ("ecw", "0.5 s")])

@@ -29,7 +29,7 @@ from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.report import report_of, summarise, write_report
+from writecliff.report import build_report, report_of, summarise, write_report
 from writecliff.report.campaigns.ownership import ownership, ownership_section
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.power import PowerSeries, power_figure
@@ -234,6 +234,17 @@ def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Pa
     figure = power_figure(power, rows)
     assert figure.svg.count("<path") > 10 and "Power (W)" in figure.svg
     assert power.file().text.splitlines()[1] == "0,1e+09,1"
+
+
+def test_power_of_a_run_that_begins_untimed_is_known(drive: Path, tmp_path: Path) -> None:
+    powered = tmp_path / "powered.toml"
+    powered.write_text(f'{drive.read_text()}\n[power]\nidle = "1 W"\nactive = "500 mW"\n')
+    run = tmp_path / "run"
+    words = ["test", "endurance", "--on", f"sim:{powered}", "--output", str(run), *QUICK]
+    assert main(words) == 0
+    report = build_report(RunDirectory.open(run))
+    (platform,) = (part for part in report.sections if part.title == "Reference test platform")
+    assert ("Power", "Modelled") in [row[:2] for row in platform.tables[0].rows]
 
 
 def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) -> None:

@@ -29,10 +29,10 @@ from writecliff.engines.blockdev.machine import take_sample
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.fdp import enable_events
 from writecliff.engines.blockdev.nvme.power import (
-    OPTION,
     power_states,
     restore_power_state,
     set_power_state,
+    working_states,
 )
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.protection import (
@@ -95,9 +95,19 @@ class DeviceTarget:
         power_state: int | None = None,
     ) -> DeviceTarget:
         if destroy_serial is None:
-            return cls(inspect(path, system), None, system, power_state)
-        found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
-        return cls(found, held, system, power_state)
+            found, held = inspect(path, system), None
+        else:
+            found, held = claim(
+                path, destroy_serial, allow_signatures=allow_signatures, system=system
+            )
+        target = cls(found, held, system, power_state)
+        if power_state is not None:  # refused before anything is stored of a run
+            try:
+                working_states(target._nvme_drive(), target.name, power_state)
+            except TargetError:
+                target.close()
+                raise
+        return target
 
     @property
     def disk_name(self) -> str:
@@ -221,13 +231,9 @@ class DeviceTarget:
         """The states of an NVMe drive. To set one is to change the drive: it needs the consent to
         write."""
         drive, wanted = self._nvme_drive(), self._power_state
-        if wanted is not None and drive is None:
-            raise TargetError(f"{self.name}: not an NVMe drive, which alone have power states",
-                              hint=f"drop {OPTION}")  # fmt: skip
         if wanted is None or not settle:
             found = None if drive is None else power_states(drive)
         else:
-            assert drive is not None
             self._writing_claim().verify()
             found = set_power_state(drive, self.name, wanted)
             if self._state_found is None:
@@ -252,7 +258,8 @@ class DeviceTarget:
 
     def close(self) -> None:
         state, self._state_found = self._state_found, None
-        if state is not None and (drive := self._nvme_drive()) is not None:
+        drive = None if state in (None, self._power_state) else self._nvme_drive()
+        if state is not None and drive is not None:
             failure = restore_power_state(drive, state)
             if failure:
                 print(f"warning: {self.name} stays in power state {self._power_state}, it was in "

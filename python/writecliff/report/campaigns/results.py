@@ -56,6 +56,27 @@ class Result:
         return f"{self.text}: {self.metric}"
 
 
+_LETTERS = frozenset({"iops", "tbw", "dwpd", "waf", "tco", "gb", "tb"})
+_PARTS = {"avg": "average", "max": "maximum"}
+_WORDS = {"stddev": "standard deviation", **_PARTS}
+
+
+def metric_text(metric: str) -> str:
+    """A metric in words: "write_latency_p99.9" is "99.9 % response time of writes"."""
+    operation, _, rest = metric.partition("_")
+    of = ""
+    if operation in ("read", "write") and (rest == "iops" or rest.startswith("latency_")):
+        metric, of = rest, f" of {operation}s"
+    name, _, part = metric.partition("latency_")
+    if part and not name:
+        which = _PARTS.get(part) or f"{part.removeprefix('p')} %"
+        return f"{which} response time{of}"
+    words = (
+        word.upper() if word in _LETTERS else _WORDS.get(word, word) for word in metric.split("_")
+    )
+    return " ".join(words) + of
+
+
 def known_results(
     figures: Sequence[tuple[str, float | None, str, bool]], **of: Any
 ) -> list[Result]:
@@ -91,7 +112,7 @@ class CampaignReport(TestReport):
             item
             for result in self.found
             for item in mean_headline(
-                result.key, f"{result.text}: {result.metric}", self.samples_of(result),
+                result.key, f"{result.text}: {metric_text(result.metric)}", self.samples_of(result),
                 result.unit, value=result.value, of=self.samples_are,
                 higher_is_better=result.higher_is_better, steady=steady,
             )

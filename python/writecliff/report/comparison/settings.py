@@ -86,7 +86,7 @@ def _drawings(figures: Sequence[Figure], setting: Setting, name: str) -> Iterato
             if value is not None
         )
         label, unit = figure.one.label, figure.one.unit
-        y = Axis(f"{label} ({unit})" if unit else label)
+        y = Axis(unit or label)  # a label of a campaign is longer than the plot is wide
         title = f"{label} v {setting.name}"
         line = Line(label, [at for at, _ in points], [value for _, value in points])
         yield plots.lines(f"by-setting-{count}", title, data, [line], x, y)

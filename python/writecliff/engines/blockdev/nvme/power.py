@@ -7,6 +7,8 @@ state that is set holds until the controller is reset; nothing is saved on the d
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from writecliff.engines.base import PowerStates
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.errors import TargetError
@@ -36,9 +38,12 @@ def _autonomous(drive: NvmeDrive) -> bool | None:
         return False if refused.is_final else None
 
 
-def set_power_state(drive: NvmeDrive, name: str, wanted: int) -> PowerStates:
-    """Set a state in which the drive does I/O; `name` is the drive's, for messages. Raises
-    TargetError if it has no such state, or is not in it afterwards."""
+def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
+    """The states of a drive that does I/O in the one that is `wanted`; `name` is the drive's, for
+    messages. Raises TargetError if it has no such state."""
+    if drive is None:
+        raise TargetError(f"{name}: not an NVMe drive, which alone have power states",
+                          hint=f"drop {OPTION}")  # fmt: skip
     found = power_states(drive)
     if found is None:
         raise TargetError(f"{name}: the drive does not tell its power states",
@@ -48,8 +53,19 @@ def set_power_state(drive: NvmeDrive, name: str, wanted: int) -> PowerStates:
         kind = "no power state" if wanted >= len(found.states) else "without I/O: power state"
         raise TargetError(
             f"{name}: {kind} {wanted}",
-            hint=f"those with I/O are {', '.join(map(str, working))}",
+            hint=f"those with I/O: {', '.join(map(str, working))}",
         )
+    return found
+
+
+def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
+    """Set a state in which the drive does I/O. A drive that is in it is left alone: one with a
+    single state may refuse the command. Raises TargetError as `working_states`, and if the drive is
+    in another one afterwards."""
+    found = working_states(drive, name, wanted)
+    assert drive is not None
+    if found.state == wanted:
+        return replace(found, before=wanted)
     try:
         drive.set_feature(_POWER_MANAGEMENT, wanted)
     except Refused as reason:
@@ -61,7 +77,7 @@ def set_power_state(drive: NvmeDrive, name: str, wanted: int) -> PowerStates:
             f"{name}: power state {wanted} was set, and the drive is in {state}",
             hint=f"drop {OPTION}",
         )
-    return PowerStates(after.state, after.states, after.autonomous, before=found.state)
+    return replace(after, before=found.state)
 
 
 def restore_power_state(drive: NvmeDrive, state: int) -> str:

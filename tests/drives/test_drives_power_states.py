@@ -1,0 +1,82 @@
+"""Power states of an NVMe drive: listed, asked for, named in the run; one that it lacks is refused.
+
+The emulated drive has one state, whose power its descriptor tells, and refuses to set any.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.guest_drives import Drive
+from writecliff.cli.main import main
+from writecliff.cli.real_drive import show_real_drive
+from writecliff.report import build_report
+from writecliff.report.comparison.runs import setup_of
+from writecliff.store.rundir import RunDirectory
+
+SHORT = ["--end", "time", "--time-hours", "0.0004", "--sample-seconds", "0.5",
+         "--round-minutes", "0.025"]  # fmt: skip
+
+
+def descriptor_watts(drive: Drive) -> float:
+    """Of state 0, from the page as the drive sends it: units of 0.01 W, or with bit 0 of 0.1 mW."""
+    words = ["nvme", "id-ctrl", drive.controller, "--raw-binary"]
+    page = subprocess.run(words, capture_output=True, check=True).stdout
+    assert page[263] == 0  # the number of states less one
+    return int.from_bytes(page[2048:2050], "little") * (1e-4 if page[2051] & 1 else 1e-2)
+
+
+def text_of(drive: Drive) -> str:
+    watts = descriptor_watts(drive)
+    return f"0, the only one, {f'{watts:g} W at most' if watts else 'maximum power not reported'}"
+
+
+def test_the_state_is_listed_with_the_watts_of_its_descriptor(
+    nvme: Drive, generation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert show_real_drive(nvme.path, json=False) == 0
+    assert text_of(nvme) in capsys.readouterr().out
+    assert show_real_drive(nvme.path, json=True) == 0
+    power = json.loads(capsys.readouterr().out)["power"]
+    assert (power["state"], len(power["states"])) == (0, 1)
+    assert power["states"][0]["watts_max"] == pytest.approx(descriptor_watts(nvme) or None)
+
+
+def test_a_state_that_is_asked_for_is_named_in_the_run(
+    nvme: Drive, generation: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    words = ["test", "wsat", "--on", nvme.path, "--destroy", nvme.serial, "--power-state", "0"]
+    assert main([*words, *SHORT, "--output", str(run)]) == 0
+    opened = RunDirectory.open(run)
+    power = opened.manifest.power
+    assert power is not None and (power.state, power.before) == (0, 0)
+    assert power.text == text_of(nvme)
+    (platform,) = (p for p in build_report(opened).sections if p.title == "Reference test platform")
+    rows = {row[0]: row[1:] for row in platform.tables[0].rows}
+    assert rows["NVMe power state"][0] == text_of(nvme)
+    assert rows["NVMe power state"][1].startswith("Asked for; the drive was in it.")
+    assert setup_of(opened.manifest)["power state"] == text_of(nvme)
+
+
+@pytest.mark.parametrize("which", ["nvme", "sata"])
+def test_a_state_that_it_does_not_have_is_refused_in_one_line(
+    which: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drive: Drive = request.getfixturevalue(which)
+    run = tmp_path / "run"
+    words = ["test", "wsat", "--on", drive.path, "--destroy", drive.serial, "--power-state", "3"]
+    assert main([*words, *SHORT, "--output", str(run)]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    why = "no power state 3" if which == "nvme" else "not an NVMe drive"
+    hint = "those with I/O: 0" if which == "nvme" else "drop --power-state"
+    assert len([line for line in said if line.startswith("error: ")]) == 1
+    assert why in said[0] and any(hint in line for line in said)
+    assert not run.exists()
