@@ -22,8 +22,8 @@ use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
-    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, integrity,
-    power, reduction, slc_cache, thermal,
+    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
+    integrity, power, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -75,6 +75,8 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
+    let plp = controller.power_loss_protection;
+    let indirection_slots = indirection::read(&ftl_table, &root, &geometry, plp)?;
     let recovery = root.optional_table("recovery")?;
     let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
     let recovery = recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity));
@@ -97,6 +99,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
+        indirection_slots,
         integrity,
         die_parity,
         recovery,

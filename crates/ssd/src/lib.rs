@@ -52,6 +52,7 @@ pub mod endurance;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
+pub mod indirection;
 pub mod integrity;
 pub mod power;
 pub mod power_loss;

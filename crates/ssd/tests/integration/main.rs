@@ -12,6 +12,7 @@ mod ecc;
 mod endurance;
 mod fdp_interface;
 mod housekeeping;
+mod indirection;
 mod integrity;
 mod patrol;
 mod power;
