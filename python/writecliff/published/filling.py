@@ -8,7 +8,7 @@ are as much slower again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 import numpy as np
@@ -17,7 +17,6 @@ from writecliff.engines.sim import SimEngine
 from writecliff.published.measure import ComparedDrive
 from writecliff.workload.model import BlockSize, Job, Workload
 
-PREFIX = "fill_"
 PARTS = 200
 _FIRST, _NEXT, _ROW = 10, 10, 3  # parts: of the burst, of the rate after it, of a lasting change
 _SLOWER = 0.75  # of a rate: another phase
@@ -65,13 +64,3 @@ def _slower(rates: Sequence[float], begin: int, usual: float, row: int) -> int |
     """The first part from `begin` on that begins `row` parts slower than `usual`."""
     slow = [rate < _SLOWER * usual for rate in rates]
     return next((n for n in range(begin, len(slow) - row + 1) if all(slow[n : n + row])), None)
-
-
-def is_fill(metric: str) -> bool:
-    """Whether a metric is of the whole drive written."""
-    return metric.startswith(PREFIX)
-
-
-def fill_value(metrics: Mapping[str, float], metric: str) -> tuple[float | None, str]:
-    """The value of a metric, or why there is none."""
-    return metrics.get(metric), "the simulated drive has no such phase"

@@ -12,13 +12,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 from writecliff.input_files import read_text
 from writecliff.published.figures import PublishedFigure, read_figures
+from writecliff.published.kinds import MEAN, VOLUME
+from writecliff.published.scores import Row
 
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
@@ -29,6 +33,16 @@ _EVERY = 3  # of the figures of a family is kept aside
 # Not measured under a load here. The rate of one thread that writes a new drive is the host's: a
 # source says itself that deeper queues give more.
 _STATED = ("tbw", "dwpd", "power_", "slc_cache_size", "fill_throughput_burst")
+_RATES = "rates"
+# Of the median error, in %.
+_GOALS: Mapping[tuple[Part, str], float] = {
+    ("fit", _RATES): 5.0,
+    ("fit", MEAN.name): 5.0,
+    ("fit", VOLUME.name): 10.0,
+    ("aside", _RATES): 12.0,
+    ("aside", MEAN.name): 20.0,
+    ("aside", VOLUME.name): 10.0,
+}
 _DEPTH = 256  # of random I/O of NVMe drives, where the source gives none (as `sheet_check`)
 
 
@@ -85,6 +99,43 @@ def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
             last_of_few = len(own) < _EVERY and place == len(own) - 1
             found[index] = "aside" if place % _EVERY == _EVERY - 1 or last_of_few else "fit"
     return found
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """The median size of the errors of a part's figures of a kind, in %. A fit's figures are met by
+    choice, so only those that are kept aside say how well a family predicts."""
+
+    part: Part
+    kind: str  # "rates", "mean latency", "volume of SLC caches"
+    figures: int
+    value: float
+    goal: float
+
+    @property
+    def reached(self) -> bool:
+        return self.value <= self.goal
+
+
+def part_scores(rows: Sequence[Row]) -> list[PartScore]:
+    """The scores of rows of the table, by part and kind."""
+    parts = split()
+    sizes: dict[tuple[Part, str], list[float]] = {}
+    for row in rows:
+        if row.size is not None:
+            kind = row.kind.name if row.kind in (MEAN, VOLUME) else _RATES
+            sizes.setdefault((parts[row.figure], kind), []).append(row.size)
+    return [
+        PartScore(part, kind, len(own), median(own), _GOALS[part, kind])
+        for (part, kind), own in sorted(sizes.items(), reverse=True)
+    ]
+
+
+@lru_cache(maxsize=1)
+def split() -> Mapping[PublishedFigure, Part]:
+    """The part of each figure of the table."""
+    figures = modern_figures()
+    return dict(zip(figures, parts_of_figures(figures), strict=True))
 
 
 def _hash(figure: PublishedFigure) -> str:

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from writecliff.devices import TODAY, drives_of_today, show_device
+from writecliff.devices.families import FOLDER
+from writecliff.published import modern_families
 from writecliff.published.figures import read_figures
 from writecliff.published.filling import PARTS, phases
 from writecliff.published.modern import (
@@ -15,8 +18,13 @@ from writecliff.published.modern import (
     is_stated,
     modern_figures,
     modern_sources,
+    part_scores,
     parts_of_figures,
+    split,
 )
+from writecliff.published.modern_families import families
+from writecliff.published.modern_page import page
+from writecliff.published.scores import Row
 
 
 def test_every_figure_has_a_source_with_title_address_and_section() -> None:
@@ -86,3 +94,46 @@ def test_a_single_slow_part_is_no_late_phase() -> None:
     rates = [5000.0] * 40 + [2000.0] * 80 + [500.0] + [2000.0] * 79
     found = phases(rates, 1000.0, 800.0)
     assert "fill_volume_after" not in found
+
+
+def test_the_families_are_what_the_rule_derives() -> None:
+    for name, text in families().items():
+        assert (FOLDER / f"{name}.toml").read_text(encoding="utf-8") == text, name
+
+
+def test_figures_that_are_kept_aside_change_no_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = modern_figures()
+    parts = parts_of_figures(figures)
+    changed = tuple(
+        replace(f, value=3 * f.value) if part == "aside" else f
+        for f, part in zip(figures, parts, strict=True)
+    )
+    before = families()
+    monkeypatch.setattr(modern_families, "modern_figures", lambda: changed)
+    assert families() == before
+
+
+def test_drives_of_today_are_the_families_of_the_table_and_can_be_opened() -> None:
+    assert {"pm9d3a", *families()} == TODAY
+    names = drives_of_today()
+    assert len(names) >= 30
+    for name in names:
+        described = show_device(name)
+        assert described.kind == "ssd" and described.raw_bytes, name
+
+
+def test_the_page_of_figures_is_up_to_date() -> None:
+    root = FOLDER.parents[3]
+    assert (root / "docs/reference/drives-of-today.md").read_text(encoding="utf-8") == page()
+
+
+def test_scores_of_parts() -> None:
+    figures = split()
+    fit = next(f for f, part in figures.items() if part == "fit" and f.metric == "iops")
+    aside = next(f for f, part in figures.items() if part == "aside" and f.metric == "iops")
+    scores = part_scores([Row(fit, fit.value * 1.04), Row(aside, aside.value * 0.8)])
+    assert [(s.part, s.kind, s.figures, s.reached) for s in scores] == [
+        ("fit", "rates", 1, True),
+        ("aside", "rates", 1, False),
+    ]
+    assert [s.value for s in scores] == [pytest.approx(4.0), pytest.approx(20.0)]
