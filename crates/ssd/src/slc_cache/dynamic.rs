@@ -24,8 +24,8 @@ impl Borrowed {
 }
 
 impl SlcCache {
-    /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: what is written
-    /// past a full cache takes space from it, too.
+    /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: what is
+    /// written past a full cache takes space from it, too.
     #[cold]
     pub(super) fn admit_borrowing<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };
