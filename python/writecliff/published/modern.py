@@ -118,11 +118,11 @@ class PartScore:
 
 
 def part_scores(rows: Sequence[Row]) -> list[PartScore]:
-    """The scores of rows of the table, by part and kind."""
+    """The scores of those rows that are of the table, by part and kind."""
     parts = split()
     sizes: dict[tuple[Part, str], list[float]] = {}
     for row in rows:
-        if row.size is not None:
+        if row.size is not None and row.figure in parts:
             kind = row.kind.name if row.kind in (MEAN, VOLUME) else _RATES
             sizes.setdefault((parts[row.figure], kind), []).append(row.size)
     return [

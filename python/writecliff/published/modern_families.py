@@ -9,6 +9,7 @@ leave open is usual for the year. A test holds the files to this rule, so none i
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -81,12 +82,12 @@ def _text(name: str, facts: Mapping[str, Any], figures: Sequence[PublishedFigure
     values = _values(base, facts, known)
     cited = sorted({source for _, source in known.values()})
     sources = modern_sources()
-    head = [
-        f"{facts['about']}. Derived by rule from figures of {', '.join(drives)} that are not kept",
-        "aside: see `published/modern_families.py`. Sources:",
-        *(f"  {key}: {sources[key].title}" for key in cited),
-    ]
-    text = text_of(values, [line for part in head for line in _wrapped(part)])
+    about = (
+        f"{facts['about']}. Derived by rule from the figures of {', '.join(drives)} that are not "
+        "kept aside, see `published/modern_families.py`. Sources:"
+    )
+    titles = (f"* {key}: {sources[key].title}" for key in cited)
+    text = text_of(values, [line for part in (about, *titles) for line in _wrapped(part)])
     return text + "\n" + _variants(drives, facts, figures, values)
 
 
@@ -103,7 +104,7 @@ def _values(base: str, facts: Mapping[str, Any], known: Known) -> list[Value]:
         dram=facts.get("dram"),
         **numbers,
     )
-    bits, whole = BITS[facts["cell"]], sheet.capacity
+    bits, whole, folded = BITS[facts["cell"]], sheet.capacity, 1.0
     if client:
         size = min(sheet.slc_cache or whole / bits, whole / bits)
         folded = 1.0 if size * bits < 0.9 * whole else bits / (bits - 1)
@@ -112,7 +113,9 @@ def _values(base: str, facts: Mapping[str, Any], known: Known) -> list[Value]:
     found = []
     for one in derived(sheet):
         reason = one.reason.replace("the sheet gives", "the figures give")
-        reason = reason.replace("the sheet", "the figures").replace("yours", "of the base")
+        reason = reason.replace("the sheet", "the figures").replace(
+            "yours", "the drive and its capacity"
+        )
         value = f'"{facts["about"]}"' if one.key == "description" else one.value
         if one.key == "slc_cache.size" and "slc_cache" not in known:
             reason = f"no figure: all flash that is free, at one bit of {bits}"
@@ -158,9 +161,7 @@ def _variants(
 
 
 def _wrapped(line: str, width: int = 96) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(line, width, subsequent_indent="    ") or [""]
+    return textwrap.wrap(line, width, subsequent_indent="  " if line.startswith("*") else "")
 
 
 def main() -> None:

@@ -41,7 +41,13 @@ from writecliff.published.figures import (
 )
 from writecliff.published.kinds import METRICS, WORDS, is_of
 from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
-from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME, is_stated, modern_figures
+from writecliff.published.modern import (
+    MODERN_ABOUT,
+    MODERN_NAME,
+    family_of,
+    is_stated,
+    modern_figures,
+)
 from writecliff.published.predictions import predicted_rows
 from writecliff.published.scores import (
     PairwiseComparison,
@@ -139,9 +145,8 @@ def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chos
 def _chosen(name: str, path: Path | None) -> Chosen:
     if name == OTHERS_NAME and path is None:
         return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
-    if name == MODERN_NAME and path is None:
-        measured = tuple(one for one in modern_figures() if not is_stated(one))
-        return Chosen(name, MODERN_ABOUT, measured, small_bytes=SMALL_BYTES)
+    if path is None and (modern := _modern(name)):
+        return modern
     table = read_table(path or SHIPPED)
     figures, skipped = table.figures, table.skipped
     if not figures:
@@ -162,6 +167,15 @@ def _chosen(name: str, path: Path | None) -> Chosen:
         campaign(name)  # refused, with the nearest name
     sources = dict.fromkeys(figure.source for figure in figures)
     raise ConfigError.unknown("source", name, list(sources), where=path)
+
+
+def _modern(name: str) -> Chosen | None:
+    """Figures of drives of today: all, or those of a drive or family."""
+    measured = [one for one in modern_figures() if not is_stated(one)]
+    if name == MODERN_NAME:
+        return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
+    own = tuple(f for f in measured if name in (f.device, family_of(f.device)))
+    return Chosen(name, f"{name}, its figures", own, small_bytes=SMALL_BYTES) if own else None
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:

@@ -11,7 +11,8 @@ from writecliff.devices import TODAY, drives_of_today, show_device
 from writecliff.devices.families import FOLDER
 from writecliff.published import modern_families
 from writecliff.published.figures import read_figures
-from writecliff.published.filling import PARTS, phases
+from writecliff.published.filling import PARTS, fill_metrics, phases
+from writecliff.published.measure import ComparedDrive
 from writecliff.published.modern import (
     MODERN,
     family_of,
@@ -24,7 +25,9 @@ from writecliff.published.modern import (
 )
 from writecliff.published.modern_families import families
 from writecliff.published.modern_page import page
+from writecliff.published.reproduce import choose
 from writecliff.published.scores import Row
+from writecliff.published.sheet_check import fitting_scale
 
 
 def test_every_figure_has_a_source_with_title_address_and_section() -> None:
@@ -137,3 +140,20 @@ def test_scores_of_parts() -> None:
         ("aside", "rates", 1, False),
     ]
     assert [s.value for s in scores] == [pytest.approx(4.0), pytest.approx(20.0)]
+
+
+def test_a_drive_and_a_family_have_their_figures() -> None:
+    drive, family = choose("t500-1000"), choose("t500")
+    assert {f.device for f in drive.figures} == {"t500-1000"}
+    assert {f.device for f in family.figures} == {"t500-1000", "t500-2000"}
+    assert drive.small_bytes > 0 and not any(is_stated(f) for f in family.figures)
+
+
+def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
+    """A client drive with a cache that takes all free flash: a third of it at one bit of three."""
+    drive = ComparedDrive.preset("t500-2000")
+    scale = fitting_scale(drive.text, drive.file_name, 8e9)
+    found = fill_metrics(drive.scaled(scale))
+    assert found["fill_volume"] == pytest.approx(2000 / 3, rel=0.02)
+    assert found["fill_throughput_after"] < found["fill_throughput"]
+    assert "fill_volume_after" not in found
