@@ -33,7 +33,7 @@ from writecliff.engines.base import (
     unseen,
 )
 from writecliff.engines.counters import Counters
-from writecliff.errors import EngineError
+from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import SECOND_NS, Workload
 
 FRESH_IOPS = 80_000.0
@@ -47,6 +47,7 @@ class FakeEngine:
 
     capacity_bytes: int = 480_000_000_000
     kind: Literal["sim", "fio"] = "sim"
+    write_refusal: TargetError | None = None
     noise: float = 0.01
     before_run: Callable[[int], None] | None = None
     target: str = "sim:fake"

@@ -298,7 +298,7 @@ def twin(
     Parameters
     ----------
     drive
-        Only this hidden drive: sata or nvme.
+        Only this hidden drive: sata, nvme, or drawn-NUMBER, whose values are drawn by that number.
     output
         Keep measurements and twins in this folder; it must be empty or not exist.
     quiet
@@ -311,17 +311,18 @@ def twin(
 
     from writecliff.cli.screen import Screen
     from writecliff.errors import ConfigError
-    from writecliff.twin.validation import HIDDEN, RATES_PCT, TAILS_PCT, twin_case
+    from writecliff.twin.hidden import USUAL, hidden_drive
+    from writecliff.twin.validation import RATES_PCT, TAILS_PCT, twin_case
 
-    if drive is not None and drive not in HIDDEN:
-        raise ConfigError.unknown("hidden drive", drive, HIDDEN)
+    names = [drive] if drive is not None else list(USUAL)
+    for name in names:
+        hidden_drive(name)
     if output is not None and output.exists() and any(output.iterdir()):
         raise ConfigError(f"{output} is not empty", hint="give another folder")
     screen = Screen(quiet=quiet)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) if output is None else output
         folder.mkdir(parents=True, exist_ok=True)
-        names = [drive] if drive is not None else list(HIDDEN)
         cases = [twin_case(name, folder, screen.log) for name in names]
     ok = all(case.ok for case in cases)
     if json:

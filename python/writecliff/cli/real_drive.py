@@ -66,7 +66,8 @@ def _identity_lines(identity: DeviceIdentity) -> Iterator[tuple[str, str]]:
 def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
     yield "power state", power.text
     for state in power.states:
-        most = "power not told" if state.watts_max is None else f"{state.watts_max:g} W at most"
+        watts = state.watts_max
+        most = "maximum power not reported" if watts is None else f"{watts:g} W at most"
         use = "" if state.operational else ", no I/O"
         times = f"enters in {state.entry_us} µs, leaves in {state.exit_us} µs"
         yield f"  {state.number}", f"{most}{use}; {times}"

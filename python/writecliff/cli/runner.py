@@ -60,9 +60,8 @@ def run_test(
 
 def check_permission(engine: Engine, target: TargetOptions) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
-    refusal = getattr(engine, "write_refusal", None)  # of files
-    if refusal is not None:
-        raise refusal
+    if engine.write_refusal is not None:
+        raise engine.write_refusal
     identity = engine.identify()
     if (target.on or "").startswith("/dev/") and target.destroy is None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"

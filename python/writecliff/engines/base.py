@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from writecliff._native import Histogram
     from writecliff.engines.data_placement_status import DataPlacementStatus
+    from writecliff.errors import TargetError
     from writecliff.latency_causes import LatencyCauses
     from writecliff.workload.model import Workload
 
@@ -302,6 +303,12 @@ class Engine(Protocol):
     """A drive that can be purged, loaded and measured. See the module text for the contract."""
 
     kind: Literal["sim", "fio"]
+
+    @property
+    def write_refusal(self) -> TargetError | None:
+        """Why the drive must not be written, found before a run begins; None if it may be, and for
+        block devices, which are refused when they are opened."""
+        ...
 
     def identify(self) -> DeviceIdentity: ...
 

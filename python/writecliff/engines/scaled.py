@@ -44,6 +44,7 @@ class ScaledEngine:
     that `full` is in; histograms are those of the fewer I/Os that the small drive served."""
 
     kind: Literal["sim", "fio"] = "sim"
+    write_refusal = None
 
     def __init__(
         self, full: SimEngine, scale: float, *, largest_io_bytes: int = SLOT_BYTES

@@ -49,6 +49,7 @@ class SimEngine:
     """
 
     kind: Literal["sim", "fio"] = "sim"
+    write_refusal = None
     _attribute_latency = False
 
     def __init__(

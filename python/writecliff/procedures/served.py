@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe_text
-from writecliff.procedures.model import Procedure, Stage, Step
-from writecliff.procedures.options import Deviation
+from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.own import OwnProcedure
 from writecliff.workload.model import Workload
 
 PHASE = "session"
@@ -22,7 +22,7 @@ STEP = Step("part of the session", Workload("clients", ()), sample=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(Procedure):
+class Served(OwnProcedure):
     """A session of a served drive; `session` is what `writecliff serve --json` prints of it, with
     the histograms of flushes and lateness."""
 
@@ -30,14 +30,6 @@ class Served(Procedure):
     session: Mapping[str, Any]
     precondition: str = "none"
     seed: int = 1
-
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The session whose `options_mapping` was `data`."""
-        return cls(**data)
-
-    def options_mapping(self) -> dict[str, Any]:
-        return dict(vars(self))
 
     @property
     def command(self) -> Sequence[str]:
@@ -48,21 +40,9 @@ class Served(Procedure):
         return "Served Drive"
 
     @property
-    def edition(self) -> str:
-        return ""
-
-    @property
     def is_timed(self) -> bool:
         """Whether requests took the drive's time."""
         return self.session["slow_down"] is not None
-
-    def deviations(self) -> tuple[Deviation, ...]:
-        """None: there is no standard to differ from."""
-        return ()
-
-    @property
-    def write_cache(self) -> bool:
-        return True
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         session = self.session

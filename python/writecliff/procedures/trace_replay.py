@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
-from writecliff.procedures.model import Procedure, Stage, Step
-from writecliff.procedures.options import Deviation, value_text
+from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.options import value_text
+from writecliff.procedures.own import OwnProcedure
 from writecliff.workload.model import Workload
 
 PHASE = "replay"
@@ -23,20 +24,12 @@ STEP = Step("replay", Workload("replay", ()), sample=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceReplay(Procedure):
+class TraceReplay(OwnProcedure):
     """A replay that was made; `answer` is what `writecliff replay --json` prints of it."""
 
     name = "trace_replay"
     answer: Mapping[str, Any]
     seed: int = 1
-
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The replay whose `options_mapping` was `data`."""
-        return cls(**data)
-
-    def options_mapping(self) -> dict[str, Any]:
-        return dict(vars(self))
 
     @property
     def command(self) -> Sequence[str]:
@@ -50,18 +43,6 @@ class TraceReplay(Procedure):
     def trace_name(self) -> str:
         """The name of the trace's file."""
         return Path(self.answer["trace"]["path"]).name
-
-    @property
-    def edition(self) -> str:
-        return ""
-
-    def deviations(self) -> tuple[Deviation, ...]:
-        """None: there is no standard to differ from."""
-        return ()
-
-    @property
-    def write_cache(self) -> bool:
-        return True
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         answer, trace = self.answer, self.answer["trace"]

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe
 from writecliff.errors import ConfigError
 from writecliff.procedures.bounds import interface_bytes_per_s
-from writecliff.procedures.model import History, Plan, Procedure, Stage, Step, step_seed
-from writecliff.procedures.options import Deviation
+from writecliff.procedures.model import History, Plan, Stage, Step, step_seed
+from writecliff.procedures.own import OwnProcedure
 from writecliff.procedures.twin_loads import (
     FILL_BYTES,
     FILL_DEPTH,
@@ -46,7 +46,7 @@ _SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio's reports take 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin(Procedure):
+class Twin(OwnProcedure):
     """The measurements of `writecliff twin`. `seconds` is the length of a load, `overwrite_minutes`
     the most of the overwrites, `rest_s` the rest before the last burst."""
 
@@ -69,14 +69,6 @@ class Twin(Procedure):
                     f"not {getattr(self, name):g}"
                 )
 
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data`."""
-        return cls(**data)
-
-    def options_mapping(self) -> dict[str, Any]:
-        return dict(vars(self))
-
     @property
     def command(self) -> Sequence[str]:
         return ("writecliff", "twin")
@@ -84,18 +76,6 @@ class Twin(Procedure):
     @property
     def title(self) -> str:
         return "Measurements for a Twin"
-
-    @property
-    def edition(self) -> str:
-        return ""
-
-    def deviations(self) -> tuple[Deviation, ...]:
-        """None: there is no standard to differ from."""
-        return ()
-
-    @property
-    def write_cache(self) -> bool:
-        return True
 
     @property
     def purges(self) -> bool:

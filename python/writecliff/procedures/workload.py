@@ -26,14 +26,13 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import as_type, only_keys
 from writecliff.procedures.model import (
     History,
-    Procedure,
     Stage,
     Step,
     StepRow,
     TrackingVariable,
     step_seed,
 )
-from writecliff.procedures.options import Deviation
+from writecliff.procedures.own import OwnProcedure
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
 from writecliff.workload.change import job_with
 from writecliff.workload.load import LoadStep, WorkloadFile
@@ -60,7 +59,7 @@ class _Stored(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadRun(Procedure):
+class WorkloadRun(OwnProcedure):
     """The run of a file. `why` says what decided the preconditioning."""
 
     name = "workload"
@@ -137,20 +136,8 @@ class WorkloadRun(Procedure):
         return f"Workload {Path(self.file).stem}"
 
     @property
-    def edition(self) -> str:
-        return ""
-
-    @property
     def command(self) -> Sequence[str]:
         return ("writecliff", "run")
-
-    def deviations(self) -> tuple[Deviation, ...]:
-        """None: there is no standard to differ from."""
-        return ()
-
-    @property
-    def write_cache(self) -> bool:
-        return True
 
     @property
     def definition(self) -> str:

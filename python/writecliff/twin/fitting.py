@@ -18,6 +18,7 @@ from writecliff.published.conditions import Load, condition
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit import Fit, FitResult, Parameter, Specification
 from writecliff.published.fit.problem import Problem
+from writecliff.published.fit.residuals import deviations, soft_cost
 from writecliff.published.fit.simulations import Simulations
 from writecliff.published.measure import ComparedDrive, MeasurementObserver, measure
 from writecliff.published.scores import Row, row_of
@@ -31,7 +32,6 @@ from writecliff.twin.structure import (
     Spare,
     Variant,
     alternatives,
-    cost,
     link_most,
     variants,
     with_page_times,
@@ -187,7 +187,7 @@ def _cost_of(text: str, path: Path, evidence: Evidence) -> float:
     scale = fitting_scale(text, str(path), SMALL_BYTES)
     spec = _specification(text, str(path), scale, gentle=evidence.gentle)
     problem = Problem(spec, here.figures(kept=False), Simulations(seconds=_seconds_of(here)))
-    return cost(problem.rows(problem.coordinates.start))
+    return soft_cost(deviations(problem.rows(problem.coordinates.start)))
 
 
 def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:

@@ -21,9 +21,7 @@ from writecliff.engines.preconditioned import recipe
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.published.fit.device_text import with_numbers
-from writecliff.published.fit.residuals import SOFT, deviations
 from writecliff.published.measure import ComparedDrive
-from writecliff.published.scores import Row
 from writecliff.published.sheet_check import fitting_scale
 
 Log = Callable[[str], None]
@@ -35,6 +33,9 @@ _TRIES = 12
 _FASTER = 0.25  # of the firmware times where flash is to be what bounds writes
 _FASTER_FLASH = 0.6  # of the program time where firmware is
 _LEAST_NS = 50.0
+_UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
+_TRIED = "measured here: nearest of what was tried"
 LINK = "link.bandwidth"
 SLOT = 4096
 
@@ -164,9 +165,6 @@ def with_dies(text: str, dies: int) -> str | None:
     except ConfigError:
         return None
     return changed
-
-
-_UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
 
 
 def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
@@ -307,15 +305,5 @@ def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
         yield f"blocks of {other} pages", with_values(text, made)
 
 
-_TRIED = "measured here: nearest of what was tried"
-_LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
-
-
 def _with_blocks(text: str, blocks: int) -> str:
     return with_values(text, {"flash.blocks_per_plane": (str(blocks), None)})
-
-
-def cost(rows: Sequence[Row]) -> float:
-    """How far figures are off, as a fit counts them: beyond `SOFT` not squared."""
-    sizes = (deviations(rows) / SOFT) ** 2
-    return float(np.sum(2 * (np.sqrt(1 + sizes) - 1)))

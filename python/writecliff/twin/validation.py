@@ -1,8 +1,7 @@
 """Twins of simulated drives whose values are hidden: how well do they predict other loads?
 
-A hidden drive is a preset with other flash, times, over-provisioning and buffer. `writecliff twin`
-drives it through the seam and knows nothing else of it. Then both, the hidden drive and its twin,
-are measured under loads that the twin was not made from.
+`writecliff twin` drives a hidden drive through the seam and knows nothing else of it. Then both,
+the hidden drive and its twin, are measured under loads that the twin was not made from.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from writecliff.devices import read_device_file
-from writecliff.devices.edit import value_of, with_values
+from writecliff.devices.edit import value_of
 from writecliff.engines.sim import SimEngine
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.twin import Twin
@@ -22,7 +20,9 @@ from writecliff.published.conditions import Load
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.twin.evidence import read_evidence
 from writecliff.twin.fitting import make_twin
+from writecliff.twin.hidden import hidden_drive
 from writecliff.twin.result import FOLDER, keep
+from writecliff.workload.model import Pattern
 
 Log = Callable[[str], None]
 RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach
@@ -30,37 +30,9 @@ KIB = 1024
 SECONDS = 2.0  # of each load
 MEASURED_S, REST_S = 1.0, 2.0  # of a load of the measurements, and the rest
 
-# Values of a preset that are changed, in TOML.
-HIDDEN: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "sata": ("sata-tlc-120", {
-        "user_capacity": '"2 GB"',
-        "flash.channels": "4",
-        "flash.blocks_per_plane": "185",
-        "flash.pages_per_block": "96",
-        "flash.read": '["75 us", "75 us", "75 us"]',
-        "flash.program": '["2.4 ms"]',
-        "controller.write_buffer": '"2 MiB"',
-        "controller.command_time": '"7 us"',
-        "controller.latency": '"14 us"',
-        "link.bandwidth": '"520 MB/s"',
-    }),
-    "nvme": ("nvme-tlc-960", {
-        "user_capacity": '"3 GB"',
-        "flash.channels": "4",
-        "flash.dies_per_channel": "2",
-        "flash.blocks_per_plane": "292",
-        "flash.pages_per_block": "48",
-        "flash.read": '["50 us", "60 us", "70 us"]',
-        "flash.program": '["900 us"]',
-        "flash.bus": '"800 MB/s"',
-        "controller.write_buffer": '"8 MiB"',
-        "controller.command_time": '"4 us"',
-        "controller.latency": '"9 us"',
-    }),
-}  # fmt: skip
-
-# Pattern, KiB, share of reads, outstanding I/Os: none is among those of `procedures.twin_loads`.
-OTHER_LOADS: Sequence[tuple[str, int, float, int]] = (
+OtherLoad = tuple[Pattern, int, float, int]  # KiB, share of reads, outstanding I/Os
+# None is among those of `procedures.twin_loads`.
+OTHER_LOADS: Sequence[OtherLoad] = (
     ("random", 4, 100.0, 3), ("random", 4, 100.0, 6), ("random", 4, 100.0, 12),
     ("random", 4, 100.0, 24), ("random", 8, 100.0, 1), ("random", 8, 100.0, 4),
     ("random", 8, 100.0, 16), ("random", 32, 100.0, 2), ("random", 32, 100.0, 8),
@@ -136,23 +108,16 @@ class TwinCase:
         }  # fmt: skip
 
 
-def hidden_text(name: str) -> str:
-    """The device file of a hidden drive."""
-    preset, changes = HIDDEN[name]
-    text, _ = read_device_file(preset)
-    return with_values(text, {key: (value, "hidden") for key, value in changes.items()})
-
-
 def twin_case(
     name: str,
     folder: Path,
     log: Log = lambda text: None,
     *,
-    loads: Sequence[tuple[str, int, float, int]] = OTHER_LOADS,
+    loads: Sequence[OtherLoad] = OTHER_LOADS,
 ) -> TwinCase:
     """Make the twin of a hidden drive in `folder`, and measure both under other loads. Raises
     ConfigError, EngineError, StoreError."""
-    hidden, run = hidden_text(name), folder / name
+    (hidden, keys), run = hidden_drive(name), folder / name
     log(f"{name}: measuring the hidden drive")
     engine = SimEngine.from_text(hidden, f"{name}.toml")
     run_procedure(Twin(seconds=MEASURED_S, rest_s=REST_S), engine, run)
@@ -164,7 +129,7 @@ def twin_case(
     log(f"{name}: measuring {len(loads)} other loads on both")
     state = f"overwritten:{evidence.overwritten_pct:.4g}%"
     wanted = [
-        Load("fill" if read == 100.0 else state, _pattern(way), kib * KIB, read, depth, SECONDS)
+        Load("fill" if read == 100.0 else state, way, kib * KIB, read, depth, SECONDS)
         for way, kib, read, depth in loads
     ]
     texts = (hidden, fitted.text)
@@ -179,13 +144,9 @@ def twin_case(
                 ours.get("latency_p99"), twins.get("latency_p99"),
             )
         )  # fmt: skip
-    values = {key: (_said(hidden, key), _said(fitted.text, key)) for key in HIDDEN[name][1]}
+    values = {key: (_said(hidden, key), _said(fitted.text, key)) for key in keys}
     errors = kept.errors
     return TwinCase(name, values, tuple(predicted), errors.rates_pct, errors.tails_pct)
-
-
-def _pattern(word: str) -> Any:
-    return word
 
 
 def _said(text: str, key: str) -> str:

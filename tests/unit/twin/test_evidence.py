@@ -21,8 +21,9 @@ from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.sheet_check import figures_csv
 from writecliff.twin.evidence import Curve
+from writecliff.twin.hidden import USUAL, hidden_drive
 from writecliff.twin.structure import alternatives, with_dies, with_page_times
-from writecliff.twin.validation import HIDDEN, OTHER_LOADS, hidden_text
+from writecliff.twin.validation import OTHER_LOADS
 
 
 @pytest.mark.parametrize("name", ["sata-tlc-120", "nvme-tlc-960"])
@@ -41,8 +42,8 @@ def test_every_third_load_of_a_kind_is_kept_aside(name: str) -> None:
 
 
 def test_loads_of_the_validation_are_others() -> None:
-    for name in HIDDEN:
-        identity = SimEngine.from_text(hidden_text(name), f"{name}.toml").identify()
+    for name in USUAL:
+        identity = SimEngine.from_text(hidden_drive(name)[0], f"{name}.toml").identify()
         measured = {
             (one.pattern, one.block_bytes // 1024, one.read_pct, one.outstanding)
             for one in Twin().loads(identity)
@@ -118,7 +119,7 @@ def test_a_table_may_say_the_state_of_each_figure(tmp_path: Path) -> None:
 
 
 def test_other_dies_keep_the_flash_and_its_speed() -> None:
-    text = with_values(hidden_text("sata"), {"ftl.streams": ("1", None)})
+    text = with_values(hidden_drive("sata")[0], {"ftl.streams": ("1", None)})
     before = describe_device(text, "a.toml")
     for dies in (1, 2, 8, 16):
         made = with_dies(text, dies)
@@ -135,7 +136,7 @@ def test_other_dies_keep_the_flash_and_its_speed() -> None:
 
 
 def test_pages_read_as_differently_as_single_reads() -> None:
-    text = hidden_text("sata")
+    text = hidden_drive("sata")[0]
     made = with_page_times(text, {3: (100e3, 110e3, 120e3)})
     assert value_of(made, "flash.read") == ["65 us", "75 us", "85 us"]
     assert with_page_times(text, {3: (100e3, 100e3, 100e3)}) == text

@@ -13,8 +13,9 @@ from tests.support.small_drive import write_small_drive
 from writecliff.choice.certainty import model_error
 from writecliff.devices import describe_device
 from writecliff.twin import fitting, validation
+from writecliff.twin.hidden import hidden_drive
 from writecliff.twin.result import TwinResult
-from writecliff.twin.validation import OTHER_LOADS, hidden_text, twin_case
+from writecliff.twin.validation import OTHER_LOADS, twin_case
 
 SHORT = ["--seconds", "0.2", "--rest", "1"]
 
@@ -67,9 +68,7 @@ def test_a_gentle_twin_and_the_drive_against_it(
     assert outcomes["random reads"] == "degraded"
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(
-        'interface = "sata"\ncapacity = "1100MB"\nyear = 2016\nsequential_read = "9000MB/s"\n'.replace(
-            "9000", "550"
-        )
+        'interface = "sata"\ncapacity = "1100MB"\nyear = 2016\nsequential_read = "550MB/s"\n'
     )
     by_sheet = answered(cli([*same, str(sheet)]))
     assert by_sheet["is_sheet"]
@@ -90,10 +89,19 @@ def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
     result = TwinResult.read(tmp_path / "sata")
     assert result.waf_twin == pytest.approx(result.waf_measured, rel=0.05)
     assert result.overwritten_pct == pytest.approx(200, abs=1)
-    hidden = describe_device(hidden_text("sata"), "hidden.toml")
+    hidden = describe_device(hidden_drive("sata")[0], "hidden.toml")
     twin = describe_device((tmp_path / "sata" / "twin.toml").read_text(), "twin.toml")
     assert twin.capacity_bytes == hidden.capacity_bytes
     assert twin.overprovision_pct == pytest.approx(hidden.overprovision_pct, abs=2)
+
+
+def test_hidden_drives_are_drawn_by_their_number() -> None:
+    texts = {name: hidden_drive(name)[0] for name in (f"drawn-{n}" for n in range(1, 41))}
+    assert len(set(texts.values())) == len(texts)
+    assert hidden_drive("drawn-3")[0] == texts["drawn-3"]
+    for name, text in texts.items():
+        made = describe_device(text, f"{name}.toml")
+        assert 9.5 < (made.overprovision_pct or 0) < 28.5
 
 
 @pytest.mark.parametrize(
@@ -102,6 +110,7 @@ def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
         (["twin"], "no target"),
         (["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"], "given twice"),
         (["twin", "sim:sata-tlc-120", "--check", "no-such-drive"], "no-such-drive"),
+        (["validate", "twin", "--drive", "drawn-x"], "hidden drive"),
         (["twin", "sim:sata-tlc-120", "--seconds", "0"], "seconds must be"),
         (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),
     ],

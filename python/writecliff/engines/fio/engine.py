@@ -104,8 +104,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Why a file must not be written; None if it may be, and for devices, which say so when
-        they are opened."""
+        """Of files."""
         return self._target.refusal if isinstance(self._target, FileBackedTarget) else None
 
     @property

@@ -52,6 +52,12 @@ def deviations(rows: Sequence[Row]) -> Vector:
     return np.array([_deviation(row) for row in rows])
 
 
+def soft_cost(vector: Vector) -> float:
+    """Half of the soft square sum of a vector: what a fit makes least. Residuals far beyond `SOFT`
+    count by their size, not by its square."""
+    return float(SOFT**2 * np.sum(np.sqrt(1 + (vector / SOFT) ** 2) - 1))
+
+
 def _deviation(row: Row) -> float:
     log = _log(row)
     if log is None:

@@ -21,7 +21,7 @@ from writecliff.published.fit.device_text import unit_of, with_numbers
 from writecliff.published.fit.next_figures import Suggestion, suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.progress import FitProgress
-from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.fit.residuals import SOFT, Residuals, soft_cost
 from writecliff.published.fit.simulations import Seconds, Simulations, at_most_long
 from writecliff.published.fit.specification import Parameter, Specification
 from writecliff.published.scores import Row
@@ -193,7 +193,7 @@ class Fit:
             self.problem.simulations.count,
             texts,
             suggestions(self.problem, self.at, open_directions),
-            cost=float(SOFT**2 * np.sum(np.sqrt(1 + (vector / SOFT) ** 2) - 1)),
+            cost=soft_cost(vector),
         )
 
     def _estimates(self, spread: _Spread) -> list[Estimate]:

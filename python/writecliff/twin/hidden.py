@@ -1,0 +1,111 @@
+"""Simulated drives whose values `writecliff twin` does not know: presets with other values.
+
+Two are fixed; they were in view while the fit was made. Others are drawn by a number, "drawn-7":
+each is a drive that nobody has looked at before.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from writecliff.devices import read_device_file
+from writecliff.devices.edit import with_values
+from writecliff.errors import ConfigError
+
+# Values of a preset that are changed, in TOML.
+_FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "sata": ("sata-tlc-120", {
+        "user_capacity": '"2 GB"',
+        "flash.channels": "4",
+        "flash.blocks_per_plane": "185",
+        "flash.pages_per_block": "96",
+        "flash.read": '["75 us", "75 us", "75 us"]',
+        "flash.program": '["2.4 ms"]',
+        "controller.write_buffer": '"2 MiB"',
+        "controller.command_time": '"7 us"',
+        "controller.latency": '"14 us"',
+        "link.bandwidth": '"520 MB/s"',
+    }),
+    "nvme": ("nvme-tlc-960", {
+        "user_capacity": '"3 GB"',
+        "flash.channels": "4",
+        "flash.dies_per_channel": "2",
+        "flash.blocks_per_plane": "292",
+        "flash.pages_per_block": "48",
+        "flash.read": '["50 us", "60 us", "70 us"]',
+        "flash.program": '["900 us"]',
+        "flash.bus": '"800 MB/s"',
+        "controller.write_buffer": '"8 MiB"',
+        "controller.command_time": '"4 us"',
+        "controller.latency": '"9 us"',
+    }),
+}  # fmt: skip
+_DRAWN = re.compile(r"drawn-[0-9]{1,9}")
+USUAL = (*_FIXED, "drawn-1", "drawn-2")
+
+_PAGE_BYTES = 16 * 1024  # of both presets
+
+
+def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
+    """The device file of a hidden drive, and the keys that make it differ from its preset. Raises
+    ConfigError: there is no such drive."""
+    if name in _FIXED:
+        preset, changes = _FIXED[name]
+    elif _DRAWN.fullmatch(name):
+        preset, changes = _drawn(random.Random(name))
+    else:
+        raise ConfigError.unknown("hidden drive", name, (*_FIXED, "drawn-NUMBER"))
+    text, _ = read_device_file(preset)
+    made = with_values(text, {key: (value, "hidden") for key, value in changes.items()})
+    return made, tuple(changes)
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A preset, and what drives of its class have. `least_spare` leaves room for its streams."""
+
+    preset: str
+    capacity_gb: int
+    least_spare: float
+    channels: Sequence[int]
+    dies_per_channel: Sequence[int]
+    buffers_mib: Sequence[int]
+    command_us: tuple[float, float]
+    link_mb_s: tuple[int, int]
+
+
+_CLASSES = (
+    _Class("sata-tlc-120", 2, 0.10, (2, 4, 8), (1, 2), (1, 2, 4, 8), (4.0, 20.0), (450, 560)),
+    _Class("nvme-tlc-960", 3, 0.16, (4, 8), (1, 2, 4), (2, 4, 8, 16), (1.5, 6.0), (1500, 3200)),
+)
+
+
+def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
+    """A preset and values within its class. Flash is up to 28 % more than the capacity, in 300
+    reclaim units or more, which are as small as the drive."""
+    of = random.choice(_CLASSES)
+    channel_count, dies_each = random.choice(of.channels), random.choice(of.dies_per_channel)
+    raw_bytes = of.capacity_gb * 1e9 * (1 + random.uniform(of.least_spare, 0.28))
+    planes = channel_count * dies_each * 2  # of both presets
+    word_lines = raw_bytes / (planes * random.randint(300, 420) * 3 * _PAGE_BYTES)
+    pages = 3 * max(1, int(word_lines))
+    read_us, step_us = random.uniform(40, 110), random.choice((0, 5, 10))
+    reads = ", ".join(f'"{read_us + step_us * page:.1f} us"' for page in range(3))
+    return of.preset, {
+        "user_capacity": f'"{of.capacity_gb} GB"',
+        "flash.channels": str(channel_count),
+        "flash.dies_per_channel": str(dies_each),
+        "flash.blocks_per_plane": str(round(raw_bytes / (planes * pages * _PAGE_BYTES))),
+        "flash.pages_per_block": str(pages),
+        "flash.read": f"[{reads}]",
+        "flash.program": f'["{random.uniform(0.6, 3):.2f} ms"]',
+        "flash.bus": f'"{random.randint(300, 1200)} MB/s"',
+        "controller.write_buffer": f'"{random.choice(of.buffers_mib)} MiB"',
+        "controller.command_time": f'"{random.uniform(*of.command_us):.1f} us"',
+        "controller.latency": f'"{random.uniform(5, 20):.1f} us"',
+        "controller.suspends_per_operation": str(random.choice((0, 8))),
+        "link.bandwidth": f'"{random.randint(*of.link_mb_s)} MB/s"',
+    }
