@@ -113,9 +113,10 @@ def _values(base: str, facts: Mapping[str, Any], known: Known) -> list[Value]:
     found = []
     for one in derived(sheet):
         reason = one.reason.replace("the sheet gives", "the figures give")
-        reason = reason.replace("the sheet", "the figures").replace(
-            "yours", "the drive and its capacity"
-        )
+        reason = reason.replace("the sheet", "the figures")
+        reason = reason.replace("yours", "the drive and its capacity")
+        if one.key == "flash.program" and folded > 1 and sheet.write_after_cache:
+            reason += f", of which the host has {1 / folded:.0%} and folding the rest"
         value = f'"{facts["about"]}"' if one.key == "description" else one.value
         if one.key == "slc_cache.size" and "slc_cache" not in known:
             reason = f"no figure: all flash that is free, at one bit of {bits}"
