@@ -75,8 +75,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
-    let plp = controller.power_loss_protection;
-    let indirection_slots = indirection::read(&ftl_table, &root, &geometry, plp)?;
     let recovery = root.optional_table("recovery")?;
     let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
     let recovery = recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity));
@@ -84,6 +82,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
+        indirection_slots: indirection::read(&ftl_table, &root, &geometry, &controller)?,
         identity,
         user_capacity,
         geometry,
@@ -99,14 +98,12 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
-        indirection_slots,
         integrity,
         die_parity,
         recovery,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
-
     flash_table.finish()?;
     ftl_table.finish()?;
     controller_table.finish()?;

@@ -8,6 +8,8 @@ use writecliff_base::located::{LocatedError, Table};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
 
+use crate::config::ControllerConfig;
+
 const KEY: &str = "indirection_unit";
 
 /// Slots of a unit, from the section `[ftl]`; 1 if it does not say.
@@ -19,7 +21,7 @@ pub fn read(
     table: &Table<'_>,
     root: &Table<'_>,
     geometry: &Geometry,
-    power_loss_protection: bool,
+    controller: &ControllerConfig,
 ) -> Result<u32, LocatedError> {
     let Some(size) = table.optional_size(KEY)? else { return Ok(1) };
     let slot = u64::from(SLOT_BYTES);
@@ -37,7 +39,7 @@ pub fn read(
         let message = format!("{KEY} above 4 KiB and [{other}] are not modelled together");
         return Err(table.error(KEY, message, Some(format!("remove [{other}]"))));
     }
-    if slots > 1 && !power_loss_protection {
+    if slots > 1 && !controller.power_loss_protection {
         let message = format!("{KEY} above 4 KiB needs power-loss protection");
         let hint = "set controller.power_loss_protection = true".to_owned();
         return Err(table.error(KEY, message, Some(hint)));
