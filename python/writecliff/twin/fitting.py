@@ -43,9 +43,9 @@ Log = Callable[[str], None]
 SECONDS_MAX = 2.0  # of a load, while values are searched
 READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # queues and the write buffer fill in less
 IOS_ENOUGH = 20_000  # of a load: its 99th percentile is of 200
-NEAR = 1.3  # another number of dies is tried if its start is off by no more, relative to the best,
-FITS_MOST = 4  # from starts
-ROUNDS, BETTER = 2, 0.97  # of refinements; the share of the cost that one must fall to
+NEAR = 1.3  # other numbers of dies are tried if a start is off by no more, relative to the best
+FITS_MOST = 9  # from starts
+ROUNDS, BETTER = 4, 0.97  # of refinements; the share of the cost that one must fall to
 FAR = 2.0  # and no more are looked at once one is so much farther off
 STARTS = "starts"  # a folder of the device files that were compared
 
@@ -223,7 +223,9 @@ def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str
 def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Sequence[Variant], int]:
     """The starts whose figures come nearest to those measured, and how many were compared."""
     found = [
-        one for one in variants(text) if not (evidence.gentle and "writes" in one.flash_bounds)
+        one
+        for one in variants(text)
+        if not evidence.gentle or (one.suspends and "writes" not in one.flash_bounds)
     ]
     log(f"comparing {len(found)} starts")
     far: list[tuple[float, Variant]] = []
@@ -235,11 +237,14 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
     if not far:
         raise ConfigError("no drive of the simulator has what was measured")
     far.sort(key=lambda pair: pair[0])
-    # What bounds reads shows in no start, before times are fitted: each of the best dies is tried.
-    nearest = [one for _, one in far if one.dies == far[0][1].dies]
-    ends = [one for one in nearest if len(one.flash_bounds) != 1 or one is nearest[0]]
-    near = [pair for pair in far if pair[1].dies != far[0][1].dies and pair[0] <= NEAR * far[0][0]]
-    return [*ends, *(one for _, one in near[:1])][:FITS_MOST], len(found)
+    # Neither dies nor what bounds reads shows in a start, before times are fitted: of each number
+    # of dies that is near, the best start is tried, and those of which flash bounds all or nothing.
+    near = dict.fromkeys((one.dies, one.suspends) for cost, one in far if cost <= NEAR * far[0][0])
+    tried: list[Variant] = []
+    for kind in near:
+        own = [one for _, one in far if (one.dies, one.suspends) == kind]
+        tried += [one for one in own if len(one.flash_bounds) != 1 or one is own[0]]
+    return tried[:FITS_MOST], len(found)
 
 
 def _is_worse(far: Sequence[tuple[float, Variant]], one: Variant) -> bool:

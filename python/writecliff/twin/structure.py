@@ -8,6 +8,7 @@ takes the program time with it, so that all together program as fast.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,7 @@ _LEAST_NS = 50.0
 _UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
 _LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
 _TRIED = "measured here: nearest of what was tried"
+_SUSPENSIONS, _USUAL_SUSPENSIONS = "controller.suspends_per_operation", "8"
 LINK = "link.bandwidth"
 SLOT = 4096
 
@@ -98,10 +100,12 @@ def simulated_waf(text: str, path: str, overwritten_pct: float) -> float:
 
 @dataclass(frozen=True)
 class Variant:
-    """A device file to start from: its dies, and what bounds reads and writes."""
+    """A device file to start from: its dies, whether reads suspend programs, and what bounds reads
+    and writes."""
 
     text: str
     dies: int
+    suspends: bool
     flash_bounds: tuple[str, ...]  # "reads", "writes": those that flash bounds; else firmware
 
     @property
@@ -109,12 +113,13 @@ class Variant:
         """In words."""
         both = (("reads", "firmware"), ("writes", "firmware"))
         named = [(what, "flash" if what in self.flash_bounds else who) for what, who in both]
-        return ", ".join(f"{what} bound by {who}" for what, who in named)
+        words = [f"{what} bound by {who}" for what, who in named]
+        return ", ".join([*words, *([] if self.suspends else ["no suspension"])])
 
 
 def variants(text: str) -> Iterator[Variant]:
-    """The first device file with other numbers of dies, and with firmware so fast that flash
-    bounds reads, writes, or both; each device file once."""
+    """The first device file with other numbers of dies, with and without suspension, and with
+    firmware so fast that flash bounds reads, writes, or both; each device file once."""
     seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
                      for key in ("channels", "dies_per_channel"))  # fmt: skip
@@ -124,12 +129,13 @@ def variants(text: str) -> Iterator[Variant]:
         made = with_dies(text, wanted)
         if made is None:
             continue
-        for bounds in ((), ("reads",), ("writes",), ("reads", "writes")):
-            faster = made if "writes" in bounds else _firmware_bound(made)
-            changed = _flash_bound(faster, bounds)
+        bounds = ((), ("reads",), ("writes",), ("reads", "writes"))
+        for suspends, bound in itertools.product((True, False), bounds):
+            faster = made if "writes" in bound else _firmware_bound(made)
+            changed = _with_suspensions(_flash_bound(faster, bound), suspends=suspends)
             if changed not in seen:
                 seen.add(changed)
-                yield Variant(changed, wanted, bounds)
+                yield Variant(changed, wanted, suspends, bound)
 
 
 def with_dies(text: str, dies: int) -> str | None:
@@ -283,9 +289,16 @@ def alternatives(text: str) -> Iterator[tuple[str, str]]:
             made = {name: (str(value), _TRIED) for name, value in changes.items()}
             yield f"{more} channels", with_values(text, made)
     yield from _other_blocks(text)
-    key = "controller.suspends_per_operation"
-    other = 0 if number(value_of(text, key)) else 8
-    yield f"{other} suspensions of a program", with_values(text, {key: (str(other), _TRIED)})
+    suspends = number(value_of(text, _SUSPENSIONS)) > 0
+    words = "no suspension" if suspends else "suspension"
+    yield words, _with_suspensions(text, suspends=not suspends)
+
+
+def _with_suspensions(text: str, *, suspends: bool) -> str:
+    """With programs that reads suspend as often as is usual, or never."""
+    if (number(value_of(text, _SUSPENSIONS)) > 0) == suspends:
+        return text
+    return with_values(text, {_SUSPENSIONS: (_USUAL_SUSPENSIONS if suspends else "0", _TRIED)})
 
 
 def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
