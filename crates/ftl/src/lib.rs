@@ -19,6 +19,7 @@
 //! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
 //! | `check.rs` | invariant checks, for tests |
 //! | `state.rs` | save and restore |
+//! | `indirection.rs` | units of several slots that are mapped as one |
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |
 //! | `power_up.rs` | the state after a loss of power |
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
@@ -34,6 +35,7 @@ pub mod garbage_collection;
 pub mod gc;
 pub mod gc_destination;
 pub mod gc_log;
+mod indirection;
 mod lost_die;
 mod opening;
 pub mod power_up;

@@ -91,6 +91,8 @@ pub struct DeviceConfig {
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
+    /// Slots that the map has one entry for.
+    pub indirection_slots: u32,
     pub integrity: Option<IntegrityConfig>,
     pub die_parity: Option<DieParityConfig>,
     pub recovery: RecoveryConfig,

@@ -22,8 +22,8 @@ use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
-    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, integrity,
-    power, reduction, slc_cache, thermal,
+    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
+    integrity, power, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -82,6 +82,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
+        indirection_slots: indirection::read(&ftl_table, &root, &geometry, &controller)?,
         identity,
         user_capacity,
         geometry,
@@ -103,7 +104,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
-
     flash_table.finish()?;
     ftl_table.finish()?;
     controller_table.finish()?;

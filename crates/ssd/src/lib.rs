@@ -23,6 +23,7 @@
 //! | `power_loss.rs` | what is not on flash yet, what a cut of the power leaves |
 //! | `ssd/power_cut.rs` | cutting the power, powering up |
 //! | `recovery.rs` | the time in which a drive finds its mapping |
+//! | `indirection.rs` | indirection units above 4 KiB |
 //! | `slc_cache.rs` | SLC cache: flash with one bit per cell that takes host writes first |
 //! | `ssd/slc.rs` | commands on a drive with an SLC cache |
 //! | `ssd/pending.rs` | saving and restoring work in progress |
@@ -52,6 +53,7 @@ pub mod endurance;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
+pub mod indirection;
 pub mod integrity;
 pub mod power;
 pub mod power_loss;

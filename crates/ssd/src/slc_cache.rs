@@ -13,6 +13,7 @@
 //! through the same states, except for folding in idle time.
 
 mod config;
+mod dynamic;
 mod in_front;
 mod power_up;
 
@@ -28,6 +29,7 @@ use writecliff_ftl::{FastForward, FlashSink, Ftl};
 
 use crate::config::DeviceConfig;
 pub use config::{SlcCacheConfig, read};
+use dynamic::Borrowed;
 pub use in_front::InFront;
 use in_front::Origin;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
@@ -111,6 +113,8 @@ pub struct SlcCache {
     is_volatile: bool,
     capacity: usize,
     bypass: bool,
+    /// Of a dynamic cache.
+    borrowed: Option<Borrowed>,
     /// Fill level of the log in slots from which writes fold data.
     fold_from: usize,
     unit_slots: u64,
@@ -157,6 +161,10 @@ impl SlcCache {
             is_volatile: config.ftl.volatile_buffer,
             capacity,
             bypass: section.bypass,
+            borrowed: section.dynamic.then(|| Borrowed {
+                bits: u64::from(geometry.shape.cell.page_types()),
+                least: (section.static_size.0 / u64::from(SLOT_BYTES)) as usize,
+            }),
             fold_from,
             unit_slots,
             block_slots: block_units * unit_slots,
@@ -266,6 +274,9 @@ impl SlcCache {
     /// Whether the next slot goes to the log; folds data to make room for it.
     pub fn admit<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
+        if self.borrowed.is_some() {
+            return self.admit_borrowing(ftl, sink);
+        }
         if self.entries.len() >= self.capacity {
             if self.bypass {
                 return false;

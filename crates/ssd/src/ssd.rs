@@ -5,6 +5,7 @@ pub mod counters;
 mod die_failure;
 mod energy;
 mod idle;
+mod indirection;
 mod io;
 mod mapping_core;
 mod pending;
@@ -91,7 +92,8 @@ enum WritePath {
     Plain,
     /// As `Plain`, but mapping takes time.
     MappingCore,
-    /// Through an SLC cache, reduced, or into units that must be closed in time.
+    /// Through an SLC cache, reduced, in large indirection units, or into reclaim units that must
+    /// be closed in time.
     Other,
 }
 
@@ -99,6 +101,7 @@ impl WritePath {
     fn of(config: &DeviceConfig, has_core: bool) -> Self {
         let is_plain = config.slc_cache.is_none()
             && config.ftl.reduction.is_none()
+            && config.indirection_slots == 1
             && config.ftl.bad_blocks.is_none()
             && config.integrity.is_none()
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
@@ -448,6 +451,8 @@ impl<R: Recorder> Ssd<R> {
             self.fast_forward_to_cache(command, stream);
         } else if self.config.ftl.reduction.is_some() {
             self.fast_forward_reduced(command);
+        } else if self.has_large_units() {
+            self.fast_forward_in_units(command);
         } else {
             return false;
         }

@@ -55,7 +55,7 @@ def reproduce(
         path of a device file. Rows that cannot be read or simulated are listed with the reason.
     kind
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
-        consistency, deviations, endurance, power.
+        consistency, deviations, slc-cache, endurance, power.
     short
         Run each load for a tenth of its time, for a first look: tails and deviations scatter.
     output
@@ -113,6 +113,7 @@ def _list(as_json: bool) -> int:
         OTHERS_NAME,
         read_figures,
     )
+    from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME, modern_figures
 
     figures = read_figures()
     known = [
@@ -126,13 +127,15 @@ def _list(as_json: bool) -> int:
     known.append({"name": "all", "figures": len(figures), "about": "all of them"})
     others = len(read_figures(OTHERS))
     known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
+    modern = len(modern_figures())
+    known.append({"name": MODERN_NAME, "figures": modern, "about": MODERN_ABOUT})
     return show_list("campaigns", known, "lrl", as_json=as_json)
 
 
 def _print(found: Reproduction) -> None:
     from writecliff.published import tables
 
-    shown = [tables.kinds_table(found)]
+    shown = [tables.kinds_table(found), *tables.parts_tables(found)]
     if len(found.rows) <= ROWS_SHOWN:
         shown.append(tables.rows_table(found.rows))
     if any(not comparison.right for comparison in found.comparisons):

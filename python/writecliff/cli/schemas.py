@@ -374,6 +374,7 @@ SCHEMAS: Mapping[str, Schema] = {
                 "wall_s",
                 "kinds",
                 "comparisons",
+                "parts",
                 "figures",
                 "not_simulated",
                 "skipped",

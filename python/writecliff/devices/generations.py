@@ -77,6 +77,6 @@ LINKS = {
     "sata": Link("SATA 6Gb/s", 565, 2.0, False, 1, 32, 8),
     "sas": Link("SAS 12Gb/s", 1150, 1.5, True, 1, 128, 8),
     "pcie3": Link("NVMe PCIe 3.0 x4", 3600, 0.2, True, 32, 1023, 8),
-    "pcie4": Link("NVMe PCIe 4.0 x4", 7300, 0.1, True, 32, 1023, 8),
+    "pcie4": Link("NVMe PCIe 4.0 x4", 7500, 0.1, True, 32, 1023, 8),
     "pcie5": Link("NVMe PCIe 5.0 x4", 14_500, 0.05, True, 32, 1023, 16),
 }

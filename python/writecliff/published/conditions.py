@@ -57,6 +57,7 @@ _MEASURED_AS = {
     "throughput_read": "read_throughput",
     "throughput_write": "write_throughput",
 }
+FILL = "fill_"  # prefix: of a new drive that is written once from end to end (`filling.py`)
 IMPROVEMENT = "_improvement"  # suffix: "X is so many per cent better than Y"
 _EXTREMES = ("_min", "_max")  # suffixes of that: over a range of outstanding I/Os
 
@@ -159,6 +160,8 @@ def condition(figure: PublishedFigure) -> Condition | None:
     if metric.startswith("power_"):
         return Condition(device, metric, _power_load(figure))
     if metric == "lifetime_ratio_streams_vs_none" and figure.item == "FIO":
+        return Condition(device, metric, None)
+    if metric.startswith(FILL):
         return Condition(device, metric, None)
     if metric not in MEASURED or refusal(figure):
         return None

@@ -16,6 +16,7 @@ from writecliff.devices import DeviceDescription, DeviceValue
 from writecliff.published.conditions import ALIASES, Load
 from writecliff.published.figures import SHIPPED, PublishedFigure, read_figures
 from writecliff.published.measure import ComparedDrive, measure
+from writecliff.published.modern import MODERN
 from writecliff.published.sheet_check import fitting_scale
 from writecliff.report.model import Section, table
 from writecliff.report.pages import Page
@@ -123,8 +124,8 @@ def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
 
 
 def _published(name: str) -> Iterator[SheetRow]:
-    """Figures of the shipped table that are of this drive alone."""
-    for figure in read_figures(SHIPPED):
+    """Figures of the shipped tables that are of this drive alone."""
+    for figure in (*read_figures(SHIPPED), *read_figures(MODERN)):
         known = _PUBLISHED.get(figure.metric)
         if known is None or ALIASES.get(figure.device, figure.device) != name or figure.baseline:
             continue

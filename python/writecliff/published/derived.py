@@ -1,4 +1,5 @@
-"""Figures that no single load gives: rated writes, power, and the lifetime gained by streams.
+"""Figures that no single load gives: rated writes, power, the phases of a drive that is filled, and
+the lifetime gained by streams.
 
 TBW and DWPD follow from rated cycles and from the write amplification of sustained 4 KiB random
 writes; the lifetime with streams is the experiment `experiments.fms_fio`. A figure that cannot be
@@ -14,7 +15,8 @@ from writecliff.errors import ConfigError
 from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
 from writecliff.parallel import SLOT_BYTES, drive_memory_bytes, map_side_by_side
-from writecliff.published.conditions import Condition
+from writecliff.published.conditions import FILL, Condition
+from writecliff.published.filling import fill_metrics
 from writecliff.published.measure import ComparedDrive, Log, idle_watts, rated_bytes
 from writecliff.published.scores import Results, value_of
 
@@ -48,12 +50,18 @@ def derive(
 ) -> Derived:
     """All derived figures of the conditions; `drives` by the device names in them."""
     found = Derived()
+    filled: dict[str, Mapping[str, float]] = {}
     for one in dict.fromkeys(conditions):
         key, drive = f"{one.device} {one.metric}", drives[one.device]
         if one.metric in ("tbw", "dwpd"):
             value, why = _rated(drive, one, results)
         elif one.metric.startswith("power_"):
             value, why = _power(drive, one, results)
+        elif one.metric.startswith(FILL):
+            if one.device not in filled:
+                log(f"{one.device}: written from end to end")
+                filled[one.device] = fill_metrics(drive)
+            value, why = filled[one.device].get(one.metric), "the simulated drive has no such phase"
         elif one.metric == _LIFETIME:
             log(f"{one.device}: write amplification without and with streams")
             value, why = lifetime_ratio(drive), ""

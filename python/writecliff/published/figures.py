@@ -185,6 +185,8 @@ _UNITS = (
     ("tbw", "TB"),
     ("dwpd", "1/day"),
     ("waf", "x"),
+    ("fill_volume", "GB"),
+    ("slc_cache_size", "GB"),
 )
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 from writecliff.published.conditions import (
     CONSISTENCIES,
     DEVIATIONS,
+    FILL,
     IMPROVEMENT,
     LATENCIES,
     RATES,
@@ -46,12 +47,13 @@ BETTER_RATES = Kind("improvement tables, IOPS", "improvements", "points", 15.0, 
 BETTER_TAILS = Kind("improvement tables, latency", "improvements", "points", 15.0, goal=15.0)
 CONSISTENCY = Kind("consistency", "consistency", "points", 3.0, goal=3.0)
 DEVIATION = Kind("standard deviations", "deviations", "x", 2.0, "share within", 80.0)
+VOLUME = Kind("volume of SLC caches", "slc-cache", "%", 10.0, goal=10.0)
 ENDURANCE = Kind("endurance", "endurance", "%", 20.0)
 POWER = Kind("power", "power", "%", 20.0)
 OTHER = Kind("other", "other", "%", 20.0)
 KINDS = (
-    PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, ENDURANCE, POWER,
-    OTHER,
+    PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, VOLUME,
+    ENDURANCE, POWER, OTHER,
 )  # fmt: skip
 # Of comparisons of two drives: the share with the right winner.
 WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all comparisons"
@@ -77,6 +79,8 @@ def kind_of(figure: PublishedFigure) -> Kind:
         return BETTER_TAILS if metric.startswith("latency") else BETTER_RATES
     if metric.startswith("power_"):
         return POWER
+    if metric.startswith(FILL):
+        return PURE if "throughput" in metric else VOLUME
     if metric in RATES + _OTHER_RATES:
         return MIXED if is_mixed(figure) else PURE
     return _PER_LOAD.get(metric, OTHER)

@@ -17,6 +17,7 @@ from writecliff.engines.state_cache import build_id
 from writecliff.errors import ConfigError, encoded
 from writecliff.published.conditions import Load, condition, preset_of
 from writecliff.published.figures import STATE
+from writecliff.published.modern import part_scores, split
 from writecliff.published.notes import note_of
 from writecliff.published.reproduce import LoadResult, Reproduction
 from writecliff.published.scores import Row, Score, right_pct
@@ -76,6 +77,7 @@ def mapping(found: Reproduction) -> dict[str, Any]:
             "right_pct": right_pct(comparisons),
             "wrong": [asdict(one) for one in comparisons if not one.right],
         },
+        "parts": [{**asdict(one), "reached": one.reached} for one in part_scores(found.rows)],
         "figures": [_row(row, found) for row in found.rows],
         "not_simulated": [_row(row, found) for row in found.missing],
         "skipped": [
@@ -121,6 +123,7 @@ def _row(row: Row, found: Reproduction) -> dict[str, Any]:
         STATE: f.state,
         "preset": preset_of(f.device),
         "kind": row.kind.name,
+        **({"part": split()[f]} if f in split() else {}),
         "simulated": row.simulated,
         "error": row.error,
         "error_unit": row.kind.unit,

@@ -41,6 +41,13 @@ from writecliff.published.figures import (
 )
 from writecliff.published.kinds import METRICS, WORDS, is_of
 from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
+from writecliff.published.modern import (
+    MODERN_ABOUT,
+    MODERN_NAME,
+    family_of,
+    is_stated,
+    modern_figures,
+)
 from writecliff.published.predictions import predicted_rows
 from writecliff.published.scores import (
     PairwiseComparison,
@@ -50,6 +57,7 @@ from writecliff.published.scores import (
     row_of,
     scores_of,
 )
+from writecliff.published.sheet_check import SMALL_BYTES, fitting_scale
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,7 @@ class Chosen:
     about: str
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...] = ()
+    small_bytes: float = 0.0  # drives are simulated as small as this; 0: as they are
 
 
 def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
@@ -136,6 +145,8 @@ def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chos
 def _chosen(name: str, path: Path | None) -> Chosen:
     if name == OTHERS_NAME and path is None:
         return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
+    if path is None and (modern := _modern(name)):
+        return modern
     table = read_table(path or SHIPPED)
     figures, skipped = table.figures, table.skipped
     if not figures:
@@ -156,6 +167,15 @@ def _chosen(name: str, path: Path | None) -> Chosen:
         campaign(name)  # refused, with the nearest name
     sources = dict.fromkeys(figure.source for figure in figures)
     raise ConfigError.unknown("source", name, list(sources), where=path)
+
+
+def _modern(name: str) -> Chosen | None:
+    """Figures of drives of today: all, or those of a drive or family."""
+    measured = [one for one in modern_figures() if not is_stated(one)]
+    if name == MODERN_NAME:
+        return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
+    own = tuple(f for f in measured if name in (f.device, family_of(f.device)))
+    return Chosen(name, f"{name}, its figures", own, small_bytes=SMALL_BYTES) if own else None
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
@@ -201,7 +221,7 @@ def reproduce(
     missing = without_preset(chosen.figures)
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
     # Read once: a device file may be edited while its drive is measured for minutes.
-    drives = {one.device: ComparedDrive.preset(one.device) for one in wanted}
+    drives = {one.device: _drive(one.device, chosen.small_bytes) for one in wanted}
     observer = observer or MeasurementObserver()
     results = measure_all(
         drives,
@@ -228,6 +248,12 @@ def reproduce(
     )
     wall_s = time.monotonic() - began_s
     return Reproduction(chosen.name, chosen.about, rows, runs, loads, chosen.skipped, wall_s)
+
+
+def _drive(name: str, small_bytes: float) -> ComparedDrive:
+    drive = ComparedDrive.preset(name)
+    scale = fitting_scale(drive.text, drive.file_name, small_bytes) if small_bytes else 1.0
+    return drive.scaled(scale) if scale > 1 else drive
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:

@@ -20,6 +20,7 @@ from writecliff.published.conditions import (
 )
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, WINNERS
+from writecliff.published.modern import part_scores
 from writecliff.published.notes import note_of
 from writecliff.published.output import CSV, LOADS_CSV
 from writecliff.published.reproduce import LoadResult, Reproduction
@@ -188,6 +189,17 @@ def _marked(row: Row) -> str:
 
 
 # -- tables -------------------------------------------------------------------------------------
+
+
+def parts_tables(found: Reproduction) -> list[Table]:
+    """Of drives of today: figures that a fit may use, and figures that are kept aside."""
+    rows = [
+        (one.part, one.kind, str(one.figures), f"{one.value:.1f} %", f"{one.goal:g} %")
+        for one in part_scores(found.rows)
+    ]
+    header = ("Part", "Kind", "Figures", "Median error", "Goal")
+    title = "Figures of the fit and figures kept aside"
+    return [table(title, header, rows, "llrrr")] if rows else []
 
 
 def kinds_table(found: Reproduction) -> Table:

@@ -13,6 +13,7 @@ import pytest
 from writecliff.errors import ConfigError, StoreError
 from writecliff.published import notes, output
 from writecliff.published.figures import OTHERS, read_figures
+from writecliff.published.modern import modern_figures
 from writecliff.published.output import check_output, figures_csv, mapping, write_folder
 from writecliff.published.page import page_of
 from writecliff.published.reproduce import Reproduction
@@ -160,6 +161,6 @@ def test_notes_are_about_what_they_name(made_up: Reproduction) -> None:
 
 
 def test_every_shipped_note_is_about_a_figure() -> None:
-    figures = (*read_figures(), *read_figures(OTHERS))
+    figures = (*read_figures(), *read_figures(OTHERS), *modern_figures())
     for note in shipped():
         assert any(note.is_about(figure) for figure in figures), note

@@ -97,7 +97,8 @@ pub fn resized(
     let dies = new.channels * new.dies_per_channel;
     let factor = capacity_bytes / config.user_capacity.0 as f64;
     let slc = config.slc_cache.as_ref();
-    changes.extend(slc.map(|slc| slc_cache(config, slc, factor, new_capacity, dies)));
+    changes
+        .extend(slc.into_iter().flat_map(|slc| slc_cache(config, slc, factor, new_capacity, dies)));
     Ok(changes)
 }
 

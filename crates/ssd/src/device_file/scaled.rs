@@ -98,7 +98,9 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     changes.extend(config.endurance.map(|plan| shorter("endurance.life", plan.life)));
     let dies = config.geometry.dies;
     let slc = config.slc_cache.as_ref();
-    changes.extend(slc.map(|slc| slc_cache(config, slc, 1.0 / scale, capacity, dies)));
+    changes.extend(
+        slc.into_iter().flat_map(|slc| slc_cache(config, slc, 1.0 / scale, capacity, dies)),
+    );
     changes
 }
 
@@ -110,10 +112,15 @@ pub(super) fn slc_cache(
     factor: f64,
     capacity: Bytes,
     dies: u32,
-) -> Change {
+) -> Vec<Change> {
     let least = u64::from(dies) * config.slc_unit_bytes();
-    let wanted = slots(slc.size.0 as f64 * factor) * slot_bytes();
-    size("slc_cache.size", Bytes(wanted.max(least).min(capacity.0)))
+    let scaled = |size: Bytes| slots(size.0 as f64 * factor) * slot_bytes();
+    let mut changes =
+        vec![size("slc_cache.size", Bytes(scaled(slc.size).max(least).min(capacity.0)))];
+    if slc.static_size.0 > 0 {
+        changes.push(size("slc_cache.static_size", Bytes(scaled(slc.static_size))));
+    }
+    changes
 }
 
 fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {

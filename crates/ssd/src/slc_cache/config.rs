@@ -18,6 +18,10 @@ pub struct SlcCacheConfig {
     pub bypass: bool,
     /// Share of `size` from which writes fold data, the more the fuller the cache is.
     pub fold_at: Option<f64>,
+    /// Whether it uses flash of the drive that holds no data, and shrinks as the drive fills.
+    pub dynamic: bool,
+    /// Of a dynamic cache, what it may hold whatever the drive holds.
+    pub static_size: Bytes,
 }
 
 /// Reads the section.
@@ -48,12 +52,25 @@ pub fn read(
         return Err(table.error("size", message, None));
     }
     let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
+    let dynamic = table.or("dynamic", false, Table::optional_flag)?;
+    let static_size = table.optional_size("static_size")?;
+    for (key, is_wrong, message) in [
+        ("static_size", static_size.is_some() && !dynamic, "static_size needs dynamic = true"),
+        ("static_size", static_size > Some(size), "static_size is more than size"),
+        ("fold_at", fold_at.is_some() && dynamic, "fold_at is of a cache with a fixed size"),
+    ] {
+        if is_wrong {
+            return Err(table.error(key, message.to_owned(), None));
+        }
+    }
     let config = SlcCacheConfig {
         size,
         program: positive_time(&table, "program")?,
         read: positive_time(&table, "read")?,
         bypass: table.or("bypass", true, Table::optional_flag)?,
         fold_at,
+        dynamic,
+        static_size: static_size.unwrap_or(Bytes(0)),
     };
     table.finish()?;
     Ok(config)

@@ -104,11 +104,17 @@ impl<R: Recorder> Ssd<R> {
         }
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let merged = self.slots_to_merge(command, first, slots);
+        let written_before = self.ftl.counters().host_slots;
         let completes = self.write_limited(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
         let folded = (self.folds() - folds_before) as u32;
+        let more = if self.has_large_units() {
+            (self.ftl.counters().host_slots - written_before) as u32 - slots
+        } else {
+            0
+        };
         if let Some(core) = &mut self.mapping_core {
-            core.charge(self.backend.now, slots + folded, moved);
+            core.charge(self.backend.now, slots + folded + more, moved);
             core.merge(merged);
         }
         completes
@@ -152,6 +158,9 @@ impl<R: Recorder> Ssd<R> {
             self.write_to_cache(number, command, first, slots)
         } else if self.config.ftl.reduction.is_some() {
             self.write_reduced(number, command, first, slots)
+        } else if self.has_large_units() {
+            self.write_in_units(command, slots);
+            true
         } else {
             self.write_to_flash(number, command, first, slots)
         };

@@ -13,6 +13,7 @@ mod endurance;
 mod fdp_interface;
 mod hostile;
 mod housekeeping;
+mod indirection;
 mod integrity;
 #[path = "../../../base/tests/support/mutate.rs"]
 mod mutate;

@@ -366,3 +366,77 @@ fn invalid_sizes_are_rejected_with_their_line() {
     let unknown = refusal(("program = \"200 us\"", "program = \"200 us\"\nfold_att = \"9 %\""));
     assert!(unknown.contains("fold_att") && unknown.contains("fold_at"), "{unknown}");
 }
+
+/// A cache of `mib` MiB of what the drive has free, with two bits a cell of it (`DRIVE` is MLC).
+fn dynamic(mib: u32, rest: &str) -> Ssd {
+    let section = format!(
+        "[slc_cache]\nsize = \"{mib} MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n\
+         dynamic = true\n{rest}\n[link]"
+    );
+    drive(&[("[link]", &section)])
+}
+
+fn fill(ssd: &mut Ssd, slots: std::ops::Range<u64>) -> SlcCounters {
+    slots.for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    ssd.ftl().check_invariants().unwrap();
+    slc(ssd)
+}
+
+#[test]
+fn a_dynamic_cache_takes_all_free_flash_and_gives_it_back() {
+    let mut ssd = dynamic(20, "");
+    let user = user_slots(&ssd);
+    assert_eq!(user, 10_240);
+    let full = fill(&mut ssd, 0..user / 2);
+    assert_eq!((full.held, full.bypassed, full.folds), (user / 2, 0, 0), "half, at one bit of two");
+    // Each further slot needs one of the main flash, which the cache gives back with one fold.
+    let end = fill(&mut ssd, user / 2..user);
+    assert_eq!(end.bypassed, user / 2);
+    assert!(end.folds.abs_diff(user / 2) <= 1, "{}", end.folds);
+    assert!(ssd.ftl().mapped_slots() + end.held == user && end.held <= 1);
+}
+
+#[test]
+fn writes_go_past_a_smaller_dynamic_cache_until_the_rest_is_full() {
+    let mut ssd = dynamic(8, "");
+    let (cache, user) = (2048, 10_240);
+    let direct = fill(&mut ssd, 0..user - cache);
+    assert_eq!((direct.held, direct.bypassed, direct.folds), (cache, user - 2 * cache, 0));
+    let end = fill(&mut ssd, user - cache..user);
+    assert!(end.folds.abs_diff(cache) <= 1, "{}", end.folds);
+}
+
+#[test]
+fn a_dynamic_cache_that_is_not_passed_by_folds_two_slots_for_each() {
+    let mut ssd = dynamic(20, "bypass = false");
+    let half = user_slots(&ssd) / 2;
+    fill(&mut ssd, 0..half);
+    let more = fill(&mut ssd, half..half + 1000);
+    assert_eq!((more.bypassed, more.folds), (0, 2000));
+    assert_eq!(more.held, half - 1000);
+}
+
+#[test]
+fn a_full_drive_leaves_the_static_part_of_a_dynamic_cache() {
+    let mut ssd = dynamic(20, "static_size = \"1 MiB\"");
+    let user = user_slots(&ssd);
+    fill(&mut ssd, 0..user);
+    idle(&mut ssd, 2000);
+    assert_eq!((slc(&ssd).held, ssd.ftl().mapped_slots()), (0, user));
+    let before = slc(&ssd);
+    let after = fill(&mut ssd, 0..300);
+    assert!(after.writes - before.writes >= 256, "what is overwritten is free again");
+    assert!(after.held >= 256 && after.held <= 300);
+}
+
+#[test]
+fn what_a_dynamic_cache_may_say() {
+    let keys = "size = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n";
+    for (more, what) in [
+        ("static_size = \"1 MiB\"", "needs dynamic"),
+        ("dynamic = true\nstatic_size = \"5 MiB\"", "more than size"),
+        ("dynamic = true\nfold_at = \"50 %\"", "fixed size"),
+    ] {
+        common::assert_section_refused("slc_cache", &format!("{keys}{more}"), "drive.toml", what);
+    }
+}

@@ -1,0 +1,105 @@
+//! Indirection units above 4 KiB: whole units are written, parts are merged.
+
+use crate::common::{DRIVE, assert_refused, command, drive, user_slots, write};
+use writecliff_base::{Lpn, Prng};
+use writecliff_ssd::{Operation, Ssd};
+
+const UNITS: [(&str, &str); 2] = [
+    ("power_loss_protection = false", "power_loss_protection = true"),
+    ("streams = 4", "streams = 4\nindirection_unit = \"16 KiB\""),
+];
+
+/// Bytes of the host and bytes of flash for them, since the drive was new.
+fn bytes(ssd: &Ssd) -> (u64, u64) {
+    (ssd.host_write_bytes(), ssd.nand_write_bytes())
+}
+
+#[test]
+fn whole_units_cost_what_they_are() {
+    let mut ssd = drive(&UNITS);
+    ssd.fast_forward(&write(0, 16));
+    assert_eq!(bytes(&ssd), (65_536, 65_536));
+    assert_eq!(ssd.ftl().mapped_slots(), 16);
+}
+
+#[test]
+fn a_part_of_a_unit_costs_all_of_it() {
+    let mut ssd = drive(&UNITS);
+    ssd.fast_forward(&write(0, 16));
+    ssd.fast_forward(&write(5, 1));
+    assert_eq!(bytes(&ssd), (65_536 + 4096, 65_536 + 4 * 4096));
+    // 48 KiB from the middle of one unit to the middle of another: four units.
+    ssd.fast_forward(&write(2, 12));
+    assert_eq!(bytes(&ssd), (65_536 + 4096 + 49_152, 65_536 + 20 * 4096));
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn the_slots_of_a_unit_stay_side_by_side() {
+    let mut ssd = drive(&UNITS);
+    ssd.fast_forward(&write(0, 16));
+    for slot in [5, 10, 7, 0] {
+        ssd.fast_forward(&write(slot, 1));
+        let first = slot as u32 / 4 * 4;
+        let at = |n| ssd.ftl().lookup(Lpn(first + n)).0;
+        assert_eq!([at(1), at(2), at(3)], [at(0) + 1, at(0) + 2, at(0) + 3]);
+    }
+}
+
+#[test]
+fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
+    let (mut timed, mut fast) = (drive(&UNITS), drive(&UNITS));
+    let user = user_slots(&timed);
+    let mut prng = Prng::new(7);
+    for n in 0..3000u32 {
+        let slots = 1 + prng.below(9) as u32;
+        let slot = prng.below(user - u64::from(slots));
+        let one = command(Operation::Write, slot, slots, n);
+        fast.fast_forward(&one);
+        let at = timed.now();
+        timed.submit(at, one);
+        while timed.step(writecliff_base::Nanos::MAX).is_none() {}
+    }
+    timed.quiesce();
+    assert_eq!(bytes(&timed), bytes(&fast));
+    for lpn in 0..user as u32 {
+        assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
+    }
+    timed.ftl().check_invariants().unwrap();
+    // 4 KiB at random cost four times their size before garbage collection.
+    let (host, flash) = bytes(&timed);
+    assert!(flash > host);
+}
+
+#[test]
+fn a_merge_delays_the_program_by_its_read() {
+    let time = |mapped: bool| {
+        let mut ssd = drive(&UNITS);
+        if mapped {
+            ssd.fast_forward(&write(0, 4));
+            ssd.end_fast_forward();
+        }
+        let at = ssd.now();
+        ssd.submit(at, write(1, 1));
+        while ssd.step(writecliff_base::Nanos::MAX).is_none() {}
+        ssd.quiesce();
+        (ssd.now() - at).0
+    };
+    let (merged, new) = (time(true), time(false));
+    // A command on the bus, tR of a low page, four slots on the bus.
+    assert_eq!(merged - new, 1_000 + 50_000 + 4 * crate::common::BUS_SLOT);
+}
+
+#[test]
+fn what_is_no_unit_is_refused() {
+    let with = |value: &str, more: &str| {
+        DRIVE
+            .replace("streams = 4", &format!("streams = 4\nindirection_unit = \"{value}\""))
+            .replace("[link]", &format!("{more}[link]"))
+    };
+    assert_refused(&with("12 KiB", ""), "drive.toml", "power of two");
+    assert_refused(&with("1 MiB", ""), "drive.toml", "program unit");
+    assert_refused(&with("16 KiB", ""), "drive.toml", "power-loss protection");
+    let cache = "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n";
+    assert_refused(&with("16 KiB", cache), "drive.toml", "[slc_cache]");
+}

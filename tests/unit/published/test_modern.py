@@ -1,0 +1,159 @@
+"""The table of drives of today: sources, the split, and the phases of a drive that is filled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from writecliff.devices import TODAY, drives_of_today, show_device
+from writecliff.devices.families import FOLDER
+from writecliff.published import modern_families
+from writecliff.published.figures import read_figures
+from writecliff.published.filling import PARTS, fill_metrics, phases
+from writecliff.published.measure import ComparedDrive
+from writecliff.published.modern import (
+    MODERN,
+    family_of,
+    is_stated,
+    modern_figures,
+    modern_sources,
+    part_scores,
+    parts_of_figures,
+    split,
+)
+from writecliff.published.modern_families import families
+from writecliff.published.modern_page import page
+from writecliff.published.reproduce import choose
+from writecliff.published.scores import Row
+from writecliff.published.sheet_check import fitting_scale
+
+
+def test_every_figure_has_a_source_with_title_address_and_section() -> None:
+    sources = modern_sources()
+    used = {figure.source for figure in modern_figures()}
+    assert used == set(sources)
+    for one in sources.values():
+        assert one.title and one.section and one.address.startswith(("http://", "https://"))
+
+
+def test_every_figure_says_how_it_stands_in_its_source() -> None:
+    assert all(figure.note for figure in modern_figures())
+
+
+def test_a_third_of_each_family_is_kept_aside_and_at_least_one() -> None:
+    figures = modern_figures()
+    parts = parts_of_figures(figures)
+    counts: dict[str, Counter[str]] = {}
+    for figure, part in zip(figures, parts, strict=True):
+        counts.setdefault(family_of(figure.device), Counter())[part] += 1
+    assert len(counts) >= 14
+    for family, own in counts.items():
+        measured = own["fit"] + own["aside"]
+        if measured:
+            assert own["aside"] == max(1, measured // 3), family
+
+
+def test_the_split_depends_on_no_value_and_no_order() -> None:
+    figures = modern_figures()
+    split = dict(zip(figures, parts_of_figures(figures), strict=True))
+    others = [replace(figure, value=2 * figure.value) for figure in reversed(figures)]
+    again = parts_of_figures(others)
+    assert again == [split[figure] for figure in reversed(figures)]
+
+
+def test_stated_figures_are_in_neither_part() -> None:
+    figures = modern_figures()
+    for figure, part in zip(figures, parts_of_figures(figures), strict=True):
+        assert (part == "stated") == is_stated(figure)
+
+
+def test_only_depths_that_a_source_gives_are_in_the_table() -> None:
+    rows = {id(one): one for one in read_figures(MODERN) if one.access == "random"}
+    assert any(one.outstanding is None for one in rows.values())
+    assert all(one.outstanding for one in modern_figures() if one.access == "random")
+
+
+def test_phases_of_a_cache_then_direct_writes_then_folding() -> None:
+    rates = [5000.0] * 40 + [3000.0] + [2000.0] * 100 + [500.0] * 59
+    assert len(rates) == PARTS
+    found = phases(rates, 1000.0, 800.0)
+    assert found == {
+        "fill_throughput": 1250.0,
+        "fill_volume": pytest.approx(200.0),
+        "fill_throughput_after": 2000.0,
+        "fill_volume_after": pytest.approx(705.0),
+        "fill_throughput_late": 500.0,
+    }
+
+
+def test_a_drive_without_a_cache_has_one_phase() -> None:
+    found = phases([1000.0] * PARTS, 100.0, 100.0)
+    assert found == {"fill_throughput": 1000.0, "fill_volume": 100.0}
+
+
+def test_a_single_slow_part_is_no_late_phase() -> None:
+    rates = [5000.0] * 40 + [2000.0] * 80 + [500.0] + [2000.0] * 79
+    found = phases(rates, 1000.0, 800.0)
+    assert "fill_volume_after" not in found
+
+
+def test_the_families_are_what_the_rule_derives() -> None:
+    for name, text in families().items():
+        assert (FOLDER / f"{name}.toml").read_text(encoding="utf-8") == text, name
+
+
+def test_figures_that_are_kept_aside_change_no_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = modern_figures()
+    parts = parts_of_figures(figures)
+    changed = tuple(
+        replace(f, value=3 * f.value) if part == "aside" else f
+        for f, part in zip(figures, parts, strict=True)
+    )
+    before = families()
+    monkeypatch.setattr(modern_families, "modern_figures", lambda: changed)
+    assert families() == before
+
+
+def test_drives_of_today_are_the_families_of_the_table_and_can_be_opened() -> None:
+    assert {"pm9d3a", *families()} == TODAY
+    names = drives_of_today()
+    assert len(names) >= 30
+    for name in names:
+        described = show_device(name)
+        assert described.kind == "ssd" and described.raw_bytes, name
+
+
+def test_the_page_of_figures_is_up_to_date() -> None:
+    root = FOLDER.parents[3]
+    assert (root / "docs/reference/drives-of-today.md").read_text(encoding="utf-8") == page()
+
+
+def test_scores_of_parts() -> None:
+    figures = split()
+    fit = next(f for f, part in figures.items() if part == "fit" and f.metric == "iops")
+    aside = next(f for f, part in figures.items() if part == "aside" and f.metric == "iops")
+    scores = part_scores([Row(fit, fit.value * 1.04), Row(aside, aside.value * 0.8)])
+    assert [(s.part, s.kind, s.figures, s.reached) for s in scores] == [
+        ("fit", "rates", 1, True),
+        ("aside", "rates", 1, False),
+    ]
+    assert [s.value for s in scores] == [pytest.approx(4.0), pytest.approx(20.0)]
+
+
+def test_a_drive_and_a_family_have_their_figures() -> None:
+    drive, family = choose("t500-1000"), choose("t500")
+    assert {f.device for f in drive.figures} == {"t500-1000"}
+    assert {f.device for f in family.figures} == {"t500-1000", "t500-2000"}
+    assert drive.small_bytes > 0 and not any(is_stated(f) for f in family.figures)
+
+
+def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
+    """A client drive with a cache that takes all free flash: a third of it at one bit of three."""
+    drive = ComparedDrive.preset("t500-2000")
+    scale = fitting_scale(drive.text, drive.file_name, 8e9)
+    found = fill_metrics(drive.scaled(scale))
+    assert found["fill_volume"] == pytest.approx(2000 / 3, rel=0.02)
+    assert found["fill_throughput_after"] < found["fill_throughput"]
+    assert "fill_volume_after" not in found
