@@ -21,12 +21,13 @@ from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent
-# Families of drives that can be bought now; the table `published/modern.csv` has their figures.
+# Families of drives that can be bought now, of which three figures or more are known to derive them
+# from: the table `published/modern.csv` has them.
 TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
-    "sn850x", "t500", "p44-pro", "sn770", "990-evo", "nm790", "p3", "micron-2400", "p41-plus",
-    "980-pro", "nm800-pro", "mp700-elite", "mp44s",
+    "sn850x", "t500", "sn770", "990-evo", "nm790", "micron-2400", "p41-plus", "980-pro",
+    "nm800-pro", "mp700-elite",
 ))  # fmt: skip
 
 

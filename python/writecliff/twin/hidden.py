@@ -44,7 +44,8 @@ _FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     }),
 }  # fmt: skip
 _DRAWN = re.compile(r"drawn-[0-9]{1,9}")
-USUAL = (*_FIXED, "drawn-1", "drawn-2")
+# 1 and 2 were in view when the starts of the fit were chosen.
+USUAL = (*_FIXED, *(f"drawn-{number}" for number in range(3, 7)))
 
 _PAGE_BYTES = 16 * 1024  # of both presets
 
