@@ -49,13 +49,19 @@ const WORDS: [&str; 32] = [
 ];
 
 /// SSDs with what the first one cannot have besides.
-fn ssds() -> [String; 6] {
+fn ssds() -> [String; 9] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(own));
     let per_handle =
         plain.replace(own, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
     let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\""); // parity takes half
+    let fold_at = "fold_at = \"50 %\"";
+    assert!(SSD.contains(fold_at));
+    let units = plain.split_once("[integrity]").map_or(plain, |(before, _)| before);
+    let units = units
+        .replace("[ftl]\n", "[ftl]\nindirection_unit = \"8 KiB\"\n")
+        .replace("power_loss_protection = false", "power_loss_protection = true");
     [
         SSD.to_owned(),
         plain.replace("\"per-victim\"", "\"quanta\"\ngc_quantum = \"64 KiB\""),
@@ -71,6 +77,9 @@ fn ssds() -> [String; 6] {
         plain.replace("\"d-choices\"\nd = 5", "\"windowed-greedy\"\ngc_window = 5")
             + "[reduction]\ncompression = false\nduplicates = true\n"
             + "[recovery]\nmethod = \"scan\"\n",
+        SSD.replace(fold_at, "dynamic = true"),
+        SSD.replace(fold_at, "dynamic = true\nstatic_size = \"1 MiB\""),
+        units,
     ]
 }
 
