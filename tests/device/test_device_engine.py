@@ -327,15 +327,14 @@ def test_a_full_disk_is_reported_in_fios_words(tmp_path: Path, attach: Callable[
     try:
         path = mount / "sparse.img"
         with path.open("wb") as file:
-            file.truncate(64 * MIB)
-        fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=64 * MIB)
-        with (
-            FioEngine.open_file(path, size_bytes=None) as engine,
-            pytest.raises(EngineError, match="No space left on device") as caught,
-        ):
-            engine.run(Workload("fill", (fill,)))
+            file.truncate(8 * MIB)
+        fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=8 * MIB)
+        with FioEngine.open_file(path, size_bytes=None) as engine:  # while there is room
+            (mount / "other.img").write_bytes(bytes(9 * MIB))
+            with pytest.raises(EngineError, match="No space left on device") as caught:
+                engine.run(Workload("fill", (fill,)))
         assert "\n" not in str(caught.value)
         assert caught.value.partial is not None
-        assert 0 < caught.value.partial.total()[1] < 16 * MIB
+        assert 0 < caught.value.partial.total()[1] < 8 * MIB
     finally:
         subprocess.run(["umount", str(mount)], check=True)

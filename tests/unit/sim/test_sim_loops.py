@@ -28,7 +28,7 @@ def results(run: Path) -> dict[tuple[int, float], dict[str, Any]]:
     return {(result["block_bytes"], result["read_pct"]): result for result in found}
 
 
-@pytest.mark.parametrize(("test", "pages"), [("iops", 6), ("tp", 9), ("lat", 6)])
+@pytest.mark.parametrize(("test", "pages"), [("iops", 7), ("tp", 10), ("lat", 7)])
 def test_a_whole_run_with_its_report(
     test: str, pages: int, drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
