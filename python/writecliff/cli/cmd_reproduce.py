@@ -113,7 +113,8 @@ def _list(as_json: bool) -> int:
         OTHERS_NAME,
         read_figures,
     )
-    from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME, modern_figures
+    from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME
+    from writecliff.published.reproduce import choose
 
     figures = read_figures()
     known = [
@@ -127,7 +128,7 @@ def _list(as_json: bool) -> int:
     known.append({"name": "all", "figures": len(figures), "about": "all of them"})
     others = len(read_figures(OTHERS))
     known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
-    modern = len(modern_figures())
+    modern = len(choose(MODERN_NAME).figures)
     known.append({"name": MODERN_NAME, "figures": modern, "about": MODERN_ABOUT})
     return show_list("campaigns", known, "lrl", as_json=as_json)
 
