@@ -46,6 +46,7 @@ def test_the_state_is_listed_with_the_watts_of_its_descriptor(
     assert power["states"][0]["watts_max"] == pytest.approx(descriptor_watts(nvme) or None)
 
 
+@pytest.mark.long
 def test_a_state_that_is_asked_for_is_named_in_the_run(
     nvme: Drive, generation: str, tmp_path: Path
 ) -> None:
