@@ -21,8 +21,8 @@ from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent
-# Families of drives that can be bought now, of which three figures or more are known to derive them
-# from: the table `published/modern.csv` has them.
+# Families of drives of 2020 and later, with three figures or more to derive them from in
+# `published/modern.csv`.
 TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
@@ -106,7 +106,7 @@ def preset_names() -> list[str]:
 
 
 def drives_of_today() -> list[str]:
-    """The drives that can be bought now, by name."""
+    """The drives of families of 2020 and later, by name."""
     return sorted(name for name, one in variants().items() if one.family.stem in TODAY)
 
 

@@ -49,7 +49,7 @@ def render_pdf(model: ReportModel | Page) -> bytes:
         if isinstance(model, Page)
         else render_html(model, paper=sheet)
     )
-    # Names of files may have bytes that are no text.
+    # Names of files may not be valid UTF-8.
     page = encoded(_shortened(_literal(html))).decode()
     document = weasyprint.HTML(string=page, url_fetcher=_fetcher(fonts))
     data: bytes = document.write_pdf(pdf_identifier=b"writecliff")

@@ -46,7 +46,7 @@ IOS_ENOUGH = 20_000  # of a load: its 99th percentile is of 200
 NEAR = 1.3  # other numbers of dies are tried if a start is off by no more, relative to the best
 FITS_MOST = 9  # from starts
 ROUNDS, BETTER = 4, 0.97  # of refinements; the share of the cost that one must fall to
-FAR = 2.0  # and no more are looked at once one is so much farther off
+FAR = 2.0  # more dies are not looked at once the starts of a number are so much farther off
 STARTS = "starts"  # a folder of the device files that were compared
 
 # What is varied, by factors around the start.

@@ -1,7 +1,7 @@
 """Simulated drives whose values `writecliff twin` does not know: presets with other values.
 
-Two are fixed; they were in view while the fit was made. Others are drawn by a number, "drawn-7":
-each is a drive that nobody has looked at before.
+Two are fixed; they were in view while the fit was made. Others are drawn by a number, "drawn-7". A
+number that nobody has used before makes a drive that nobody has seen.
 """
 
 from __future__ import annotations
@@ -84,16 +84,16 @@ _CLASSES = (
 )
 
 
-def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
+def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
     """A preset and values within its class. Flash is up to 28 % more than the capacity, in 300
     reclaim units or more, which are as small as the drive."""
-    of = random.choice(_CLASSES)
-    channel_count, dies_each = random.choice(of.channels), random.choice(of.dies_per_channel)
-    raw_bytes = of.capacity_gb * 1e9 * (1 + random.uniform(of.least_spare, 0.28))
+    of = draw.choice(_CLASSES)
+    channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)
+    raw_bytes = of.capacity_gb * 1e9 * (1 + draw.uniform(of.least_spare, 0.28))
     planes = channel_count * dies_each * 2  # of both presets
-    word_lines = raw_bytes / (planes * random.randint(300, 420) * 3 * _PAGE_BYTES)
+    word_lines = raw_bytes / (planes * draw.randint(300, 420) * 3 * _PAGE_BYTES)
     pages = 3 * max(1, int(word_lines))
-    read_us, step_us = random.uniform(40, 110), random.choice((0, 5, 10))
+    read_us, step_us = draw.uniform(40, 110), draw.choice((0, 5, 10))
     reads = ", ".join(f'"{read_us + step_us * page:.1f} us"' for page in range(3))
     return of.preset, {
         "user_capacity": f'"{of.capacity_gb} GB"',
@@ -102,11 +102,11 @@ def _drawn(random: random.Random) -> tuple[str, Mapping[str, str]]:
         "flash.blocks_per_plane": str(round(raw_bytes / (planes * pages * _PAGE_BYTES))),
         "flash.pages_per_block": str(pages),
         "flash.read": f"[{reads}]",
-        "flash.program": f'["{random.uniform(0.6, 3):.2f} ms"]',
-        "flash.bus": f'"{random.randint(300, 1200)} MB/s"',
-        "controller.write_buffer": f'"{random.choice(of.buffers_mib)} MiB"',
-        "controller.command_time": f'"{random.uniform(*of.command_us):.1f} us"',
-        "controller.latency": f'"{random.uniform(5, 20):.1f} us"',
-        "controller.suspends_per_operation": str(random.choice((0, 8))),
-        "link.bandwidth": f'"{random.randint(*of.link_mb_s)} MB/s"',
+        "flash.program": f'["{draw.uniform(0.6, 3):.2f} ms"]',
+        "flash.bus": f'"{draw.randint(300, 1200)} MB/s"',
+        "controller.write_buffer": f'"{draw.choice(of.buffers_mib)} MiB"',
+        "controller.command_time": f'"{draw.uniform(*of.command_us):.1f} us"',
+        "controller.latency": f'"{draw.uniform(5, 20):.1f} us"',
+        "controller.suspends_per_operation": str(draw.choice((0, 8))),
+        "link.bandwidth": f'"{draw.randint(*of.link_mb_s)} MB/s"',
     }

@@ -10,6 +10,7 @@ from writecliff import units
 from writecliff.procedures.twin_loads import KEPT_RULE
 from writecliff.report import REPORT_NAME
 from writecliff.report.axes import Axis, Line
+from writecliff.report.campaigns.results import metric_text
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure, Section, Table, section, table
@@ -104,7 +105,7 @@ def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
         (
             one.load,
             one.state,
-            one.metric,
+            metric_text(one.metric),
             f"{units.significant(one.measured, 4)} {one.unit}",
             units.UNKNOWN if one.twin is None else f"{units.significant(one.twin, 4)} {one.unit}",
             units.UNKNOWN if one.error_pct is None else f"{one.error_pct:+.1f} %",
@@ -196,7 +197,7 @@ def _check_page(found: Check) -> Page:
     rows = [
         (
             one.load,
-            one.metric,
+            metric_text(one.metric),
             f"{units.significant(one.measured, 4)} {one.unit}",
             f"{units.significant(one.expected, 4)} {one.unit}",
             f"{one.worse_pct:+.1f} %",
