@@ -62,6 +62,7 @@ impl<R: Recorder> Ssd<R> {
             config.slc_cache.map(|slc| SlcCacheConfig {
                 program: Nanos::ZERO,
                 read: Nanos::ZERO,
+                fold_time: None,
                 ..slc
             })
         };

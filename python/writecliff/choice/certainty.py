@@ -1,8 +1,10 @@
 """How far the model of a drive is off: the errors of figures that its fit had not seen.
 
-They are the cross-validation of the shipped fits (`published/predictions.py`), over all drives of a
-family; of a twin, the measurements that were kept aside, which its device file has. Of a drive
-without such figures nothing is known, and that is said.
+They are the cross-validation of the shipped fits and, of drives of today, the figures that were
+kept aside (`published/predictions.py`), over all drives of a family; of a twin, the measurements
+that were kept aside, which its device file has. A family without a figure of a kind has the median
+of all families for it, first of drives of today and then of the catalogue, and that is said. Of a
+user's own device file nothing is known.
 """
 
 from __future__ import annotations
@@ -15,15 +17,21 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from writecliff.devices import read_device_file
+from writecliff.devices import TODAY, preset_names, read_device_file
 from writecliff.devices.families import variants
 from writecliff.published.conditions import preset_of
 from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, Kind
-from writecliff.published.predictions import predicted_rows, read_predictions
+from writecliff.published.predictions import (
+    MODERN_PREDICTIONS,
+    predicted_rows,
+    read_predictions,
+)
 from writecliff.published.scores import Row
 from writecliff.twin.device_file import kept_errors
 
 Group = Literal["rates", "means", "tails"]
+_NAMES: tuple[Group, ...] = ("rates", "means", "tails")
+_UNPUBLISHED: tuple[Group, ...] = ("tails",)  # no source gives them of drives of today
 _GROUPS: Mapping[str, Group] = {
     PURE.name: "rates", MIXED.name: "rates", MEAN.name: "means", TAILS.name: "tails",
 }  # fmt: skip
@@ -32,12 +40,14 @@ _GROUPS: Mapping[str, Group] = {
 @dataclass(frozen=True)
 class ModelError:
     """Median errors in % of the figures of a family, each predicted by fits of others; None where
-    there is no such figure. `figures`: how many there are."""
+    nothing is known. `figures`: how many there are. `of_all`: the kinds of which the family has no
+    figure, whose error is the median of all families."""
 
     rates_pct: float | None = None
     means_pct: float | None = None
     tails_pct: float | None = None
     figures: int = 0
+    of_all: tuple[Group, ...] = ()
 
     def of(self, key: str) -> float | None:
         """The error in % of a figure of a choice, such as "p99.99". Life and prices have none: they
@@ -53,7 +63,9 @@ class ModelError:
 @lru_cache(maxsize=1)
 def _by_family() -> Mapping[str, Mapping[Group, list[float]]]:
     """Errors in % by family, or by drive where there is no family."""
-    rows = predicted_rows([Row(figure, None) for figure in read_predictions()])
+    fitted, today = read_predictions(), read_predictions(MODERN_PREDICTIONS)
+    rows = predicted_rows([Row(figure, None) for figure in fitted])
+    rows += predicted_rows([Row(figure, None) for figure in today], today)
     found: dict[str, dict[Group, list[float]]] = {}
     for row in rows:
         group, error = _GROUPS.get(row.kind.name), _error_pct(row, row.kind)
@@ -76,11 +88,31 @@ def family_of(drive: str) -> str:
     return drive if variant is None else variant.family.stem
 
 
+@lru_cache(maxsize=2)
+def _of_all(families: frozenset[str] | None) -> Mapping[Group, float]:
+    """The median over these families, or over all, of the median errors of each."""
+    by_group: dict[Group, list[float]] = {}
+    for family, groups in _by_family().items():
+        if families is None or family in families:
+            for group, errors in groups.items():
+                by_group.setdefault(group, []).append(median(errors))
+    return {group: median(errors) for group, errors in by_group.items()}
+
+
 def model_error(drive: str) -> ModelError:
     """The errors of the model of a drive of the catalogue or of a twin; of others, nothing."""
     if drive.endswith(".toml") and Path(drive).is_file():
-        own = kept_errors(read_device_file(drive)[0])
-        return ModelError() if own is None else ModelError(**vars(own))
+        kept = kept_errors(read_device_file(drive)[0])
+        return ModelError() if kept is None else ModelError(**vars(kept))
+    if drive not in preset_names():
+        return ModelError()
     groups = _by_family().get(family_of(drive), {})
-    medians = {f"{group}_pct": median(errors) for group, errors in groups.items()}
-    return ModelError(figures=sum(map(len, groups.values())), **medians)
+    own = {group: median(errors) for group, errors in groups.items()}
+    of_all = _of_all(None)
+    if family_of(drive) in TODAY:  # derived and not fitted: of such drives alone, if there are any
+        of_all = {**{group: of_all[group] for group in _UNPUBLISHED}, **_of_all(TODAY)}
+    return ModelError(
+        figures=sum(map(len, groups.values())),
+        of_all=tuple(group for group in _NAMES if group not in own and group in of_all),
+        **{f"{group}_pct": value for group, value in {**of_all, **own}.items()},
+    )

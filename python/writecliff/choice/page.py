@@ -9,6 +9,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.choice.answer import Answer, Measured
+from writecliff.choice.certainty import Group, ModelError
 from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
 from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
@@ -68,7 +69,8 @@ _PICTURES = (
 )
 _SURE = (
     "Model error: the median error of published figures of the same family which the fit of the "
-    "model had not seen. The difference to the first drive is compared with the errors of both."
+    "model had not seen; 'all families' where the family has no such figure: the median of those "
+    "that have. The difference to the first drive is compared with the errors of both."
 )
 
 
@@ -164,16 +166,18 @@ def _pictures(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
 
 
 def _certainty(answer: Answer) -> Table:
-    def pct(value: float | None) -> str:
-        return "not known" if value is None else f"{value:.0f} %"
+    def pct(error: ModelError, group: Group, value: float | None) -> str:
+        if value is None:
+            return "not known"
+        return f"{value:.0f} %{', all families' if group in error.of_all else ''}"
 
     rows = [
         (
             one.name,
             one.sure or "",
-            pct(one.error.rates_pct),
-            pct(one.error.means_pct),
-            pct(one.error.tails_pct),
+            pct(one.error, "rates", one.error.rates_pct),
+            pct(one.error, "means", one.error.means_pct),
+            pct(one.error, "tails", one.error.tails_pct),
             str(one.error.figures),
             "" if _scale(answer, one) == 1 else f"1/{_scale(answer, one):g}",
         )

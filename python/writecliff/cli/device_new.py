@@ -50,6 +50,9 @@ class SheetOptions:
     write_after_cache: str | None = None
     """Sequential writes once the SLC cache is full."""
 
+    write_while_folding: str | None = None
+    """Sequential writes while the full SLC cache is folded, once no flash is free."""
+
     slc_cache: str | None = None
     """Size of the SLC cache, 0 for none (default: 1.2 % of the capacity for client drives)."""
 
@@ -112,7 +115,8 @@ def new(
         Print {"device_file", "figures_file", "fit_file", "figures": [{"load", "metric", "sheet",
         "simulated", "unit", "error_pct"}]}.
     """
-    from writecliff.devices.derive import device_text, fit_specification
+    from writecliff.devices.derive import device_text
+    from writecliff.devices.free import fit_specification
     from writecliff.devices.sheet import read_answers, sheet_of
     from writecliff.published.sheet_check import (
         SMALL_BYTES,

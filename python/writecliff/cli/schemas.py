@@ -91,8 +91,9 @@ SCHEMAS: Mapping[str, Schema] = {
             "`rank`, `passes`, `score` from 0 to 1, `why`, `sure` (of the difference to the "
             "first), `best_of_its_kind` (no drive is better in every figure that counts), "
             "`metrics` (with units in their names; `null` if unknown), `intervals` (by figure), "
-            "`limits` (what became of them), `model_error` (medians in percent), `scale` (how many "
-            "times smaller it was simulated) and `runs`",
+            "`limits` (what became of them), `model_error` (medians in percent; `of_all`: kinds of "
+            "which its family has no figure and all families stand in), `scale` (how many times "
+            "smaller it was simulated) and `runs`",
             "what_if": "of each `change`, which drive is `first` then, whether that "
             "`changes_answer`, and the `ranking` of the first drives",
             "verdict": "a sentence or two",

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from writecliff.devices.edit import value_of
+from writecliff.devices.die_count import Reads, dies_of
 from writecliff.devices.generations import (
     BITS,
     BLOCK,
     CYCLES,
-    DIES_MAX,
     GENERATIONS,
     GIB,
     KIB,
@@ -31,8 +30,8 @@ from writecliff.devices.generations import (
     READ_BOUNDS,
     SLOT,
     US,
+    Generation,
 )
-from writecliff.devices.quantities import number
 from writecliff.devices.sheet import DataSheet
 from writecliff.errors import ConfigError
 
@@ -73,60 +72,48 @@ def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def derived(sheet: DataSheet) -> list[Value]:
-    """All values of the device file in its order. Raises ConfigError."""
-    return _Derivation(sheet).values()
+def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Value]:
+    """All values of the device file in its order. `usual`: fields of the sheet that it does not
+    say itself, and where they are from; they bound what the firmware does, but flash is not made
+    other than usual for them. Raises ConfigError."""
+    return _Derivation(sheet, usual or {}).values()
 
 
-FREE = {
-    "flash.read": READ_BOUNDS,
-    "flash.program": PROGRAM_BOUNDS,
-    "controller.latency": (0.2, 5.0),
-    "controller.mapping_update_time": (0.5, 2.0),
-    "controller.relocation_time": (0.2, 5.0),
-    "slc_cache.program": (0.5, 2.0),
-}
-"""What measurements may move, and how far: up to six parameters of a fit."""
+def drive_amplification(sheet: DataSheet) -> float:
+    """Write amplification of random writes to a full drive of this sheet."""
+    return _Derivation(sheet, {}).amplification
 
 
-def fit_specification(text: str, device: str, scale: float) -> str:
-    """A specification for `writecliff fit`, of the derived device file `text` at the path `device`:
-    its free parameters with bounds around what was derived."""
-    lines = [
-        "# What measurements of the drive may move, and how far, for `writecliff fit`.",
-        "",
-        f'drives = ["{device}"]',
-        f"scale = {scale:g}",
-    ]
-    for key, (low, high) in FREE.items():
-        try:
-            value = number(value_of(text, key))
-        except ConfigError:
-            continue
-        if value > 0:
-            bounds = (_quoted(value * share) for share in (low, high))
-            lines += ["", f'[parameters."{key}"]']
-            lines += [
-                f"{name} = {bound}" for name, bound in zip(("from", "to"), bounds, strict=True)
-            ]
-    return "\n".join(lines) + "\n"
+def flash_rate(sheet: DataSheet) -> float:
+    """Bytes per second that usual dies of such a drive program all at once."""
+    bits, one = BITS[_cell(sheet)], _generation(sheet)
+    dies = _raw_bytes(sheet.capacity) * 8 / GIB / one.die_gbit_of(bits)
+    unit = one.planes * one.page_kib * KIB
+    return dies * unit / (one.program_us[_cell(sheet)] * US) * 1e9
+
+
+def _cell(sheet: DataSheet) -> str:
+    return sheet.cell or ("mlc" if sheet.year <= 2012 else "tlc")
+
+
+def _generation(sheet: DataSheet) -> Generation:
+    return next(g for g in GENERATIONS if sheet.year <= g.last_year)
 
 
 class _Derivation:
     """The figures that values share, found once; rates in bytes/s, times in ns."""
 
-    def __init__(self, sheet: DataSheet) -> None:
-        self.sheet = sheet
+    def __init__(self, sheet: DataSheet, usual: Mapping[str, str]) -> None:
+        self.sheet, self.usual = sheet, usual
         self.link = LINKS[sheet.interface]
-        self.cell = sheet.cell or ("mlc" if sheet.year <= 2012 else "tlc")
-        self.generation = next(g for g in GENERATIONS if sheet.year <= g.last_year)
+        self.cell, self.generation = _cell(sheet), _generation(sheet)
         self.bandwidth, self.bandwidth_why = self._bandwidth()
         self.raw_bytes = _raw_bytes(sheet.capacity)
         self.read_ns = self.generation.read_us[self.cell] * US
         self.read_why = f"usual for {self.generation.name}"
         self.command_ns, self.read_command_ns, self.write_command_ns = self._command_times()
         self.latency_ns, self.latency_why = self._latency()
-        self.channels, self.dies, self.dies_why = self._dies()
+        self.channels = self._dies()
         self.word_lines, self.word_lines_why = self._word_lines()
         self.program_ns, self.program_why = self._program()
 
@@ -135,7 +122,7 @@ class _Derivation:
     def _bandwidth(self) -> tuple[float, str]:
         sheet, most = self.sheet, self.link.most_mb_s * 1e6
         rated = max(sheet.sequential_read or 0, sheet.sequential_write or 0)
-        if not rated:
+        if not sheet.sequential_read and rated <= most:
             return most, f"what {self.link.name} carries"
         if rated > most * 1.02:
             raise ConfigError(
@@ -144,7 +131,17 @@ class _Derivation:
             )
         left_ns = BLOCK / rated * 1e9 - self.link.command_us * US
         whole = min(most, BLOCK / left_ns * 1e9)
-        return whole, f"the sheet: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
+        said = self._said("sequential_read")
+        return whole, f"{said}: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
+
+    def _said(self, *fields: str) -> str:
+        """Where the first of these fields that there is comes from."""
+        of = next((name for name in fields if getattr(self.sheet, name) is not None), "")
+        return self.usual.get(of, "the sheet")
+
+    def _own(self, field: str) -> float:
+        """What the sheet says itself; 0 if it does not."""
+        return 0.0 if field in self.usual else float(getattr(self.sheet, field) or 0)
 
     def _command_times(self) -> tuple[float, float, float]:
         """Of any command, of reads and of writes."""
@@ -165,6 +162,11 @@ class _Derivation:
         if sheet.write_latency is not None:
             latency = max(sheet.write_latency - link_ns - self.write_command_ns, 1 * US)
             why = f"leaves the sheet's {sheet.write_latency / US:g} us for a write"
+            left = max((sheet.read_latency or math.inf) - own_ns - self.read_ns, 1 * US)
+            if (
+                "write_latency" in self.usual and left < latency
+            ):  # a write needs no more than a read
+                latency, why = left, "no longer than what the sheet leaves of a read"
         elif sheet.read_latency is not None:
             latency = sheet.read_latency - own_ns - self.read_ns
             latency = min(max(latency, 1 * US), 40 * US)
@@ -187,58 +189,53 @@ class _Derivation:
     def _unit_bytes(self) -> int:
         """What one program operation of a die writes."""
         pages = BITS[self.cell] if self.generation.one_shot else 1
-        return self.generation.planes * self.generation.page_kib * KIB * pages
+        return self.planes * self.generation.page_kib * KIB * pages
 
-    def _dies(self) -> tuple[int, int, str]:
-        """Channels, dies, and why so many."""
-        sheet, gbit = self.sheet, self.generation.die_gbit
-        busy_ns = self.read_ns + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9
-        needed = (sheet.random_read or 0) * busy_ns / 1e9
-        why = f"{gbit} Gbit dies are usual for {self.generation.name}"
-        dies = self.raw_bytes * 8 / GIB / gbit
-        while dies < 1.6 * needed and gbit > 64 and 2 * dies <= DIES_MAX:
-            gbit //= 2
-            dies *= 2
-            why = f"as many as {sheet.random_read:,.0f} reads a second need"
-        while dies > DIES_MAX:  # a drive that the year could not yet build
-            gbit *= 2
-            dies /= 2
-            why = f"dies of {gbit} Gbit: more than {DIES_MAX} would not fit a controller"
-        dies = max(2, round(dies))
+    def _dies(self) -> int:
+        """Sets the dies and returns the channels."""
+        sheet = self.sheet
+        usual = Reads(sheet.random_read or 0, sheet.sequential_read or 0, self.read_ns)
+        own = Reads(self._own("random_read"), self._own("sequential_read"), self.read_ns)
+        found = dies_of(self.raw_bytes, self.generation, BITS[self.cell], usual, own)
+        self.dies, self.planes, self.dies_why = found.count, found.planes, found.why
+        self.slower = found.slower
         channels = self.link.channels if sheet.dram is not False else 4
-        channels = min(channels, dies)
-        while dies % channels:
+        channels = min(channels, self.dies)
+        while self.dies % channels:
             channels -= 1
-        return channels, dies, why
+        return channels
 
     def _program(self) -> tuple[float, str]:
         """tPROG: the generation's, unless the sheet needs another."""
         sheet, generation = self.sheet, self.generation
         pages = BITS[self.cell] if generation.one_shot else 1
-        usual = generation.program_us[self.cell] * US * pages
+        usual = generation.program_us[self.cell] * US * pages * self.slower
         low, high = (usual * share for share in PROGRAM_BOUNDS)
-        # Dies that stand for planes that read independently program as slowly as those together.
-        high *= max(1.0, self.dies * generation.die_gbit * GIB / 8 / self.raw_bytes)
-        rated = sheet.write_after_cache if sheet.has_cache else sheet.sequential_write
+        after = sheet.write_after_cache if sheet.has_cache else None
+        rated = after if sheet.has_cache else self._own("sequential_write")
         moved = self.dies * self._unit_bytes
         # The buffer and the bus leave gaps; a cache that folds does not.
         need = (rated or 0) * (1.0 if sheet.has_cache else 1.08)
         name = "sequential writes"
+        if (folding := self._own("write_while_folding")) and sheet.has_cache:
+            need = max(need, folding * BITS[self.cell] / (BITS[self.cell] - 1))
+            name = "writes while the cache is folded"
         if (steady := self._steady_flash()) > need:
             need, name = steady, "random writes in steady state"
         if not need:
             return usual, f"usual for {generation.name}"
         found = moved / need * 1e9
-        if sheet.has_cache and sheet.write_after_cache is not None:
-            bounded = min(max(found, low), high)
-            return bounded, f"the sheet: {sheet.write_after_cache / 1e6:,.0f} MB/s after the cache"
+        if after is not None:
+            why = f"{self._said('write_after_cache')}: {after / 1e6:,.0f} MB/s after the cache"
+            return min(max(found, low), high), why
         if found >= usual:
             return usual, f"usual for {generation.name}; faster than the rated {name} need"
         return max(found, low), f"as fast as the rated {name} need, within what was made"
 
     def _steady_flash(self) -> float:
         """Bytes per second that flash must program for the steady random writes."""
-        return (self.sheet.steady_write or 0) * SLOT * self.amplification
+        guessed = not self.sheet.sustained_write and "random_write" in self.usual
+        return 0.0 if guessed else (self.sheet.steady_write or 0) * SLOT * self.amplification
 
     @property
     def amplification(self) -> float:
@@ -254,7 +251,7 @@ class _Derivation:
     def _blocks_of(self, word_lines: int) -> int:
         g = self.generation
         pages = word_lines * BITS[self.cell]
-        return math.ceil(self.raw_bytes / self.dies / (g.planes * pages * g.page_kib * KIB))
+        return math.ceil(self.raw_bytes / self.dies / (self.planes * pages * g.page_kib * KIB))
 
     def _word_lines(self) -> tuple[int, str]:
         """Of a block. Small dies have fewer, so that the spare flash is enough units for garbage
@@ -297,19 +294,20 @@ class _Derivation:
         g, bits = self.generation, BITS[self.cell]
         pages = self.word_lines * bits
         usual = f"usual for {g.name}"
-        reads = ", ".join([f'"{_us(self.read_ns)}"'] * bits)
+        reads = ", ".join([f'"{time_text(self.read_ns)}"'] * bits)
         bus, bus_why = self._bus()
         suspend = min(20 * US, self.read_ns / 2)
         cycles, cycles_why = self._cycles()
-        programs = f'"{_us(self.program_ns)}"'
+        programs = f'"{time_text(self.program_ns)}"'
         if not g.one_shot:
             shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # low pages are faster
-            programs = ", ".join(f'"{_us(self.program_ns * share)}"' for share in shares)
+            programs = ", ".join(f'"{time_text(self.program_ns * share)}"' for share in shares)
         rows = [
             ("channels", self.channels, "usual for the interface"
              if self.sheet.dram is not False else "usual for controllers without DRAM"),
             ("dies_per_channel", self.dies // self.channels, self.dies_why),
-            ("planes_per_die", g.planes, usual),
+            ("planes_per_die", self.planes, usual if self.planes == g.planes else
+             f"of {g.planes}, which read independently: the others are dies of their own"),
             ("blocks_per_plane", self._blocks(), f"fills {self.raw_bytes / GIB:,.0f} GiB: "
              f"{self.raw_bytes / self.sheet.capacity - 1:.1%} more than the user capacity"),
             ("pages_per_block", pages, f"{self.word_lines} word lines of {bits}"
@@ -323,8 +321,8 @@ class _Derivation:
             ("erase", f'"{g.erase_ms:g} ms"', usual),
             ("bus", f'"{bus / 1e6:.0f} MB/s"', bus_why),
             ("command", '"300 ns"', "command, 5 address and confirm cycles"),
-            ("program_suspend", f'"{_us(suspend)}"', "below tR, else suspension would not pay"),
-            ("erase_suspend", f'"{_us(1.5 * suspend)}"', "as above"),
+            ("program_suspend", quoted_time(suspend), "below tR, else suspension would not pay"),
+            ("erase_suspend", quoted_time(1.5 * suspend), "as above"),
             ("rated_cycles", cycles, cycles_why),
         ]  # fmt: skip
         return [Value(f"flash.{key}", str(value), why) for key, value, why in rows]
@@ -365,22 +363,25 @@ class _Derivation:
         moved, moved_why = self._relocation(mapping)
         plp = bool(sheet.power_loss_protection)
         given = sheet.random_read or sheet.random_write
-        what = "the sheet" if given else "usual; the sheet gives no IOPS"
+        what = "usual; the sheet gives no IOPS"
+        if given:
+            what = self._said("random_read" if self.command_ns == self.read_command_ns else
+                              "random_write")  # fmt: skip
         rows = [
             ("write_buffer", f'"{buffer // MIB} MiB"', "two program units of every die"),
             ("power_loss_protection", str(plp).lower(), "the sheet" if plp else "a client drive"),
             ("write_cache", "true", "default after power-up"),
-            ("command_time", _quoted(self.command_ns),
+            ("command_time", quoted_time(self.command_ns),
              f"bounds IOPS at {1e9 / self.command_ns:,.0f}: {what}"),
         ]  # fmt: skip
         for name, own in (("read", self.read_command_ns), ("write", self.write_command_ns)):
             if own > 1.001 * self.command_ns:
-                bound = f"bounds {name}s at {1e9 / own:,.0f}: the sheet"
-                rows.append((f"{name}_command_time", _quoted(own), bound))
+                bound = f"bounds {name}s at {1e9 / own:,.0f}: {self._said(f'random_{name}')}"
+                rows.append((f"{name}_command_time", quoted_time(own), bound))
         rows += [
-            ("latency", _quoted(self.latency_ns), self.latency_why),
-            ("mapping_update_time", _quoted(mapping), mapping_why),
-            ("relocation_time", _quoted(moved), moved_why),
+            ("latency", quoted_time(self.latency_ns), self.latency_why),
+            ("mapping_update_time", quoted_time(mapping), mapping_why),
+            ("relocation_time", quoted_time(moved), moved_why),
             ("reads_in_a_row", "16", "a program waits for 16 reads at most"),
             ("suspends_per_operation", "8", "bounds the stretch of a program"),
             ("idle_delay", '"20 ms"', "longer than any gap between commands of a busy host"),
@@ -391,7 +392,8 @@ class _Derivation:
         if self.sheet.sequential_write is None:
             return 0.0, "the sheet gives no sequential writes"
         time = SLOT / self.sheet.sequential_write * 1e9
-        return time, f"bounds sequential writes at {self.sheet.sequential_write / 1e6:,.0f} MB/s"
+        rate, said = self.sheet.sequential_write, self._said("sequential_write")
+        return time, f"bounds sequential writes at {rate / 1e6:,.0f} MB/s: {said}"
 
     def _relocation(self, mapping_ns: float) -> tuple[float, str]:
         steady = self.sheet.steady_write
@@ -403,7 +405,8 @@ class _Derivation:
             return 0.0, "none is left by the rated random writes in steady state"
         return time, (
             f"leaves {steady:,.0f} random writes a second in steady state, at a write "
-            f"amplification of {self.amplification:.2f} by theory"
+            f"amplification of {self.amplification:.2f} by theory: "
+            f"{self._said('sustained_write', 'random_write')}"
         )
 
     def _link(self) -> list[Value]:
@@ -422,22 +425,40 @@ class _Derivation:
         sheet = self.sheet
         if not sheet.has_cache:
             return []
-        size, why = sheet.slc_cache, "the sheet"
+        size, why = sheet.slc_cache, self._said("slc_cache")
         if size is None:
             size, why = 0.012 * sheet.capacity, "1.2 % of the capacity, as the first of its kind"
-        page = self.dies * self.generation.planes * self.generation.page_kib * KIB
-        usual, program_why = self.generation.program_us["slc"] * US, "usual for one bit per cell"
-        program = usual
-        if sheet.sequential_write and page / usual * 1e9 < 1.1 * sheet.sequential_write:
-            program = page / (1.1 * sheet.sequential_write) * 1e9
+        page = self.dies * self.planes * self.generation.page_kib * KIB
+        program, program_why = self.generation.program_us["slc"] * US, "usual for one bit per cell"
+        program *= self.slower
+        rated = self._own("sequential_write")
+        if rated and page / program * 1e9 < 1.1 * rated:
+            program = page / (1.1 * rated) * 1e9
             program_why = "as fast as the rated sequential writes need"
         rows = (
             ("size", f'"{size / 1e9:.4g} GB"', why),
-            ("program", _quoted(program), program_why),
-            ("read", _quoted(self.generation.read_us["slc"] * US), "usual for one bit per cell"),
+            ("program", quoted_time(program), program_why),
+            (
+                "read",
+                quoted_time(self.generation.read_us["slc"] * US),
+                "usual for one bit per cell",
+            ),
             ("bypass", "true", "writes go to the main flash while the cache is full"),
         )
-        return [Value(f"slc_cache.{key}", value, why) for key, value, why in rows]
+        found = [Value(f"slc_cache.{key}", value, why) for key, value, why in rows]
+        if sheet.write_while_folding:
+            found.append(Value("slc_cache.fold_time", *self._fold_time(sheet.write_while_folding)))
+        return found
+
+    def _fold_time(self, rate: float) -> tuple[str, str]:
+        """Of a slot that is folded: a slot that the host writes needs as many cells at one bit as
+        1 / (bits - 1) slots that are folded give back."""
+        more = BITS[self.cell] - 1
+        time = more * (SLOT / rate * 1e9 - self._mapping()[0])
+        said = self._said("write_while_folding")
+        return quoted_time(
+            max(time, 0.0)
+        ), f"leaves {rate / 1e6:,.0f} MB/s while it is folded: {said}"
 
 
 def _raw_bytes(capacity: float) -> int:
@@ -467,7 +488,7 @@ def uniform_amplification(spare: float) -> float:
     return 1 / (1 - low)
 
 
-def _us(time_ns: float) -> str:
+def time_text(time_ns: float) -> str:
     """A time as device files have it: three digits or so, whole nanoseconds."""
     whole = round(time_ns)
     if whole >= MS:
@@ -475,5 +496,5 @@ def _us(time_ns: float) -> str:
     return f"{round(whole / US, 2 if whole >= 10 * US else 3):g} us"
 
 
-def _quoted(time_ns: float) -> str:
-    return f'"{_us(time_ns)}"'
+def quoted_time(time_ns: float) -> str:
+    return f'"{time_text(time_ns)}"'

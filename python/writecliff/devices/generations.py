@@ -36,6 +36,13 @@ class Generation:
     program_us: dict[str, float]
     erase_ms: float
     bus_mb_s: int
+    independent: bool = False  # whether planes read independently of each other
+
+    def die_gbit_of(self, bits: int) -> int:
+        """The size of a die. Four bits a cell have had dies of 1 Tbit since the first ones, of 64
+        layers in 2018 (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten
+        Terabit-Flash", 2018)."""
+        return max(self.die_gbit, 1024) if bits == 4 and self.last_year >= 2019 else self.die_gbit
 
 
 GENERATIONS = (
@@ -53,10 +60,10 @@ GENERATIONS = (
                {"slc": 200, "mlc": 400, "tlc": 500, "qlc": 1800}, 5, 667),
     Generation(2021, "3D flash of 112 to 128 layers", 512, 2, 384, 16, True,
                {"slc": 20, "mlc": 40, "tlc": 48, "qlc": 90},
-               {"slc": 150, "mlc": 300, "tlc": 400, "qlc": 1500}, 5, 1200),
+               {"slc": 150, "mlc": 300, "tlc": 400, "qlc": 1500}, 5, 1200, True),
     Generation(9999, "3D flash of 176 layers and more", 512, 4, 512, 16, True,
                {"slc": 20, "mlc": 35, "tlc": 42, "qlc": 75},
-               {"slc": 150, "mlc": 300, "tlc": 500, "qlc": 1400}, 5, 1600),
+               {"slc": 150, "mlc": 300, "tlc": 500, "qlc": 1400}, 5, 1600, True),
 )  # fmt: skip
 
 

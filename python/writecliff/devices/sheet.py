@@ -37,6 +37,9 @@ class DataSheet:
     sequential_read: float | None = _field("rate", "sequential reads, such as 550MB/s")
     sequential_write: float | None = _field("rate", "sequential writes, of a new drive")
     write_after_cache: float | None = _field("rate", "sequential writes once the SLC cache is full")
+    write_while_folding: float | None = _field(
+        "rate", "sequential writes while the full SLC cache is folded"
+    )
     slc_cache: float | None = _field("size", "SLC cache, 0 for none")
     random_read: float | None = _field("IOPS", "random 4 KiB reads per second")
     random_write: float | None = _field("IOPS", "random 4 KiB writes per second")

@@ -18,7 +18,8 @@ What data sheets, announcements and reviews say of drives of today, as it stands
 device file of the family may be derived from it; `aside`: nothing has seen it, so it checks the
 family; `stated`: no load measures it. A rule that looks at no value decides
 ([catalogue](../guides/catalogue.md#drives-of-today)). `writecliff reproduce modern` puts the
-simulated figure beside each.
+simulated figure beside each. How a drive is derived was revised twice after the errors of figures
+kept aside had been seen; what is kept aside has not changed since the table was made.
 """
 _HEADER = "| drive | figure | value | as it stands there | part | source |\n" + "|---" * 6 + "|"
 

@@ -1,13 +1,19 @@
 """Figures as predicted by fits that have not seen them, kept beside the presets.
 
-`tools/predict-figures` makes the table: the cross-validation of all shipped fits. A prediction is
-of a drive model; once the preset changes it is out of date and not shown.
+`tools/predict-figures` makes the table of the shipped fits: their cross-validation. That of the
+drives of today is of the figures kept aside, as `reproduce modern` simulates them:
+
+    .venv/bin/python -m writecliff.published.predictions reproductions/NAME/results.json
+
+A prediction is of a drive model; once the preset changes it is out of date and not shown.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from writecliff.published.fit.cross_validation import Prediction as CrossValidated
 
 PREDICTIONS = Path(__file__).parent / "predictions.csv"
+MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
+_COLUMNS = (*COLUMNS, COMPRESSIBLE, "predicted")
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,20 @@ def table_of(folds: int, predictions: Iterable[CrossValidated]) -> str:
         for one in predictions
         if one.row.simulated is not None
     )  # fmt: skip
-    return csv_text((*COLUMNS, COMPRESSIBLE, "predicted", "fit", "folds", "device_hashes"), lines)
+    return csv_text((*_COLUMNS, "fit", "folds", "device_hashes"), lines)
 
 
-@lru_cache(maxsize=1)
+def table_of_modern(results: str) -> str:
+    """The simulated figures that are kept aside, of the JSON of `reproduce modern`, as CSV."""
+    lines = (
+        [*(one[name] for name in (*COLUMNS, COMPRESSIBLE)), one["simulated"], _hash(one["preset"])]
+        for one in json.loads(results)["figures"]
+        if one.get("part") == "aside" and one["simulated"] is not None
+    )
+    return csv_text((*_COLUMNS, "device_hashes"), lines)
+
+
+@lru_cache(maxsize=2)
 def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Prediction]:
     """The predictions by figure."""
     lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
@@ -65,11 +83,20 @@ def _hash(name: str) -> str:
     return describe_device(*read_device_file(name)).device_hash
 
 
-def predicted_rows(rows: Sequence[Row]) -> list[Row]:
-    """Those of the figures for which there is a prediction of the presets as they are now."""
-    known = read_predictions()
+def predicted_rows(
+    rows: Sequence[Row], known: Mapping[PublishedFigure, Prediction] | None = None
+) -> list[Row]:
+    """Those of the figures for which there is a prediction of the presets as they are now, among
+    `known` or those of the shipped fits."""
+    known = read_predictions() if known is None else known
     return [
         Row(row.figure, one.simulated)
         for row in rows
         if (one := known.get(row.figure)) and one.device_hashes == device_hashes(row.figure)
     ]
+
+
+if __name__ == "__main__":
+    MODERN_PREDICTIONS.write_text(
+        table_of_modern(Path(sys.argv[1]).read_text(encoding="utf-8")), encoding="utf-8"
+    )

@@ -156,6 +156,20 @@ def test_the_error_of_a_model_is_that_of_its_family() -> None:
     assert model_error("./my-drive.toml") == ModelError()
 
 
+def test_the_error_of_a_drive_of_today_is_that_of_its_figures_kept_aside() -> None:
+    error = model_error("t500-1000")
+    assert error.figures > 0 and "rates" not in error.of_all
+    assert error == model_error("t500-2000")
+
+
+def test_a_family_without_figures_of_a_kind_has_the_median_of_all_and_says_so() -> None:
+    error = model_error("t500-1000")
+    assert set(error.of_all) == {"means", "tails"}
+    assert error.means_pct == model_error("sn770-1000").means_pct
+    assert error.tails_pct == model_error("pm9d3a-3840").tails_pct is not None
+    assert model_error("nvme-tlc-960").of_all == ("rates", "means", "tails")
+
+
 def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
     question = asked()
     short = weights_of(question, open_loop=True, known={"p99", "mean", "life"})

@@ -9,7 +9,8 @@ import pytest
 
 from writecliff.devices import TODAY, drives_of_today, show_device
 from writecliff.devices.families import FOLDER, variants
-from writecliff.published import modern_families
+from writecliff.devices.sheet import DataSheet
+from writecliff.published import modern_sheets
 from writecliff.published.figures import read_figures
 from writecliff.published.filling import PARTS, fill_metrics, phases
 from writecliff.published.measure import ComparedDrive
@@ -25,6 +26,13 @@ from writecliff.published.modern import (
 )
 from writecliff.published.modern_families import families
 from writecliff.published.modern_page import page
+from writecliff.published.modern_sheets import _phases, drives, with_siblings
+from writecliff.published.modern_usual import RULES, usual_ratio, with_usual
+from writecliff.published.predictions import (
+    MODERN_PREDICTIONS,
+    device_hashes,
+    read_predictions,
+)
 from writecliff.published.reproduce import choose
 from writecliff.published.scores import Row
 from writecliff.published.sheet_check import fitting_scale
@@ -112,8 +120,59 @@ def test_figures_that_are_kept_aside_change_no_family(monkeypatch: pytest.Monkey
         for f, part in zip(figures, parts, strict=True)
     )
     before = families()
-    monkeypatch.setattr(modern_families, "modern_figures", lambda: changed)
+    monkeypatch.setattr(modern_sheets, "modern_figures", lambda: changed)
     assert families() == before
+
+
+def test_what_is_usual_for_a_drive_is_of_other_families() -> None:
+    sheets = {family: [one.sheet for one in own] for family, own in drives().items()}
+    for family, own in sheets.items():
+        others = {name: more for name, more in sheets.items() if name != family}
+        half = [
+            replace(s, **{f: getattr(s, f) / 2 for f in RULES if getattr(s, f)}) for s in own
+        ]  # fmt: skip
+        for sheet in own:
+            usual = with_usual(family, sheet, others)
+            assert usual == with_usual(family, sheet, sheets)
+            assert usual == with_usual(family, sheet, {**others, family: half})
+
+
+def test_usual_is_the_median_of_the_families_of_a_class() -> None:
+    sheets = {family: [one.sheet for one in own] for family, own in drives().items()}
+    of = "drives of data centres"
+    assert usual_ratio("write_latency", "cd7", sheets, of) == 15_000
+    fast = {name: sheets[name] for name in ("sn770", "t500", "990-evo")}
+    assert usual_ratio("sequential_write", "", fast, "client drives without DRAM") == (
+        pytest.approx((4900 / 5150 + 4200 / 5000) / 2)
+    )
+    some = {"t500": sheets["t500"], "cd7": sheets["cd7"]}
+    assert usual_ratio("write_latency", "t500", some, "client drives with DRAM") == 14_000
+
+
+def test_a_capacity_between_two_others_has_figures_between_theirs() -> None:
+    (family,) = (own for name, own in drives().items() if name == "micron-9550-max")
+    (middle,) = (one for one in family if one.name == "micron-9550-max-6400")
+    assert middle.sheet.random_write is None, "it is kept aside"
+    sheet, said = with_siblings(middle, family)
+    assert sheet.random_write == pytest.approx((540_000 * 820_000) ** 0.5)
+    assert said["random_write"] == "from micron-9550-max-3200 and micron-9550-max-12800"
+
+
+def client(**more: float) -> DataSheet:
+    return DataSheet(interface="pcie4", capacity=2e12, year=2023, cell="tlc", **more)
+
+
+def test_phases_of_a_filled_drive_follow_from_each_other() -> None:
+    """2 TB of TLC: 400 GB in the cache at 5 GB/s, 800 GB past it at 2, 800 GB folding at 1."""
+    late = _phases(client(), {"volume_after": 1.2e12, "after": 2e9, "late": 1e9})
+    assert (late.slc_cache, late.write_after_cache, late.write_while_folding) == (4e11, 2e9, 1e9)
+    mean = 2e12 / (4e11 / 5e9 + 1.6e12 / 2e9)
+    of_mean = _phases(client(sequential_write=5e9), {"after": 2e9, "mean": mean})
+    assert of_mean.slc_cache == pytest.approx(4e11)
+    whole = {"volume": 2e12 / 3, "burst": 5e9, "mean": 1e9}
+    folded = _phases(client(), whole)
+    seconds = 2e12 / 3 / 5e9 + (4e12 / 3) / (folded.write_while_folding or 1)
+    assert folded.write_after_cache is None and 2e12 / seconds == pytest.approx(1e9)
 
 
 def test_drives_of_today_are_derived_from_three_figures_or_more_and_can_be_opened() -> None:
@@ -155,6 +214,15 @@ def test_a_drive_and_a_family_have_their_figures() -> None:
     assert drive.small_bytes > 0 and not any(is_stated(f) for f in family.figures)
 
 
+def test_predictions_are_of_the_drives_as_they_are() -> None:
+    known = read_predictions(MODERN_PREDICTIONS)
+    assert all(one.device_hashes == device_hashes(figure) for figure, one in known.items())
+    aside = [f for f, part in split().items() if part == "aside" and f.device in variants()]
+    assert {(f.device, f.metric, f.value) for f in known} == {
+        (f.device, f.metric, f.value) for f in aside
+    }
+
+
 def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
     """A client drive with a cache that takes all free flash: a third of it at one bit of three."""
     drive = ComparedDrive.preset("t500-2000")
@@ -163,3 +231,5 @@ def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
     assert found["fill_volume"] == pytest.approx(2000 / 3, rel=0.02)
     assert found["fill_throughput_after"] < found["fill_throughput"]
     assert "fill_volume_after" not in found
+    # The figures: 500 MB/s, which the firmware takes while it folds.
+    assert found["fill_throughput_after"] == pytest.approx(500, rel=0.05)

@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from tests.support.cli import CommandLine
 from writecliff.devices import describe_device
 from writecliff.devices.derive import device_text, uniform_amplification
+from writecliff.devices.die_count import Reads, dies_of
+from writecliff.devices.edit import value_of
+from writecliff.devices.generations import BITS, GENERATIONS
+from writecliff.devices.quantities import number
 from writecliff.devices.sheet import CELLS, INTERFACES, sheet_of
 from writecliff.errors import ConfigError
 
@@ -44,6 +48,35 @@ def test_any_sheet_makes_a_drive_with_a_reason_for_every_value(sheet: dict[str, 
     drive = describe_device(text, "new.toml")
     assert 0.049 < (drive.raw_bytes or 0) / drive.capacity_bytes - 1 < 1.1
     assert all(row.source for row in drive.values)
+
+
+def test_planes_read_by_themselves_where_reads_need_it() -> None:
+    newest, bits, raw = GENERATIONS[-1], BITS["tlc"], 1 << 40
+    few, many = Reads(100_000, 0.0, 42_000), Reads(800_000, 0.0, 42_000)
+    none = Reads(0.0, 0.0, 42_000)
+    for usual, own, want in (
+        (few, few, (16, 4, 1)),  # dies of 512 Gbit, as made
+        (many, none, (64, 1, 1)),  # a plane of each as a die
+        (many, many, (64, 1, 1)),
+        (few, Reads(4_000_000, 0.0, 42_000), (128, 4, 8)),  # smaller ones, which are slower
+    ):
+        found = dies_of(raw, newest, bits, usual, own)
+        assert (found.count, found.planes, found.slower) == want
+    assert dies_of(raw, GENERATIONS[3], bits, many, none).planes == GENERATIONS[3].planes
+
+
+def test_what_dies_program_does_not_depend_on_how_they_read() -> None:
+    def rate(text: str) -> float:
+        dies = value_of(text, "flash.channels") * value_of(text, "flash.dies_per_channel")
+        planes = value_of(text, "flash.planes_per_die")
+        return dies * planes / number(value_of(text, "flash.program")[0])
+
+    answers = {"interface": "pcie4", "capacity": "1TB", "year": "2023", "cell": "qlc"}
+    slow, fast = (
+        device_text(sheet_of({**answers, "random_read": reads})) for reads in (50_000, 1_200_000)
+    )
+    assert value_of(slow, "flash.planes_per_die") > value_of(fast, "flash.planes_per_die")
+    assert rate(fast) == pytest.approx(rate(slow), rel=0.01)
 
 
 @pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])

@@ -22,6 +22,9 @@ pub struct SlcCacheConfig {
     pub dynamic: bool,
     /// Of a dynamic cache, what it may hold whatever the drive holds.
     pub static_size: Bytes,
+    /// Firmware time of a folded slot, spent during the write that folds it; `None`: that of a slot
+    /// that the host writes.
+    pub fold_time: Option<Nanos>,
 }
 
 /// Reads the section.
@@ -71,6 +74,7 @@ pub fn read(
         fold_at,
         dynamic,
         static_size: static_size.unwrap_or(Bytes(0)),
+        fold_time: table.optional_time("fold_time")?,
     };
     table.finish()?;
     Ok(config)

@@ -26,6 +26,10 @@ impl Borrowed {
 impl SlcCache {
     /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: what is
     /// written past a full cache takes space from it, too.
+    ///
+    /// A cache that is passed by folds a program unit at a time. Slot by slot, folded data would
+    /// alternate with the host's in every page, and a read in order would find a part of what it
+    /// wants in each page that it fetches.
     #[cold]
     pub(super) fn admit_borrowing<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };
@@ -33,8 +37,11 @@ impl SlcCache {
         if self.entries.len() < room {
             return true;
         }
-        let keeps = usize::from(self.bypass); // a full cache that is passed by stays full
-        while self.entries.len() + 1 > room + keeps && self.fold(ftl, sink) {
+        // A full cache that is passed by stays full, until it holds a program unit too much.
+        let unit = ftl.geometry().slots_per_program_unit as usize;
+        let is_due = !self.bypass || self.entries.len() >= room + unit.min(room);
+        let keeps = usize::from(self.bypass);
+        while is_due && self.entries.len() + 1 > room + keeps && self.fold(ftl, sink) {
             self.drop_dead();
             room = borrowed.limit(ftl, self.capacity);
         }

@@ -107,15 +107,15 @@ impl<R: Recorder> Ssd<R> {
         let written_before = self.ftl.counters().host_slots;
         let completes = self.write_limited(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
-        let folded = (self.folds() - folds_before) as u32;
+        let folded = self.folds() - folds_before;
         let more = if self.has_large_units() {
             (self.ftl.counters().host_slots - written_before) as u32 - slots
         } else {
             0
         };
         if let Some(core) = &mut self.mapping_core {
-            core.charge(self.backend.now, slots + folded + more, moved);
-            core.merge(merged);
+            core.charge(self.backend.now, slots + more, moved);
+            core.merge_and_fold(merged, folded);
         }
         completes
     }

@@ -3,7 +3,8 @@
 //! During garbage collection, a drive with many dies is often bound not by its flash but by the
 //! processor that looks up, relocates and maps slot after slot. A host slot costs
 //! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
-//! slots `read_slot_time`, a slot that is written in part `merge_time`; reads go first.
+//! slots `read_slot_time`, a slot that is written in part `merge_time`, a slot folded from an SLC
+//! cache its `fold_time`; reads go first.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
 //! the buffer is full of unmapped data and further writes wait at the link. If all three times are
 //! zero there is no such bound and the module is inactive.
@@ -28,6 +29,7 @@ pub(super) struct MappingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
     per_merged_slot: Nanos,
+    per_folded_slot: Nanos,
     per_read: Nanos,
     per_read_slot: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
@@ -45,10 +47,12 @@ impl MappingCore {
     /// `None` if the core takes no time.
     pub(super) fn new(config: &DeviceConfig) -> Option<Self> {
         let c = &config.controller;
-        c.has_mapping_core().then(|| Self {
+        let fold = config.slc_cache.as_ref().and_then(|slc| slc.fold_time);
+        (c.has_mapping_core() || fold.is_some()).then(|| Self {
             per_host_slot: c.mapping_update_time,
             per_moved_slot: c.relocation_time,
             per_merged_slot: c.merge_time,
+            per_folded_slot: fold.unwrap_or(c.mapping_update_time),
             per_read: c.lookup_time,
             per_read_slot: c.read_slot_time,
             read_time: Nanos::ZERO,
@@ -72,9 +76,11 @@ impl MappingCore {
         self.placed_at = now;
     }
 
-    /// Adds the time of slots that the last write has merged with their old data.
-    pub(super) fn merge(&mut self, slots: u32) {
-        self.done_at += Nanos(self.per_merged_slot.0 * u64::from(slots));
+    /// Adds the time of slots that the last write has merged with their old data, and of those that
+    /// it has folded.
+    pub(super) fn merge_and_fold(&mut self, merged: u32, folded: u64) {
+        let merging = self.per_merged_slot.0 * u64::from(merged);
+        self.done_at += Nanos(merging + self.per_folded_slot.0 * folded);
     }
 
     pub(super) fn look_up(&mut self, slots: u32) {

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from writecliff.devices.derive import device_text, fit_specification
+from writecliff.devices.derive import device_text
 from writecliff.devices.edit import value_of
+from writecliff.devices.free import fit_specification
 from writecliff.devices.quantities import number
 from writecliff.devices.sheet import sheet_of
 from writecliff.published.conditions import condition

@@ -1,0 +1,42 @@
+"""What measurements of a drive that was derived from its data sheet may move, for a fit."""
+
+from __future__ import annotations
+
+from writecliff.devices.derive import quoted_time
+from writecliff.devices.edit import value_of
+from writecliff.devices.generations import PROGRAM_BOUNDS, READ_BOUNDS
+from writecliff.devices.quantities import number
+from writecliff.errors import ConfigError
+
+FREE = {
+    "flash.read": READ_BOUNDS,
+    "flash.program": PROGRAM_BOUNDS,
+    "controller.latency": (0.2, 5.0),
+    "controller.mapping_update_time": (0.5, 2.0),
+    "controller.relocation_time": (0.2, 5.0),
+    "slc_cache.program": (0.5, 2.0),
+}
+"""What measurements may move, and how far: up to six parameters of a fit."""
+
+
+def fit_specification(text: str, device: str, scale: float) -> str:
+    """A specification for `writecliff fit`, of the derived device file `text` at the path `device`:
+    its free parameters with bounds around what was derived."""
+    lines = [
+        "# What measurements of the drive may move, and how far, for `writecliff fit`.",
+        "",
+        f'drives = ["{device}"]',
+        f"scale = {scale:g}",
+    ]
+    for key, (low, high) in FREE.items():
+        try:
+            value = number(value_of(text, key))
+        except ConfigError:
+            continue
+        if value > 0:
+            bounds = (quoted_time(value * share) for share in (low, high))
+            lines += ["", f'[parameters."{key}"]']
+            lines += [
+                f"{name} = {bound}" for name, bound in zip(("from", "to"), bounds, strict=True)
+            ]
+    return "\n".join(lines) + "\n"

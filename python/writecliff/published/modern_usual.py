@@ -1,0 +1,134 @@
+"""What is usual for drives of today: what a drive's own figures do not say, from other families.
+
+A source gives some figures and not others. What is missing is the median of the other families of
+its class (drives of data centres, client drives with DRAM and without), each as a ratio that has a
+physical meaning. Only figures that a fit may use are looked at, and never those of the family
+itself: so a figure that was kept aside says nothing of its own drive, and what is usual has not
+been set to it. Where a class has no other family, all families count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from writecliff.devices.derive import drive_amplification, flash_rate
+from writecliff.devices.generations import LINKS, SLOT
+from writecliff.devices.sheet import DataSheet
+
+Ratio = Callable[[DataSheet], float | None]
+
+
+def _over(one: float | None, other: float | None) -> float | None:
+    return one / other if one and other else None
+
+
+def _of_link(sheet: DataSheet) -> float | None:
+    return _over(sheet.sequential_read, LINKS[sheet.interface].most_mb_s * 1e6)
+
+
+def _of_reads(sheet: DataSheet) -> float | None:
+    return _over(sheet.sequential_write, sheet.sequential_read)
+
+
+def _small_reads(sheet: DataSheet) -> float | None:
+    return _over((sheet.random_read or 0) * SLOT, sheet.sequential_read)
+
+
+def _small_writes(sheet: DataSheet) -> float | None:
+    """In steady state what flash is given, amplification included; else as many as reads."""
+    if not sheet.enterprise:
+        return _over(sheet.random_write, sheet.random_read)
+    moved = (sheet.random_write or 0) * SLOT * drive_amplification(sheet)
+    return _over(moved, sheet.sequential_write)
+
+
+def _latency(sheet: DataSheet) -> float | None:
+    return sheet.write_latency
+
+
+def _folding(sheet: DataSheet) -> float | None:
+    return _over(sheet.write_while_folding, flash_rate(sheet))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A field of the sheet: the ratio that is usual, that of one slot or byte (what the ratio is
+    multiplied by), and its name."""
+
+    ratio: Ratio
+    base: Ratio
+    said: str
+
+
+# In this order: later ones use what earlier ones have found.
+RULES: Mapping[str, Rule] = {
+    "sequential_read": Rule(
+        _of_link, lambda s: LINKS[s.interface].most_mb_s * 1e6, "of what the interface carries"
+    ),
+    "sequential_write": Rule(_of_reads, lambda s: s.sequential_read, "of the sequential reads"),
+    "random_read": Rule(
+        _small_reads,
+        lambda s: (s.sequential_read or 0) / SLOT,
+        "of the sequential reads in blocks of 4 KiB",
+    ),
+    "random_write": Rule(
+        _small_writes,
+        lambda s: (s.sequential_write or 0) / SLOT / drive_amplification(s)
+        if s.enterprise else s.random_read,
+        "of the sequential writes, amplified, in steady state; of the random reads on a client",
+    ),
+    "write_latency": Rule(_latency, lambda s: 1.0, "what others take"),
+    "write_while_folding": Rule(_folding, flash_rate, "of what the dies program"),
+}  # fmt: skip
+_ENTERPRISE, _CACHED = ("write_latency",), ("write_while_folding",)
+
+
+def class_of(sheet: DataSheet) -> str:
+    """The class that a drive is compared with."""
+    if sheet.enterprise:
+        return "drives of data centres"
+    return "client drives without DRAM" if sheet.dram is False else "client drives with DRAM"
+
+
+def usual_ratio(
+    field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
+) -> float | None:
+    """The median of a field's ratio over the families of the class `of` but `family`; over all
+    others where the class has none. A family counts once, with the median of its drives."""
+    found: dict[str, float] = {}
+    all_found: dict[str, float] = {}
+    for name, own in sheets.items():
+        ratios = [r for sheet in own if (r := RULES[field].ratio(sheet))]
+        if name == family or not ratios:
+            continue
+        all_found[name] = median(ratios)
+        if any(class_of(sheet) == of for sheet in own):
+            found[name] = all_found[name]
+    values = list((found or all_found).values())
+    return median(values) if values else None
+
+
+def with_usual(
+    family: str, sheet: DataSheet, sheets: Mapping[str, Iterable[DataSheet]]
+) -> tuple[DataSheet, dict[str, str]]:
+    """The sheet with what it does not say, and for each such field where it is from."""
+    added: dict[str, str] = {}
+    of = class_of(sheet)
+    for field, rule in RULES.items():
+        if getattr(sheet, field) is not None:
+            continue
+        if field in _ENTERPRISE and not sheet.enterprise:
+            continue
+        if field in _CACHED and not sheet.has_cache:
+            continue
+        ratio, base = usual_ratio(field, family, sheets, of), rule.base(sheet)
+        if ratio is None or not base:
+            continue
+        found: dict[str, Any] = {field: ratio * base}
+        sheet = replace(sheet, **found)
+        share = rule.said if base == 1.0 else f"{ratio:.0%} {rule.said}"
+        added[field] = f"usual for {of}, {share}"
+    return sheet, added
