@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from writecliff.errors import ConfigError, StoreError
+from writecliff.errors import NO_SPACE_HINT, ConfigError, StoreError
 from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
 from writecliff.output_files import check_kind, open_part, part_of
 
@@ -43,7 +43,7 @@ def store_error(error: OSError, path: Path) -> StoreError:
     reason = (error.strerror or str(error)).lower()
     hint = None
     if error.errno in _NO_SPACE:
-        hint = "complete steps are kept; free some space, then resume the run"
+        hint = NO_SPACE_HINT
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.output_files import part_of
+from writecliff.store.files import store_error
 from writecliff.traces.source import PARQUET, Skipped, Source
 
 if TYPE_CHECKING:
@@ -95,10 +97,18 @@ def _to_text(
         with as_user_errors():
             writer.finish()
         os.replace(part, output)
+    except OSError as error:
+        raise store_error(_numbered(error), output) from error
     finally:
         part.unlink(missing_ok=True)
     counts = writer.counts()
     return counts["records"], counts["left_out"], counts["moved"]
+
+
+def _numbered(error: OSError) -> OSError:
+    """An error of the writer, which has its number in its text."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
 
 
 def _to_parquet(
