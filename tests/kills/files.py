@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.fuzz.kinds.traced import TEXTS
 from tests.kills.trial import Kind, Result, Words, plain_json
 
-_LOAD = 'name = "w"\nprecondition = "none"\n[[job]]\nblock_size = "4 KiB"\nvolume = "40 MB"\n'
+_WHEN = ("sha256", "command", "timestamp", "timestamp_ms", "time")
 _PROGRAM = ("sh", "-c", "for n in 1 2 3; do echo $n > data; done")
 # What says when and where something was made.
 _VARIES = re.compile(
@@ -38,7 +38,7 @@ def _files(*names: str) -> Callable[[Path], Result]:
 def _plain(path: Path) -> bytes:
     data = path.read_bytes()
     if path.suffix == ".json":
-        return plain_json(data.decode(), ("sha256", "written", "created", "command"))
+        return plain_json(data.decode(), _WHEN)
     if path.name.endswith(".tar.gz"):
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             return repr(sorted((one.name, one.size) for one in archive)).encode()
@@ -47,7 +47,6 @@ def _plain(path: Path) -> bytes:
 
 def _traces(corpus: Path) -> None:
     (corpus / "msr.csv").write_text(TEXTS["msr.csv"])
-    (corpus / "w.toml").write_text(_LOAD)
 
 
 def _captured(folder: Path) -> Result:
@@ -82,7 +81,6 @@ def file_kinds(prepare: Callable[[Path], None],
         return Kind(name, everything, placed(*needs), words, lambda folder: [words], _files(*made))
 
     capture = ("capture", "--output", "t.parquet", "--", *_PROGRAM)
-    run = ("run", "w.toml", "--on", "sim:small.toml", "--quiet")
     return (
         kind("compare", ("finished", "more"),
              ("compare", "finished", "more", "--output", "c.html", "--csv", "csv"), "csv", "c.html"),
@@ -94,10 +92,8 @@ def file_kinds(prepare: Callable[[Path], None],
         kind("export", ("store",), ("runs", "export", "run-1", "--store", "store", "--output", "runs.tar.gz"),
              "runs.tar.gz"),
         kind("tag", ("store",), ("runs", "tag", "run-1", "+kept", "--store", "store"), "store/run-1/tags.json"),
-        kind("junit", ("w.toml",), (*run, "--output", "out", "--junit", "j.xml", "--expect", "iops > 1"),
-             "j.xml"),
         kind("drive", (), ("device", "export", "sata-tlc-120", "--output", "d.toml"), "d.toml"),
-        kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.txt",
-                         "--output-format=json"), "f.txt"),
+        kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.json",
+                         "--output-format=json"), "f.json"),
         Kind("capture", everything, placed(), capture, _captured_again, _captured),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from writecliff.output_files import check_kind, open_part, part_of
 LOCK_NAME = ".lock"
 # A link in its place, of a run directory that somebody sent, would have its target overwritten.
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NUMBER = re.compile(r"\b(?:errno|os error) (\d+)", re.IGNORECASE)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -40,9 +42,12 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def store_error(error: OSError, path: Path) -> StoreError:
     """The error for a failed write to `path`; a full disk gets a hint."""
-    reason = (error.strerror or str(error)).lower()
+    number = error.errno
+    if number is None and (said := _NUMBER.search(str(error))):  # of shutil, or of Rust
+        number = int(said[1])
+    reason = (error.strerror or (os.strerror(number) if number else str(error))).lower()
     hint = None
-    if error.errno in _NO_SPACE:
+    if number in _NO_SPACE:
         hint = NO_SPACE_HINT
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from writecliff import _native
 from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
 from writecliff.output_files import part_of
 from writecliff.store.files import store_error
@@ -97,18 +96,14 @@ def _to_text(
         with as_user_errors():
             writer.finish()
         os.replace(part, output)
-    except OSError as error:
-        raise store_error(_numbered(error), output) from error
+    except EngineError as error:
+        if isinstance(error.__cause__, OSError) and str(part) in str(error):
+            raise store_error(error.__cause__, output) from error
+        raise
     finally:
         part.unlink(missing_ok=True)
     counts = writer.counts()
     return counts["records"], counts["left_out"], counts["moved"]
-
-
-def _numbered(error: OSError) -> OSError:
-    """An error of the writer, which has its number in its text."""
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
 
 
 def _to_parquet(
