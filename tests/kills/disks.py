@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-FILE_SYSTEMS = ("tmpfs", "ext4", "xfs")
-_SIZES_MIB = {"tmpfs": 96, "ext4": 96, "xfs": 320}  # no smaller XFS can be made
+FILE_SYSTEMS = ("tmpfs", "ext4")
+_SIZE_MIB = 96
 _BALLAST = ".ballast"
 _STEP_BYTES = 64 << 10
 
@@ -20,15 +20,14 @@ Resize = Callable[[int | None], None]
 def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
     """Mounts a disk at `folder`. What the block gets leaves so many bytes free, makes the disk
     read-only with 0, and whole again with None. Raises CalledProcessError, OSError."""
-    size = _SIZES_MIB[file_system]
     image = folder.with_suffix(".img")
     if file_system == "tmpfs":
-        _do("mount", "-t", "tmpfs", "-o", f"size={size}m", "kills", folder)
+        _do("mount", "-t", "tmpfs", "-o", f"size={_SIZE_MIB}m", "kills", folder)
     else:
         image.unlink(missing_ok=True)
         with image.open("wb") as file:
-            file.truncate(size << 20)
-        _do(f"mkfs.{file_system}", "-q", *(("-m", "0") if file_system == "ext4" else ()), image)
+            file.truncate(_SIZE_MIB << 20)
+        _do(f"mkfs.{file_system}", "-q", "-m", "0", image)  # nothing is kept back for root
         _do("mount", "-o", "loop", image, folder)
 
     def resize(room: int | None) -> None:

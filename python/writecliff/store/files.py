@@ -7,12 +7,11 @@ import fcntl
 import os
 import re
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from writecliff.errors import NO_SPACE_HINT, ConfigError, StoreError
 from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
-from writecliff.output_files import check_kind, open_part, part_of
+from writecliff.output_files import check_kind, open_part, part_of, remove_part
 
 LOCK_NAME = ".lock"
 # A link in its place, of a run directory that somebody sent, would have its target overwritten.
@@ -36,7 +35,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        _remove_quietly(temporary)
+        remove_part(temporary)
         raise store_error(error, path) from error
 
 
@@ -98,12 +97,7 @@ def sync_folder(folder: Path) -> None:
 def remove_temporaries(folder: Path) -> None:
     """Remove the files that an interrupted `write_atomically` left in `folder`."""
     for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        _remove_quietly(path)
-
-
-def _remove_quietly(path: Path) -> None:
-    with suppress(OSError):  # readers ignore temporary files
-        path.unlink(missing_ok=True)
+        remove_part(path)
 
 
 def read_regular(path: Path) -> bytes:

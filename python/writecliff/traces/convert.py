@@ -14,7 +14,7 @@ from writecliff import _native
 from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
 from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
-from writecliff.output_files import part_of
+from writecliff.output_files import part_of, remove_part
 from writecliff.store.files import store_error
 from writecliff.traces.source import PARQUET, Skipped, Source
 
@@ -101,7 +101,7 @@ def _to_text(
             raise store_error(error.__cause__, output) from error
         raise
     finally:
-        part.unlink(missing_ok=True)
+        remove_part(part)
     counts = writer.counts()
     return counts["records"], counts["left_out"], counts["moved"]
 
