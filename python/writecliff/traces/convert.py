@@ -14,7 +14,7 @@ from writecliff import _native
 from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
 from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
-from writecliff.output_files import part_of, remove_part
+from writecliff.output_files import open_part, part_of, remove_part
 from writecliff.store.files import store_error
 from writecliff.traces.source import PARQUET, Skipped, Source
 
@@ -88,6 +88,10 @@ def _to_text(
     source: Source, output: Path, to: str, on_batch: Callable[[int], None]
 ) -> tuple[int, int, int]:
     part = part_of(output)
+    try:
+        os.close(open_part(part))  # the writer opens it again
+    except OSError as error:
+        raise store_error(error, output) from error
     try:
         with as_user_errors():
             writer = _native.TraceWriter(part, to)

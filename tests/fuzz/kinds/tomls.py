@@ -66,7 +66,7 @@ volume = "1 MB"
 offset = "10 %"
 range = "20 %"
 start_delay = "1 ms"
-think_time = "10 us"
+think = "10 us"
 """
 
 
@@ -205,7 +205,7 @@ def _workload(corpus: Path, folder: Path, draw: Random) -> list[str]:
         "addresses",
         "zipf",
         "zones",
-        "think_time",
+        "think",
         "start_delay",
         "align",
         "segments",
