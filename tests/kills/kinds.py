@@ -32,7 +32,7 @@ ON = ("--on", "sim:small.toml")
 DRIVE = "small.toml"
 # When and where a run was made, and by what.
 ABOUT = (
-    "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
+    "candidate", "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
     "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
 )  # fmt: skip
 

@@ -53,12 +53,13 @@ def store_error(error: OSError, path: Path) -> StoreError:
 
 def check_unused(path: Path) -> None:
     """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
-    cannot be read."""
+    cannot be read. A lock and unfinished files are nothing: a run that was killed, or had no space,
+    before it had its manifest leaves them."""
     check_kind(path)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file", hint="give a new directory")
     try:
-        used = path.is_dir() and any(path.iterdir())
+        used = path.is_dir() and any(map(_counts, path.iterdir()))
     except OSError as error:
         raise store_error(error, path) from error
     if used:
@@ -66,6 +67,10 @@ def check_unused(path: Path) -> None:
             f"{path} exists and is not empty",
             hint="give a new directory, or resume what it holds with --resume",
         )
+
+
+def _counts(path: Path) -> bool:
+    return path.name != LOCK_NAME and path.suffix != TEMPORARY_SUFFIX
 
 
 def claim_directory(path: Path) -> None:

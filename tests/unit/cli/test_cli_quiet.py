@@ -44,7 +44,7 @@ def test_a_log_says_where_a_long_step_is(
     view = ProgressView(Screen())
     view.phase("rounds")
     view.step_begin("rounds", 0, 1, 2, "mix")
-    for now_s in range(600):  # noqa: B007 - it is what the clock says
+    for now_s in range(600):
         view.step_progress(Progress(elapsed_ns=now_s, ios=1, iops=1.0, fraction=now_s / 1000))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "rounds: step 1 of 2: mix  0 %"
