@@ -12,6 +12,7 @@ from tests.fuzz.kinds.traced import TEXTS
 from tests.kills.trial import Kind, Result, Words, plain_json
 
 _WHEN = ("sha256", "command", "timestamp", "timestamp_ms", "time")
+_EXPORT = ("device", "export", "sata-tlc-120", "--output", "d.toml")
 _PROGRAM = ("sh", "-c", "for n in 1 2 3; do echo $n > data; done")
 # What says when and where something was made.
 _VARIES = re.compile(
@@ -92,7 +93,9 @@ def file_kinds(prepare: Callable[[Path], None],
         kind("export", ("store",), ("runs", "export", "run-1", "--store", "store", "--output", "runs.tar.gz"),
              "runs.tar.gz"),
         kind("tag", ("store",), ("runs", "tag", "run-1", "+kept", "--store", "store"), "store/run-1/tags.json"),
-        kind("drive", (), ("device", "export", "sata-tlc-120", "--output", "d.toml"), "d.toml"),
+        # A file that is there stays: what was killed after its last step is done.
+        Kind("drive", everything, placed(), _EXPORT, lambda folder: [] if (folder / "d.toml").exists() else [_EXPORT],
+             _files("d.toml")),
         kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.json",
                          "--output-format=json"), "f.json"),
         Kind("capture", everything, placed(), capture, _captured_again, _captured),
