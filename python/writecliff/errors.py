@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
+NO_SPACE_HINT = "free some space and try again; a run that has begun goes on with --resume RUN"
+
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
     """A hint: the name in `known` nearest to `name`, or that `name` begins; if there is none,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
@@ -10,6 +11,8 @@ from writecliff._native import NativeConfigError
 from writecliff.errors import ConfigError, EngineError, printable
 
 T = TypeVar("T")
+
+_NUMBER = re.compile(r" \(os error \d+\)")  # what Rust adds to the words
 
 
 @contextmanager
@@ -23,7 +26,7 @@ def as_user_errors() -> Iterator[None]:
     except UnicodeEncodeError as error:  # a name as bytes that are no text
         raise ConfigError(f"'{printable(error.object)}' is not a name in UTF-8") from None
     except OSError as error:
-        raise EngineError(str(error)) from error
+        raise EngineError(_NUMBER.sub("", str(error))) from error
 
 
 def with_user_errors(native: T) -> T:

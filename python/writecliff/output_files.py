@@ -69,6 +69,13 @@ def part_of(path: Path) -> Path:
     return part
 
 
+def remove_part(part: Path) -> None:
+    """Remove what was not renamed. That it cannot be removed, on a disk that is read-only by now,
+    is less than why it was not renamed."""
+    with suppress(OSError):
+        part.unlink(missing_ok=True)
+
+
 def open_part(part: Path) -> int:
     """A descriptor of the file at `part`, empty, which is no link. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -19,6 +19,7 @@ import pytest
 from tests.support.dangers import MIB, Bench, require, run
 from tests.support.faults import FailingRun
 from tests.support.processes import fio_children
+from writecliff.errors import NO_SPACE_HINT
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 pytestmark = pytest.mark.usefixtures("no_fio_left")
@@ -119,7 +120,7 @@ def test_the_disk_of_the_run_is_full(loop: str, small_disk: Path, capsys: Captur
     ended = failing.fails_by(fill)
     assert ended.code == 1
     assert re.search(r"cannot write .*/run/.*: no space left on device", ended.error)
-    assert ended.hint == "complete steps are kept; free some space, then resume the run"
+    assert ended.hint == NO_SPACE_HINT
     filler.unlink()
     _, rows = failing.kept()
     assert rows >= 2

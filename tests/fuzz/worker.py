@@ -1,12 +1,10 @@
 """One case in a process of its own, with a limit for time and memory.
 
-The process is a fork of one that has everything imported, so that a case costs milliseconds, and a
-panic, an abort or a loop of native code ends that case alone.
+A panic, an abort or a loop of native code ends that case alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import json
 import os
@@ -20,14 +18,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.fuzz.outcome import Outcome, Verdict
+from tests.support.forked import fork, left_behind, wait_within
 
 SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
-_HANGS_AFTER_S = 120.0  # by the clock: what sleeps takes no processor time
+_LEFT_S = 1.0  # until what a stopped command had started is stopped, too
 _ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
 _PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
-# A simulation may take as long as the load that the file asks for.
-SIMULATES = ("engines/sim.py", "parallel.py", "replay/model.py", "procedures/framework.py")
+# A simulation may take as long as the load that the file asks for, if it says where it is.
+_SAYS_HOW_FAR = re.compile(r"^.*\b\d+ %(  (about|at most) .* left)?$", re.MULTILINE)
+_STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 
 
 def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> Outcome:
@@ -35,10 +35,14 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
     case = folder / "case"
     shutil.rmtree(case, ignore_errors=True)
     case.mkdir()
-    child = os.fork()
-    if child == 0:
-        _child(case, words)
+    child = fork(lambda: _child(case, words))
+    if why := wait_within(child, SECONDS_MAX):
+        os.kill(child, _STOPS[why])
+        if wait_within(child, 2 * SECONDS_MAX):  # it does not even end
+            os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
+    left_behind(_LEFT_S)
+    # A fork begins with the memory that it shares, not with the peak of its parent.
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
     said = _text(case / "stderr")
     verdict, place = _judge(case, status, said, seconds, peak)
@@ -50,10 +54,12 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
     stack = _text(case / "stack")
     if panic := _PANIC.search(said):
         return "panic", panic[1]
+    if peak > BYTES_MAX:
+        return "large", _place_of(stack)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGPROF:
-            return ("simulates" if _simulates(stack) else "slow"), _place_of(stack)
+            return ("simulates" if _SAYS_HOW_FAR.search(said) else "slow"), _place_of(stack)
         if number == signal.SIGALRM:
             return "hangs", _place_of(stack)
         return "killed", signal.Signals(number).name
@@ -62,9 +68,7 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
         return (
             "large" if answer["error"] == "MemoryError" else "traceback"
         ), f"{place} {answer['error']}"
-    if peak > BYTES_MAX:
-        return "large", _place_of(stack)
-    if seconds > SECONDS_MAX and not _simulates(stack):
+    if seconds > SECONDS_MAX and not _SAYS_HOW_FAR.search(said):
         return "slow", _place_of(stack)
     if answer.get("code") not in (0, 1, 2, 3):
         return "killed", f"exit code {os.waitstatus_to_exitcode(status)}, {answer}"
@@ -73,37 +77,24 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
     return ("refused" if answer["code"] else "done"), ""
 
 
-def _child(case: Path, words: Callable[[Path], list[str]]) -> None:
-    """Never returns."""
-    code = 70
-    try:
-        os.chdir(case)
-        resource.setrlimit(resource.RLIMIT_AS, 2 * (_mapped_bytes() + _ADDRESSES,))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        command = words(case)
-        Path("words").write_text(json.dumps(command))
-        for name, number in (("stdout", 1), ("stderr", 2)):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        sys.stdout, sys.stderr = (
-            open(number, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
-            for number in (1, 2)
-        )
-        stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
-        for number, timer, after in (
-            (signal.SIGPROF, signal.ITIMER_PROF, SECONDS_MAX),
-            (signal.SIGALRM, signal.ITIMER_REAL, _HANGS_AFTER_S),
-        ):
-            signal.signal(number, signal.SIG_DFL)
-            faulthandler.register(number, file=stack, chain=True)  # the stack, then the end
-            signal.setitimer(timer, after)
-        code = _main(command)
-        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
-            signal.setitimer(timer, 0)
-    finally:
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+def _child(case: Path, words: Callable[[Path], list[str]]) -> int:
+    """In the new process."""
+    os.chdir(case)
+    resource.setrlimit(resource.RLIMIT_AS, 2 * (_mapped_bytes() + _ADDRESSES,))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    command = words(case)
+    Path("words").write_text(json.dumps(command))
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.stdout, sys.stderr = (
+        open(number, "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
+        for number in (1, 2)
+    )
+    stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
+    for number in _STOPS.values():
+        signal.signal(number, signal.SIG_DFL)
+        faulthandler.register(number, file=stack, chain=True)  # the stack, then the end
+    return _main(command)
 
 
 def _main(command: list[str]) -> int:
@@ -150,10 +141,6 @@ def _place_of(stack: str) -> str:
     )
     found = re.findall(r'File "[^"]*?python/writecliff/([^"]+)", line (\d+)', current or stack)
     return ":".join(found[0]) if found else "before the stack was taken"
-
-
-def _simulates(stack: str) -> bool:
-    return any(f"writecliff/{name}" in stack for name in SIMULATES)
 
 
 def _mapped_bytes() -> int:

@@ -11,8 +11,10 @@ from random import Random
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
 
+from tests.kills.disks import FILE_SYSTEMS
 from tests.kills.kinds import all_kinds
 from tests.kills.trial import DISTURBANCES, Case, Undisturbed
+from tests.support.forked import get_ready
 
 
 def main() -> int:
@@ -23,17 +25,25 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--by", choices=DISTURBANCES, default="kill")
+    parser.add_argument(
+        "--disk", choices=FILE_SYSTEMS, default="tmpfs", help="for full and read-only"
+    )
     parser.add_argument("--folder", type=Path, help="keep what is made here, and use it again")
     options = parser.parse_args()
     names = options.kind or list(kinds)
     failed = done = 0
+    get_ready()
     with tempfile.TemporaryDirectory(prefix="kills-") as temporary:
         folder = (options.folder or Path(temporary)).absolute()
-        whole = {name: Undisturbed.of(kinds[name], folder) for name in names}
+        whole: dict[str, Undisturbed] = {}
         for number in range(options.first, options.first + options.count):
             name = names[number % len(names)]
+            if name not in whole:
+                whole[name] = Undisturbed.of(kinds[name], folder)
             draw = Random(f"{name} {options.seed} {number}")
-            outcome = Case(whole[name], folder / "case", draw.random(), options.by).run()
+            outcome = Case(
+                whole[name], folder / "case", draw.random(), options.by, options.disk
+            ).run()
             done += 1
             failed += bool(outcome.wrong)
             print(f"{number:4} {name:10} {outcome}", flush=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.kills.files import file_kinds
 from tests.kills.trial import Child, Kind, Result, Words, plain_json
 from tests.support.small_drive import write_small_drive
 
@@ -21,17 +21,18 @@ precondition = "{precondition}"
     f"""\
 [[step]]
 [[step.job]]
-read = "{10 * n} %"
-queue_depth = {1 << n % 5}
-volume = "{20 + 5 * n} MB"
+read = "{20 * n} %"
+queue_depth = {1 << n}
+volume = "{100 + 50 * n} MB"
 """
-    for n in range(8)
+    for n in range(4)
 )
+SHORT = 'name = "short"\nprecondition = "none"\n[[job]]\nread = "30 %"\nvolume = "40 MB"\n'
 ON = ("--on", "sim:small.toml")
 DRIVE = "small.toml"
 # When and where a run was made, and by what.
 ABOUT = (
-    "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
+    "candidate", "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
     "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
 )  # fmt: skip
 
@@ -56,28 +57,31 @@ def _placed(*names: str) -> Callable[[Path, Path], None]:
 
 
 def _answer(words: Words, folder: Path) -> str:
-    """What a command says on stdout. Raises CalledProcessError."""
-    done = subprocess.run(
-        [sys.executable, "-m", "writecliff", *words], cwd=folder, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode not in (0, 3):
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout
+    """What a command says on stdout. Raises RuntimeError."""
+    return Child(words, folder).answer()
 
 
 def of_run(name: str) -> Callable[[Path], Result]:
-    """The summary and all numbers of the report of a run."""
+    """The summary, the tables and the plots of a run: all that a report of it is made from, without
+    making one."""
 
     def result(folder: Path) -> Result:
-        with tempfile.TemporaryDirectory() as csv:
-            words = ["report", name, "--csv", f"{csv}/csv", "--output", f"{csv}/r.html", "--json"]
-            found = {"summary": plain_json(_answer(words, folder), ABOUT)}
-            found |= {path.name: path.read_bytes() for path in Path(csv).glob("csv/*")}
+        found = {"summary": plain_json(_answer(("runs", "show", name, "--json"), folder), ABOUT)}
+        found |= {path.name: _rows(path) for path in (folder / name).glob("*.parquet")}
         page = (folder / name / "report.html").read_text()
-        return {**found, "report.html": b"whole" if page.rstrip().endswith("</html>") else b"cut"}
+        whole = b"whole" if page.rstrip().endswith("</html>") else b"cut"
+        plots = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL)).encode()
+        return {**found, "report.html": whole, "plots": plots}
 
     return result
+
+
+def _rows(path: Path) -> bytes:
+    """A table, whatever the program that wrote it: without a thread, because we fork."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(io.BytesIO(path.read_bytes())).read(use_threads=False)
+    return repr(table.to_pydict()).encode()
 
 
 def _taken_up(start: Words, command: str, mark: str) -> Callable[[Path], Sequence[Words]]:
@@ -159,15 +163,16 @@ def _of_replay(folder: Path) -> Result:
 
 def _finished(corpus: Path) -> None:
     _drives(corpus)
-    for name in ("finished", "more"):
-        if not (corpus / name / "report.html").exists():
-            shutil.rmtree(corpus / name, ignore_errors=True)
-            words = ("run", "load.toml", *ON, "--output", name, "--quiet")
-            _answer(words, corpus)
-    store = corpus / "store"
+    finished, store = corpus / "finished", corpus / "store"
+    if not (finished / "report.html").exists():
+        shutil.rmtree(finished, ignore_errors=True)
+        (corpus / "short.toml").write_text(SHORT)
+        _answer(("run", "short.toml", *ON, "--output", "finished", "--quiet"), corpus)
+    if not (corpus / "more").exists():
+        shutil.copytree(finished, corpus / "more")
     for number in range(6):
         if not (store / f"run-{number}").exists():
-            shutil.copytree(corpus / "finished", store / f"run-{number}")
+            shutil.copytree(finished, store / f"run-{number}")
 
 
 def _of_report(folder: Path) -> Result:
@@ -246,6 +251,7 @@ def all_kinds() -> Mapping[str, Kind]:
                  _taken_up(CHOOSE, "choose", "choice.json"), _of_choice),
             Kind("serve", _served_before, _placed("drive.state", "before.state"), (*SERVED, "out"),
                  _served_again, _of_served),
+            *file_kinds(_finished, _placed),
         )
     }  # fmt: skip
 

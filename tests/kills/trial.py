@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tests.kills.disks import Resize, small_disk
+from tests.support.forked import fork, left_behind, spent, wait_within
+
 Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
-MARK = "WRITECLIFF_KILL_TRIAL"  # in the environment of all processes of a trial
 _ROOT = Path(__file__).parents[2]
 _ORPHANS_S = 15.0  # members end when they notice that their parent is gone
-_COMMAND_S = 600.0
+_COMMAND_S = 300.0  # of processor time
 
 Words = Sequence[str]
 Result = Mapping[str, bytes]
@@ -86,29 +87,39 @@ class Case:
     folder: Path
     share: float
     by: Disturbance
+    disk: str = "tmpfs"  # its file system, where one is needed
 
     def run(self) -> Outcome:
-        with _small_disk(self.folder, self.by) as resize:
-            return self._run(resize)
-
-    def _run(self, resize: Callable[[int | None], None]) -> Outcome:
-        kind = self.whole.kind
-        kind.place(self.whole.corpus, self.folder)
+        _fresh(self.folder)
         if self.by == "kill":
-            child = Child(kind.start, self.folder)
-            spent = child.kill_after(self.share * self.whole.seconds)
-            how = f"killed after {spent:.2f} of {self.whole.seconds:.2f} s"
-            if left := child.orphans():
-                return Outcome(f"processes are left: {left}", how)
-        else:
-            room = int(self.share * self.whole.bytes_written) if self.by == "full" else 0
-            resize(room)
-            child = Child(kind.start, self.folder)
-            child.wait()
-            resize(None)
-            how = f"{self.by} with {room >> 10} KiB to go: exit code {child.code}"
-            if wrong := child.misbehaved():
-                return Outcome(wrong, how)
+            self.whole.kind.place(self.whole.corpus, self.folder)
+            return self._killed()
+        with small_disk(self.folder, self.disk) as resize:
+            self.whole.kind.place(self.whole.corpus, self.folder)
+            return self._without_space(resize)
+
+    def _killed(self) -> Outcome:
+        child = Child(self.whole.kind.start, self.folder)
+        spent = child.kill_after(self.share * self.whole.seconds)
+        how = f"killed after {spent:.2f} of {self.whole.seconds:.2f} s"
+        if left := child.orphans():
+            return Outcome(f"processes are left: {left}", how)
+        return Outcome(self._finish(), how)
+
+    def _without_space(self, resize: Resize) -> Outcome:
+        room = 0 if self.by == "read-only" else max(1, int(self.share * self.whole.bytes_written))
+        before = _filled(self.folder)
+        resize(room)
+        child = Child(self.whole.kind.start, self.folder)
+        child.wait()
+        resize(None)
+        how = f"{self.by} with {room >> 10} KiB to go: exit code {child.code}: {child.said()}"
+        if wrong := child.misbehaved():
+            return Outcome(wrong, how)
+        if lost := before - _filled(self.folder):
+            return Outcome(f"lost: {sorted(map(str, lost))[:3]}", how)
+        if child.code and (left := [*self.folder.rglob("*.tmp"), *self.folder.rglob("*.part")]):
+            return Outcome(f"takes up space: {left}", how)
         return Outcome(self._finish(), how)
 
     def _finish(self) -> str:
@@ -126,57 +137,60 @@ class Child:
 
     def __init__(self, words: Words, folder: Path) -> None:
         self.code: int | None = None
-        self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
-        self._stderr = folder.parent / "stderr"
-        environment = {
-            **os.environ, MARK: self._mark, "WRITECLIFF_CACHE": "cache", "PYTHONUNBUFFERED": "1"
-        }  # fmt: skip
-        environment.pop("WRITECLIFF_STORE", None)
-        environment["PYTHONPATH"] = str(_ROOT)  # of programs of the tests
-        program = words if words[0] == "-m" else ("-m", "writecliff", *words)
-        with self._stderr.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, *program], cwd=folder, env=environment,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
-            )  # fmt: skip
+        self._words = " ".join(words)
+        self._out, self._stderr = folder.parent / "stdout", folder.parent / "stderr"
+        self._pid = fork(lambda: self._become(words, folder))
+
+    def _become(self, words: Words, folder: Path) -> int:
+        """In the new process."""
+        from writecliff.cli.main import main
+
+        os.chdir(folder)
+        os.environ.update(WRITECLIFF_CACHE="cache", PYTHONUNBUFFERED="1", PYTHONPATH=str(_ROOT))
+        os.environ.pop("WRITECLIFF_STORE", None)
+        for path, number in ((Path(os.devnull), 0), (self._out, 1), (self._stderr, 2)):
+            mode = os.O_RDWR | (os.O_CREAT | os.O_TRUNC if number else 0)
+            os.dup2(os.open(path, mode, 0o600), number)
+        sys.argv = ["writecliff", *words]
+        if words[0] != "-m":
+            return main(words)
+        sys.argv = list(words[1:])
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return 0
 
     def wait(self) -> float:
         """Its processor time with its children's, in seconds."""
-        before = os.times()
-        try:
-            self.code = self._process.wait(_COMMAND_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-            raise
-        after = os.times()
-        return (after.children_user - before.children_user) + (
-            after.children_system - before.children_system
-        )
+        if why := wait_within(self._pid, _COMMAND_S):
+            os.kill(self._pid, signal.SIGKILL)
+        _, status, used = os.wait4(self._pid, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        if why:
+            raise RuntimeError(f"{self._words}: {why}")
+        return used.ru_utime + used.ru_stime
 
     def kill_after(self, seconds: float) -> float:
         """Kill it once it and its children have had this much processor time, and say how much
         they had. Time of the wall would make the moment depend on what else the machine does."""
-        spent = 0.0
-        while self._process.poll() is None:
-            spent = _spent(self._process.pid)
-            if spent >= seconds:
+        had = 0.0
+        while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            had = spent(self._pid)
+            if had >= seconds:
                 break
             time.sleep(0.002)
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        self.code = self._process.wait()
-        return spent
+        os.kill(self._pid, signal.SIGKILL)  # a zombie takes it without harm
+        self.code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return had
 
     def orphans(self) -> list[str]:
         """The processes that still run some time after their ancestor was killed."""
-        end = time.monotonic() + _ORPHANS_S
-        while (left := _marked(self._mark)) and time.monotonic() < end:
-            time.sleep(0.02)
-        for pid in left:  # they are ours
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return list(left.values())
+        return list(left_behind(_ORPHANS_S).values())
+
+    def answer(self) -> str:
+        """What it wrote to stdout. Raises RuntimeError if it failed."""
+        self.wait()
+        if self.code not in (0, 3):
+            raise RuntimeError(f"{self._words}: {self.said()}")
+        return self._out.read_text()
 
     def misbehaved(self) -> str:
         """What is wrong with how it ended on a disk that is full or read-only."""
@@ -205,70 +219,20 @@ def different(expected: Result, found: Result) -> str:
     return ""
 
 
-def _spent(pid: int) -> float:
-    """Processor time of a process and its descendants, in seconds."""
-    total = 0.0
-    with contextlib.suppress(OSError, ValueError):
-        total += sum(
-            int((task / "schedstat").read_text().split()[0]) / 1e9
-            for task in Path(f"/proc/{pid}/task").iterdir()
-        )
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                total += _spent(int(child))
-    return total
-
-
-def _marked(mark: str) -> dict[int, str]:
-    """The processes with this mark, with their command lines."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        with contextlib.suppress(OSError):
-            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-                if state not in "ZX":
-                    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
-                    found[int(folder.name)] = words.decode(errors="replace")
-    return found
-
-
 def _fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
+def _filled(folder: Path) -> set[Path]:
+    """The files that are not empty."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path for path in files if path.stat().st_size}
+
+
 def _bytes_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-@contextlib.contextmanager
-def _small_disk(folder: Path, by: Disturbance) -> Iterator[Callable[[int | None], None]]:
-    """`folder`, empty. Where a disk is needed, it is one in memory, and what the block gets makes
-    it full but for some bytes, or read-only with 0, and with None whole again."""
-    _fresh(folder)
-    if by == "kill":
-        yield lambda room: None
-        return
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "kills", folder], check=True)
-
-    def resize(room: int | None) -> None:
-        if room is None:
-            option = "rw,size=64m"
-        elif by == "read-only":
-            option = "ro"
-        else:
-            used = os.statvfs(folder)
-            taken = (used.f_blocks - used.f_bfree) * used.f_frsize
-            option = f"size={(taken + room) // 4096 * 4096}"
-        subprocess.run(["mount", "-o", f"remount,{option}", folder], check=True)
-
-    try:
-        yield resize
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def _tells_of_resuming(value: object) -> bool:

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.kinds.texts import JOBS
+from tests.fuzz.kinds.tomls import WORKLOAD
+from writecliff.workload.load import load_workload
+
 ROOT = Path(__file__).parents[2]
 QUICK = ("act", "capture", "device", "events", "figures", "fio", "fio-json", "model", "packed", "rules", "synthesise",
          "table", "trace", "words", "workload")  # fmt: skip
@@ -24,3 +28,11 @@ def test_mutated_inputs_are_read_or_refused(kinds: tuple[str, ...], tmp_path: Pa
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" 10 cases:") == len(kinds)
+
+
+@pytest.mark.parametrize("text", [WORKLOAD, *JOBS])
+def test_what_is_mutated_is_itself_accepted(text: str, tmp_path: Path) -> None:
+    """Else each case would be refused for the same reason, and reach nothing."""
+    path = tmp_path / ("case.toml" if text == WORKLOAD else "case.fio")
+    path.write_text(text)
+    assert load_workload(path, capacity_bytes=960_000_000).steps

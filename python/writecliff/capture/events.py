@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -74,6 +75,8 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
             file.write(header.ljust(SLOTS_AT, b"\0"))  # allocated, because the disk might fill up
             os.fchmod(file.fileno(), 0o666)  # servers drop root privileges before they write
     except OSError as error:
+        with suppress(OSError):  # nothing is in it, and the next capture would spare it
+            path.unlink(missing_ok=True)
         raise store_error(error, path) from error
 
 

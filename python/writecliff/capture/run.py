@@ -117,11 +117,11 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
             f"{path}: contains events of an earlier capture",
             hint=f"recover them with --recover {path}, or remove the file",
         )
-    if options.output.exists():
-        options.output.unlink()  # otherwise it could be mistaken for the new one after a failure
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
+        # Otherwise it could be mistaken for the new one after a failure.
+        options.output.unlink(missing_ok=True)
         yield open_session
     except BaseException as error:
         if path.exists():

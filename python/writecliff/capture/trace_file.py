@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from writecliff.capture.trace import COLUMNS, METADATA_KEY, SCHEMA
-from writecliff.output_files import open_part, part_of
+from writecliff.output_files import open_part, part_of, remove_part
 from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, seal_parquet_file
 from writecliff.store.files import store_error, sync_folder
 
@@ -110,4 +110,4 @@ class TraceFile:
         try:
             self._close()
         finally:
-            self._part.unlink(missing_ok=True)
+            remove_part(self._part)

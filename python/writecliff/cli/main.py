@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from writecliff import version
 from writecliff.cli.commands import root_screen
 from writecliff.cli.streams import safe_streams
-from writecliff.errors import WritecliffError
+from writecliff.errors import NO_SPACE_HINT, WritecliffError
 from writecliff.startup import lean
 
 EXIT_OK = 0
@@ -134,7 +134,7 @@ def _os_error(error: OSError, as_json: bool) -> int:
     where = f": {error.filename}" if error.filename else ""
     hint = None
     if error.errno == errno.ENOSPC:
-        hint = "free some space, then resume the test with --resume RUN"
+        hint = NO_SPACE_HINT
     text = (error.strerror or str(error)).lower()
     return complain(f"{text}{where}", hint, EXIT_FAILED, as_json)
 

@@ -13,6 +13,9 @@ from writecliff.cli.output import factor_text, latency_text
 from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import RunProgress
 
+# In a log: how long nothing is said at first, and at most, while a step goes on.
+SILENCE_S, SILENCE_MAX_S = 5.0, 60.0
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -117,6 +120,7 @@ class ProgressView(RunProgress):
         self._fraction_at_start: float | None = None
         self._total_ns: int | None = None  # device time of the run, where the plan knows it
         self._place = (1, 1)  # number of the step in its round or phase, of how many
+        self._silence_s, self._said_s = SILENCE_S, self._began_s
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
@@ -154,6 +158,18 @@ class ProgressView(RunProgress):
 
     def step_progress(self, progress: Progress) -> None:
         self._progress = progress
+        if not self._screen.terminal:
+            self._log_where_it_is()
+
+    def _log_where_it_is(self) -> None:
+        """A line in the log when a step takes long, so that no run looks as if it hung."""
+        if (now_s := time.monotonic()) < self._said_s + self._silence_s:
+            return
+        self._said_s, self._silence_s = now_s, min(2 * self._silence_s, SILENCE_MAX_S)
+        fraction = self._fraction()
+        where = ": ".join(filter(None, (self._phase, self._step)))
+        parts = (where, f"{100 * fraction:.0f} %", self._time_left(fraction))
+        self._screen.log("  ".join(filter(None, parts)))
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         self._row, self._history, self._row_s = row, history, time.monotonic()
@@ -162,6 +178,7 @@ class ProgressView(RunProgress):
             self._fraction_at_start = self._fraction()
             self._paced_from_s = self._row_s
         if not self._samples_only and not self._screen.terminal:
+            self._said_s = time.monotonic()
             self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:

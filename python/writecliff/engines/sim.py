@@ -29,7 +29,7 @@ from writecliff.engines.data_placement import DataPlacementInterface
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 from writecliff.latency_causes import LatencyCauses
 from writecliff.native_errors import as_user_errors
-from writecliff.output_files import part_of
+from writecliff.output_files import part_of, remove_part
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
@@ -194,7 +194,7 @@ class SimEngine:
                 self._drive.save(str(part))
                 os.replace(part, path)
         finally:
-            part.unlink(missing_ok=True)
+            remove_part(part)
         return True
 
     def restore(self, path: Path) -> None:

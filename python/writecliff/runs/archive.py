@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from writecliff.errors import ConfigError
-from writecliff.output_files import part_of
+from writecliff.output_files import part_of, remove_part
 from writecliff.runs.place import Place
 from writecliff.store.files import store_error
 from writecliff.store.manifest import SUITE_NAME
@@ -56,7 +56,7 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     except OSError as error:
         raise store_error(error, output) from error
     finally:
-        made.unlink(missing_ok=True)
+        remove_part(made)
 
 
 def is_suite(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.csv_cells import cell
-from writecliff.output_files import part_of
+from writecliff.output_files import part_of, remove_part
 from writecliff.runs.catalogue import Catalogue, Progress, unseen
 from writecliff.runs.columns import CATALOGUE_TABLES, STEP_TABLES
 from writecliff.runs.queries import answering
@@ -45,7 +45,7 @@ def write_tables(
                 _WRITERS[form](found, made)
                 made.replace(path)
             except OSError as error:
-                made.unlink(missing_ok=True)
+                remove_part(made)
                 raise store_error(error, path) from error
     return notes
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
-from contextlib import suppress
 from pathlib import Path
 
-from writecliff.errors import ConfigError, StoreError
+from writecliff.errors import NO_SPACE_HINT, ConfigError, StoreError
 from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
-from writecliff.output_files import check_kind, open_part, part_of
+from writecliff.output_files import check_kind, open_part, part_of, remove_part
 
 LOCK_NAME = ".lock"
 # A link in its place, of a run directory that somebody sent, would have its target overwritten.
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NUMBER = re.compile(r"\b(?:errno|os error) (\d+)", re.IGNORECASE)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -34,27 +35,31 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        _remove_quietly(temporary)
+        remove_part(temporary)
         raise store_error(error, path) from error
 
 
 def store_error(error: OSError, path: Path) -> StoreError:
     """The error for a failed write to `path`; a full disk gets a hint."""
-    reason = (error.strerror or str(error)).lower()
+    number = error.errno
+    if number is None and (said := _NUMBER.search(str(error))):  # of shutil, or of Rust
+        number = int(said[1])
+    reason = (error.strerror or (os.strerror(number) if number else str(error))).lower()
     hint = None
-    if error.errno in _NO_SPACE:
-        hint = "complete steps are kept; free some space, then resume the run"
+    if number in _NO_SPACE:
+        hint = NO_SPACE_HINT
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
 
 
 def check_unused(path: Path) -> None:
     """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
-    cannot be read."""
+    cannot be read. A lock and unfinished files are nothing: a run that was killed, or had no space,
+    before it had its manifest leaves them."""
     check_kind(path)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file", hint="give a new directory")
     try:
-        used = path.is_dir() and any(path.iterdir())
+        used = path.is_dir() and any(map(_counts, path.iterdir()))
     except OSError as error:
         raise store_error(error, path) from error
     if used:
@@ -62,6 +67,10 @@ def check_unused(path: Path) -> None:
             f"{path} exists and is not empty",
             hint="give a new directory, or resume what it holds with --resume",
         )
+
+
+def _counts(path: Path) -> bool:
+    return path.name != LOCK_NAME and path.suffix != TEMPORARY_SUFFIX
 
 
 def claim_directory(path: Path) -> None:
@@ -93,12 +102,7 @@ def sync_folder(folder: Path) -> None:
 def remove_temporaries(folder: Path) -> None:
     """Remove the files that an interrupted `write_atomically` left in `folder`."""
     for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        _remove_quietly(path)
-
-
-def _remove_quietly(path: Path) -> None:
-    with suppress(OSError):  # readers ignore temporary files
-        path.unlink(missing_ok=True)
+        remove_part(path)
 
 
 def read_regular(path: Path) -> bytes:

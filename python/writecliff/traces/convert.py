@@ -12,9 +12,10 @@ import numpy as np
 
 from writecliff import _native
 from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
-from writecliff.output_files import part_of
+from writecliff.output_files import open_part, part_of, remove_part
+from writecliff.store.files import store_error
 from writecliff.traces.source import PARQUET, Skipped, Source
 
 if TYPE_CHECKING:
@@ -88,6 +89,10 @@ def _to_text(
 ) -> tuple[int, int, int]:
     part = part_of(output)
     try:
+        os.close(open_part(part))  # the writer opens it again
+    except OSError as error:
+        raise store_error(error, output) from error
+    try:
         with as_user_errors():
             writer = _native.TraceWriter(part, to)
         for _ in source.feed(writer):
@@ -95,8 +100,12 @@ def _to_text(
         with as_user_errors():
             writer.finish()
         os.replace(part, output)
+    except EngineError as error:
+        if isinstance(error.__cause__, OSError) and str(part) in str(error):
+            raise store_error(error.__cause__, output) from error
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        remove_part(part)
     counts = writer.counts()
     return counts["records"], counts["left_out"], counts["moved"]
 

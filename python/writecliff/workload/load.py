@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
 
 
-LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
-STREAMS_MAX = (1 << 16) - 1
+_LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
+_STREAMS_MAX = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def load_workload(
         loaded = _read_toml(file, capacity_bytes)
     for workload in loaded.workloads:
         _check_range(workload, capacity_bytes, file)
-    _check_memory(loaded)
+    _check_loads(loaded, capacity_bytes)
     if seed is None:
         return loaded
     apart = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
@@ -135,15 +135,26 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
     return WorkloadFile(path, steps, parsed["precondition"], tuple(parsed["expect"]))
 
 
-def _check_memory(loaded: WorkloadFile) -> None:
-    """Refuse what would not fit into memory before anything is made for the run."""
+def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
+    """Refuse what no drive of this capacity can run, or what would not fit into memory; without
+    one, what no drive could. Raises ConfigError."""
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
 
+    if capacity_bytes is None:
+        zones = [job.host_zones.size_bytes for job in load.jobs if job.host_zones is not None]
+        # No drive has more zones than the host can keep.
+        largest = (max(1, size) * dict(_native.limits())["zones"] for size in zones)
+        capacity_bytes = min(_LARGEST_DRIVE_BYTES, *largest) if zones else _LARGEST_DRIVE_BYTES
+    with as_user_errors():
+        _native.check_workload(load.to_json(), capacity_bytes, _STREAMS_MAX)
+
+
+def _check_loads(loaded: WorkloadFile, capacity_bytes: int) -> None:
+    """Refuse before anything is made for the run."""
     try:
-        with as_user_errors():
-            for workload in loaded.workloads:
-                _native.check_workload(workload.to_json(), LARGEST_DRIVE_BYTES, STREAMS_MAX)
+        for workload in loaded.workloads:
+            check_load(workload, capacity_bytes)
     except ConfigError as error:
         said = str(error).removeprefix("workload: ")
         raise ConfigError(f"{loaded.path}: {said}", hint=error.hint) from None

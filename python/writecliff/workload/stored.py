@@ -11,22 +11,18 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from writecliff.input_files import as_type
-from writecliff.workload.load import LARGEST_DRIVE_BYTES, STREAMS_MAX, LoadStep
+from writecliff.workload.load import LoadStep, check_load
 from writecliff.workload.model import Job, Workload
 
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
     """The steps whose `asdict` was stored. Raises ConfigError with `where` and the place."""
-    from writecliff import _native
-    from writecliff.native_errors import as_user_errors
-
     as_type(data, list[_form(LoadStep)], where)  # type: ignore[misc, arg-type]
     steps = tuple(map(LoadStep.from_mapping, data))  # type: ignore[call-overload]
-    with as_user_errors():
-        for step in steps:
-            for load in (step.workload, step.ramp):
-                if load is not None:
-                    _native.check_workload(load.to_json(), LARGEST_DRIVE_BYTES, STREAMS_MAX)
+    for step in steps:
+        for load in (step.workload, step.ramp):
+            if load is not None:
+                check_load(load)
     return steps
 
 

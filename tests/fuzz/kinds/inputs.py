@@ -69,7 +69,7 @@ def _choose(corpus: Path, folder: Path, draw: Random) -> list[str]:
     prices = mutate.text(PRICES, draw, ["small", "small.toml", "x", "price"], mutate.NUMBERS)
     written(folder / "prices.csv", prices, draw)
     (folder / "w.toml").write_text(LOAD)
-    words = ["choose", "--workload", "w.toml", "--candidates", f"{corpus}/small.toml", "--quiet",
+    words = ["choose", "--workload", "w.toml", "--candidates", f"{corpus}/small.toml",
              "--no-what-if", "--output", "out", "--prices", "prices.csv"]  # fmt: skip
     odd = draw.choice(
         (["--limit", f"p99 <= {mutate.number(draw)}"], ["--weight", f"iops={mutate.number(draw)}"],
@@ -120,7 +120,7 @@ def _model(corpus: Path, folder: Path, draw: Random) -> list[str]:
     text = (corpus / "synthetic/workload.toml").read_text()
     keys = [word for word in dict.fromkeys(text.replace("=", " ").split()) if word[:1].isalpha()]
     written(folder / "w.toml", mutate.text(text, draw, keys, mutate.TOML), draw)
-    more = draw.choice((["--dry-run"], ["--output", "out", "--quiet"]))
+    more = draw.choice((["--dry-run"], ["--output", "out"]))
     return ["run", "w.toml", "--on", f"sim:{corpus}/small.toml", *more]
 
 
@@ -183,7 +183,7 @@ def _capture(corpus: Path, folder: Path, draw: Random) -> list[str]:
     words = ["access", "operation", "size", "share", "step", "streams", "duration", "iops", "name"]
     written(folder / "c.toml", mutate.text(CAPTURE, draw, words, mutate.TOML), draw)
     test = draw.choice(("replay-native", "multi-wsat", "is-wsat", "tcqd"))
-    on = ["--on", f"sim:{corpus}/small.toml", "--output", "out", "--quick", "--quiet"]
+    on = ["--on", f"sim:{corpus}/small.toml", "--output", "out", "--quick"]
     # The others take ten seconds of simulation whatever the capture.
     runs_it = test == "replay-native" and draw.random() < 0.3
     return ["test", test, "--capture", "c.toml", *on, *([] if runs_it else ["--dry-run"])]
@@ -277,7 +277,7 @@ def _words(corpus: Path, folder: Path, draw: Random) -> list[str]:
     (folder / "w.toml").write_text(LOAD)
     drive, odd = f"sim:{corpus}/small.toml", mutate.number(draw)
     text = draw.choice(mutate.TEXTS)
-    run = ["run", "w.toml", "--on", drive, "--quiet"]
+    run = ["run", "w.toml", "--on", drive]
     return _arguments(draw.choice(
         ([*run, "--output", text], ["run", text, "--on", drive], ["run", "w.toml", "--on", f"sim:{text}"],
          ["run", "w.toml", "--on", text], ["run", "w.toml", "--on", f"file:{text}", "--size", odd, "--dry-run"],
@@ -288,7 +288,7 @@ def _words(corpus: Path, folder: Path, draw: Random) -> list[str]:
          ["runs", "list", "--store", text], ["runs", "tag", text, f"+{text}", "--store", "."], ["trace", "convert", text, text],
          ["test", "act", "--on", drive, "--load", odd, "--dry-run"], ["test", "wsat", "--on", drive, "--time-hours", odd, "--dry-run"],
          ["sweep", "act", "--vary", f"load={odd},{text}", "--on", drive, "--output", "out", "--dry-run"],
-         ["cache", "prune", odd], ["fio", f"--target={drive}", "--name=j", f"--size={odd}", f"--bs={odd}", "--runtime=1ms"],
+         ["cache", "prune", odd], ["fio", f"--on={drive}", "--name=j", f"--size={odd}", f"--bs={odd}", "--runtime=1ms"],
          ["profile", "show", text], ["replay", text, "--on", drive, "--fills", odd], [text], [text, odd], ["--json", text],
          ["serve", drive, "--nbd", text, "--memory", odd, "--precondition", text], ["characterise", text])
     ))  # fmt: skip

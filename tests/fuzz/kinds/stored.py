@@ -160,8 +160,8 @@ def _suite(corpus: Path, folder: Path, draw: Random) -> list[str]:
     drive = f"sim:{corpus}/small.toml"
     return draw.choice(
         (["report", "suite"], ["runs", "list", "--store", "."], ["compare", "suite", other, "--output", "c.html"],
-         ["runs", "show", "suite"], ["runs", "diff", "suite", "suite"], ["sweep", "--resume", "suite", "--quiet"],
-         ["runs", "index", "--store", "."], ["suite", "--resume", "suite", "--on", drive, "--quiet"])
+         ["runs", "show", "suite"], ["runs", "diff", "suite", "suite"], ["sweep", "--resume", "suite"],
+         ["runs", "index", "--store", "."], ["suite", "--resume", "suite", "--on", drive])
     )  # fmt: skip
 
 
@@ -283,7 +283,7 @@ def _state(corpus: Path, folder: Path, draw: Random) -> list[str]:
         path.write_bytes(mutate.raw(data, draw))
     else:
         path.write_bytes(resealed(data, draw))
-    return ["run", "--resume", "run", "--quiet"]
+    return ["run", "--resume", "run"]
 
 
 def resealed(data: bytes, draw: Random) -> bytes:

@@ -76,10 +76,8 @@ def _fio(corpus: Path, folder: Path, draw: Random) -> list[str]:
         data = b"[global]\nrw=read\nsize=4k\n" + b"".join(b"[j%d]\n" % n for n in range(100_000))
     (folder / "case.fio").write_bytes(data)
     if draw.random() < 0.15:
-        return ["fio", f"--target=sim:{corpus}/small.toml", "--output-format=json", "case.fio"]
-    more = draw.choice(
-        (["--dry-run"], ["--output", "out", "--quiet"], ["--output", "out", "--json"])
-    )
+        return ["fio", f"--on=sim:{corpus}/small.toml", "--output-format=json", "case.fio"]
+    more = draw.choice((["--dry-run"], ["--output", "out"], ["--output", "out", "--json"]))
     return ["run", "case.fio", "--on", f"sim:{corpus}/small.toml", *more]
 
 
@@ -89,9 +87,7 @@ def _act(corpus: Path, folder: Path, draw: Random) -> list[str]:
     (folder / "act.conf").write_bytes(
         mutate.text(ACT, draw, [*ITEMS, *WITHOUT_EFFECT], ["yes", "no", "²", "1", "0"])
     )
-    more = draw.choice(
-        (["--dry-run"], ["--output", "out", "--quiet"], ["--output", "out", "--json"])
-    )
+    more = draw.choice((["--dry-run"], ["--output", "out"], ["--output", "out", "--json"]))
     return ["act", "run", "act.conf", "--on", f"sim:{corpus}/small.toml", *more]
 
 
@@ -108,7 +104,6 @@ def _figures(corpus: Path, folder: Path, draw: Random) -> list[str]:
         "--short",
         "--output",
         "out",
-        "--quiet",
         "--jobs",
         "1",
     ]

@@ -66,7 +66,7 @@ volume = "1 MB"
 offset = "10 %"
 range = "20 %"
 start_delay = "1 ms"
-think_time = "10 us"
+think = "10 us"
 """
 
 
@@ -168,7 +168,7 @@ def _device(corpus: Path, folder: Path, draw: Random) -> list[str]:
     run = ["run", "w.toml", "--on", "sim:d.toml"]
     return draw.choice(
         (["device", "show", "d.toml"], ["device", "show", "d.toml", "--json"], ["device", "export", "d.toml"],
-         [*run, "--dry-run"], [*run, "--output", "out", "--quiet"], ["device", "show", "d.toml", "--sheet"])
+         [*run, "--dry-run"], [*run, "--output", "out"], ["device", "show", "d.toml", "--sheet"])
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def _workload(corpus: Path, folder: Path, draw: Random) -> list[str]:
         "addresses",
         "zipf",
         "zones",
-        "think_time",
+        "think",
         "start_delay",
         "align",
         "segments",
@@ -233,9 +233,7 @@ def _workload(corpus: Path, folder: Path, draw: Random) -> list[str]:
         "65536",
     ]
     (folder / "w.toml").write_bytes(mutate.text(text, draw, words, values))
-    more = draw.choice(
-        (["--dry-run"], ["--output", "out", "--quiet"], ["--output", "out", "--json"])
-    )
+    more = draw.choice((["--dry-run"], ["--output", "out"], ["--output", "out", "--json"]))
     return ["run", "w.toml", "--on", f"sim:{corpus}/small.toml", *more]
 
 

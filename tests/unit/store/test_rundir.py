@@ -269,3 +269,13 @@ def test_a_run_is_read_by_its_very_name(
     assert RunDirectory.open(path).rounds().num_rows == 7
     assert RunDirectory.open(path).intervals().num_rows == 14
     assert len(RunDirectory.open(path).histograms_by_step()) == 7
+
+
+def test_a_run_that_had_no_manifest_yet_is_begun_anew(tmp_path: Path) -> None:
+    """Killed, or without space, between its directory and its manifest."""
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / ".lock").touch()
+    (path / "manifest.json.tmp").write_bytes(b"{")
+    build_run(path, finish=None, rounds=1, steps_per_round=1, step_s=1.0)
+    assert RunDirectory.open(path).steps == 1

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import FioJobFile, load_fio_job
-from writecliff.workload.load import LoadStep
+from writecliff.workload.load import LoadStep, load_workload
 from writecliff.workload.model import HostZones
+from writecliff.workload.stored import stored_steps
 from writecliff.workload.unwritten import reads_unwritten
 
 FIO = shutil.which("fio")
@@ -209,3 +210,11 @@ def _ios_of_fio(folder: Path, text: str) -> list[tuple[str, int, int]]:
     assert "jobs" in json.loads(done.stdout[done.stdout.index("{") :])
     lines = re.findall(r"^\S.*\b(read|write) (\d+) (\d+)$", log.read_text(), re.MULTILINE)
     return [(operation, int(offset), int(length)) for operation, offset, length in lines]
+
+
+def test_zoned_jobs_are_loaded_and_stored(tmp_path: Path) -> None:
+    """A drive has so many zones; one that is not known may have as many as the host can keep."""
+    file = tmp_path / "z.fio"
+    file.write_text("[j]\nrw=write\nzonemode=zbd\nzonesize=1m\n")
+    steps = load_workload(file, capacity_bytes=915 * MIB).steps
+    assert stored_steps(json.loads(json.dumps([asdict(step) for step in steps])), file) == steps
