@@ -18,8 +18,16 @@
     to = "30 us"
     at_least = "controller.command_time"
 
+    [parameters."controller.mapping_update_time"]  # one value, near those of other fits' drives
+    from = "6 us"
+    to = "14 us"
+    relatives = ["pm853t-960"]
+    spread = 1.3
+
 A `spread` is how far the drives of a family usually differ, as a factor: a drive whose value
-differs by it from that of the family costs as much as a figure that is off by `SOFT`. A parameter
+differs by it from that of the family costs as much as a figure that is off by `SOFT`. With
+`relatives`, drives of other fits whose hardware or firmware does the same, the drives of the fit
+share their value, and the spread is how far such models differ (see `relatives.py`). A parameter
 is of those drives whose device file has its key; `drives` in its table limits it to some of them.
 Lists of times are scaled as one. `at_least` names another parameter: a value below that of it,
 which no device file may have, is raised to it.
@@ -50,6 +58,7 @@ _Parameter = TypedDict(
         "spread": float,
         "drives": list[str],
         "at_least": str,
+        "relatives": list[str],
     },
     total=False,
 )
@@ -63,13 +72,14 @@ class _Specification(TypedDict, total=False):
 
 
 _KEYS = ("drives", "rivals", "scale", "parameters")
-_PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least"}
+_PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A key of the device file, and the bounds of its value (of the mean, for a list). Without a
-    `spread` all drives have the same value; `drives`: those that it is of, empty for all."""
+    `spread`, or with `relatives`, all drives have the same value; `drives`: those that it is of,
+    empty for all."""
 
     key: str
     low: float
@@ -77,6 +87,7 @@ class Parameter:
     spread: float | None = None
     drives: tuple[str, ...] = ()
     at_least: str = ""  # the key of another parameter
+    relatives: tuple[str, ...] = ()  # drives of other fits
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,11 @@ class Specification:
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
+
+    @property
+    def relatives(self) -> tuple[str, ...]:
+        """All drives of other fits that a parameter is compared with."""
+        return tuple(dict.fromkeys(drive for one in self.parameters for drive in one.relatives))
 
 
 def read_specification(path: Path) -> Specification:
@@ -126,7 +142,8 @@ def _parameter(
 ) -> Parameter:
     if not {"from", "to"} <= set(given) <= _PARAMETER_KEYS:
         raise ConfigError(
-            f"{where} needs 'from' and 'to', and may have 'spread', 'drives' and 'at_least'"
+            f"{where} needs 'from' and 'to', and may have 'spread', 'drives', 'at_least' and "
+            "'relatives'"
         )
     low, high = _bound(table["from"], f"{where}: from"), _bound(table["to"], f"{where}: to")
     if not 0 < low < high:
@@ -138,7 +155,12 @@ def _parameter(
     if not set(only) <= set(drives):
         other = min(set(only) - set(drives))
         raise ConfigError(f"{where}: '{shortened(other)}' is none of 'drives'")
-    return Parameter(key, low, high, spread, only, table.get("at_least", ""))
+    relatives = tuple(table.get("relatives", ()))
+    if relatives and spread is None:
+        raise ConfigError(f"{where}: 'relatives' need a 'spread'")
+    if own := set(relatives) & set(drives):
+        raise ConfigError(f"{where}: '{shortened(min(own))}' is a drive of the fit, no relative")
+    return Parameter(key, low, high, spread, only, table.get("at_least", ""), relatives)
 
 
 def _bound(value: _Quantity, where: str) -> float:
