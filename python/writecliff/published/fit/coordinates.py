@@ -17,13 +17,9 @@ from writecliff.devices.edit import value_of
 from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
 from writecliff.published.fit.relatives import Belief, Known
-from writecliff.published.fit.specification import Parameter, Specification
+from writecliff.published.fit.specification import SOFT, Parameter, Specification
 
 Vector = npt.NDArray[np.float64]
-
-# A value at its bound counts as much as a figure that is off by this share of the 15 % up to which
-# deviations are squared: by 5 %.
-MIDDLE = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -101,17 +97,16 @@ class Coordinates:
 
     def priors(self) -> tuple[Vector, Vector]:
         """Where each coordinate is drawn to, and its weight per unit: a drive to its family as its
-        spread says, and a value shared by all drives to the middle of its bounds, `MIDDLE` at a
-        bound, and to its relatives. What no figure determines stays there instead of following the
-        scatter of short simulations; what figures do determine is hardly moved."""
-        centre, weights = self.middle, MIDDLE / np.maximum((self.high - self.low) / 2, 1e-9)
+        spread says; a value shared by all drives to its relatives, or else to the middle of its
+        bounds, `at_bound` at a bound. What no figure determines stays there instead of following
+        the scatter of short simulations."""
+        centre = self.middle
+        weights = self.spec.at_bound / SOFT / np.maximum((self.high - self.low) / 2, 1e-9)
         for i, one in enumerate(self.all):
             if one.drive:
                 centre[i], weights[i] = 0.0, 1 / float(np.log(one.parameter.spread or 2.0))
             elif belief := self._beliefs.get(one.parameter.key):
-                squares = weights[i] ** 2, belief.deviation**-2
-                centre[i] = np.average([centre[i], belief.centre], weights=squares)
-                weights[i] = sum(squares) ** 0.5
+                centre[i], weights[i] = belief.centre, 1 / belief.deviation
         return centre, weights
 
     def priors_alone(self) -> tuple[Vector, Vector]:

@@ -21,9 +21,9 @@ from writecliff.published.fit.device_text import unit_of, with_numbers
 from writecliff.published.fit.next_figures import Suggestion, suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.progress import FitProgress
-from writecliff.published.fit.residuals import SOFT, Residuals, soft_cost
+from writecliff.published.fit.residuals import Residuals, soft_cost
 from writecliff.published.fit.simulations import Seconds, Simulations, at_most_long
-from writecliff.published.fit.specification import Parameter, Specification
+from writecliff.published.fit.specification import SOFT, Parameter, Specification
 from writecliff.published.scores import Row
 
 Log = Callable[[str], None]

@@ -3,6 +3,7 @@
     drives = ["pm863-960", "pm863-800", "mlc-a-800"]  # or paths of device files
     rivals = []  # drives that stay as they are, for figures relative to them
     scale = 16  # the drives are simulated at this fraction of their size
+    at_bound = 0.26  # what a value at its bound counts as: a figure that is off by 26 %
 
     [parameters."link.bandwidth"]  # one value for all drives
     from = "480 MB/s"
@@ -29,6 +30,9 @@ differs by it from that of the family costs as much as a figure that is off by `
 `relatives`, drives of other fits whose hardware or firmware does the same, the drives of the fit
 share their value, and the spread is how far such models differ (see `relatives.py`). A parameter
 is of those drives whose device file has its key; `drives` in its table limits it to some of them.
+`at_bound` says how much is known of the parameters before any figure: where the bounds are all that
+is known, each value between them is as likely, and 0.26 gives the middle the weight that this has
+(the square root of 3 deviations, of 15 % each). Less leaves more to the figures.
 Lists of times are scaled as one. `at_least` names another parameter: a value below that of it,
 which no device file may have, is raised to it.
 """
@@ -47,6 +51,9 @@ from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
 SCALE_MAX = 1e6
+SOFT = 0.15  # residuals beyond it count linearly, not squared
+AT_BOUND = 0.05
+AT_BOUND_MAX = 1.0
 DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the simulations
 SPREAD_MAX = 10.0
 _Quantity = str | float  # "8 us", or a number in ns, bytes or bytes/s
@@ -68,10 +75,11 @@ class _Specification(TypedDict, total=False):
     drives: list[str]
     rivals: list[str]
     scale: float
+    at_bound: float
     parameters: dict[str, _Parameter]
 
 
-_KEYS = ("drives", "rivals", "scale", "parameters")
+_KEYS = ("drives", "rivals", "scale", "at_bound", "parameters")
 _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 
@@ -98,6 +106,7 @@ class Specification:
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
+    at_bound: float = AT_BOUND  # what a value at its bound counts as: a figure so far off
 
     @property
     def relatives(self) -> tuple[str, ...]:
@@ -121,6 +130,9 @@ def read_specification(path: Path) -> Specification:
     scale = fit.get("scale", 16.0)
     if not 1 <= scale <= SCALE_MAX:
         raise ConfigError(f"{path}: 'scale' is a factor between 1 and {SCALE_MAX:,.0f}")
+    at_bound = fit.get("at_bound", AT_BOUND)
+    if not 0 < at_bound <= AT_BOUND_MAX:
+        raise ConfigError(f"{path}: 'at_bound' is above 0 and at most {AT_BOUND_MAX:g}")
     parameters = tuple(
         _parameter(f"{path}: {shortened(key)}", key, data["parameters"][key], table, drives)
         for key, table in tables.items()
@@ -129,7 +141,7 @@ def read_specification(path: Path) -> Specification:
     for one in parameters:
         if one.at_least and one.at_least not in keys - {one.key}:
             raise ConfigError(f"{path}: {one.key}: '{one.at_least}' is no other parameter")
-    return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale)
+    return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale, at_bound)
 
 
 def shipped_fits() -> dict[str, Specification]:
