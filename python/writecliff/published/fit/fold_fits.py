@@ -64,7 +64,8 @@ class FoldFits:
         self._values: dict[tuple[str, int], Values] = {}
         self._first: dict[tuple[str, int], tuple[Coordinates, Optimum]] = {}  # by fit and fold
         self.owners = owners_of(specs)
-        self.needed = with_others(specs, needed)
+        self._last = with_others(specs, needed)
+        self.needed = with_others(specs, needed, relatives=True)
         self._again = fits_again(specs)
 
     def run(self, done: Callable[[FoldFit], None] = lambda one: None) -> DriveValues:
@@ -91,9 +92,10 @@ class FoldFits:
     def todo(self) -> list[FoldFit]:
         """The fits, those with the most work first."""
         works = {name: self._work(name) for name in self._specs}
-        runs = [(*one, again) for one in self.needed for again in (False, one[0] in self._again)]
-        total = sum(works[fit] for fit, _, _ in set(runs)) or 1.0
-        found = [FoldFit(fit, fold, works[fit] / total, again) for fit, fold, again in set(runs)]
+        runs = [(fit, fold, False) for fit, fold in self.needed]
+        runs += [(fit, fold, True) for fit, fold in self._last if fit in self._again]
+        total = sum(works[fit] for fit, _, _ in runs) or 1.0
+        found = [FoldFit(fit, fold, works[fit] / total, again) for fit, fold, again in runs]
         return sorted(found, key=lambda one: (one.again, -one.work, one.fit, one.fold))
 
     def _work(self, name: str) -> float:
@@ -175,16 +177,20 @@ def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
 
 
 def with_others(
-    specs: Mapping[str, Specification], needed: Collection[tuple[str, int]]
+    specs: Mapping[str, Specification],
+    needed: Collection[tuple[str, int]],
+    *,
+    relatives: bool = False,
 ) -> set[tuple[str, int]]:
-    """The fits and folds, those of their rivals and relatives, of whose rivals, and so on."""
+    """The fits and folds, those of their rivals, of whose rivals, and so on; with `relatives` those
+    of relatives too."""
     owners, found, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:
         found |= more
         more = {
             (owners[drive], fold)
             for fit, fold in more
-            for drive in (*specs[fit].rivals, *specs[fit].relatives)
+            for drive in (*specs[fit].rivals, *(specs[fit].relatives if relatives else ()))
             if drive in owners
         } - found
     return found
