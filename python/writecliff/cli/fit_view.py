@@ -40,7 +40,8 @@ class FoldFitsView:
             if self._done < self._count:
                 left_s = elapsed_s * (1 / self._share - 1)
                 text += f", about {_seconds(left_s)} left"
-            log(f"{text}]  {one.fit} without fold {one.fold}: done")
+            again = ", again, with relatives" if one.again else ""
+            log(f"{text}]  {one.fit} without fold {one.fold}{again}: done")
 
 
 def _seconds(value_s: float) -> str:

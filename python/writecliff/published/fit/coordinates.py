@@ -16,13 +16,10 @@ import numpy.typing as npt
 from writecliff.devices.edit import value_of
 from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
-from writecliff.published.fit.specification import Parameter, Specification
+from writecliff.published.fit.relatives import Belief, Known
+from writecliff.published.fit.specification import SOFT, Parameter, Specification
 
 Vector = npt.NDArray[np.float64]
-
-# A value at its bound counts as much as a figure that is off by this share of the 15 % up to which
-# deviations are squared: by 5 %.
-MIDDLE = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -37,10 +34,17 @@ class Coordinate:
 
 
 class Coordinates:
-    """All coordinates of a fit. `texts`: the device file of each drive, by name."""
+    """All coordinates of a fit. `texts`: the device file of each drive, by name; `beliefs`: what
+    drives of other fits tell of a parameter, by key."""
 
-    def __init__(self, spec: Specification, texts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spec: Specification,
+        texts: Mapping[str, str],
+        beliefs: Mapping[str, Belief] | None = None,
+    ) -> None:
         self.spec = spec
+        self._beliefs = beliefs or {}
         self.drives_of = {p.key: _drives_of(p, spec, texts) for p in spec.parameters}
         self.all: tuple[Coordinate, ...] = tuple(
             one for p in spec.parameters for one in self._of(p, texts)
@@ -60,7 +64,7 @@ class Coordinates:
         drives = self.drives_of[parameter.key]
         logs = {d: float(np.log(_value(d, parameter.key, texts[d]))) for d in drives}
         low, high = float(np.log(parameter.low)), float(np.log(parameter.high))
-        own = parameter.spread is not None and len(drives) > 1
+        own = parameter.spread is not None and len(drives) > 1 and not parameter.relatives
         common = sum(logs.values()) / len(logs) if own else logs[drives[0]]
         family = min(max(common, low), high)
         found = [Coordinate(parameter, None, family, low, high)]
@@ -93,19 +97,40 @@ class Coordinates:
 
     def priors(self) -> tuple[Vector, Vector]:
         """Where each coordinate is drawn to, and its weight per unit: a drive to its family as its
-        spread says, and a value shared by all drives to the middle of its bounds, `MIDDLE` at a
-        bound. What no figure determines stays there instead of following the scatter of short
-        simulations; what figures do determine is hardly moved."""
-        centre, weights = self.middle, MIDDLE / np.maximum((self.high - self.low) / 2, 1e-9)
+        spread says; a value shared by all drives to its relatives, or else to the middle of its
+        bounds, `at_bound` at a bound. What no figure determines stays there instead of following
+        the scatter of short simulations."""
+        centre = self.middle
+        weights = self.spec.at_bound / SOFT / np.maximum((self.high - self.low) / 2, 1e-9)
         for i, one in enumerate(self.all):
             if one.drive:
                 centre[i], weights[i] = 0.0, 1 / float(np.log(one.parameter.spread or 2.0))
+            elif belief := self._beliefs.get(one.parameter.key):
+                centre[i], weights[i] = belief.centre, 1 / belief.deviation
         return centre, weights
+
+    def priors_alone(self) -> tuple[Vector, Vector]:
+        """Where priors draw each coordinate, and how far they leave it open: what is known without
+        figures."""
+        centre, weights = self.priors()
+        return centre, 1 / weights
+
+    def known(self, drive: str, key: str, at: Vector, errors: Vector) -> Known | None:
+        """What a fit that ended at `at` found of a drive's value; None if it does not vary it."""
+        if drive not in self.drives_of.get(key, ()):
+            return None
+        family, own = self._index[key, None], self._index.get((key, drive))
+        indices = [family] if own is None else [family, own]
+        return Known(
+            float(np.log(self.values(drive, at)[key])), float(np.linalg.norm(errors[indices]))
+        )
 
     @property
     def common(self) -> npt.NDArray[np.bool_]:
-        """Which coordinates all drives of the parameter share."""
-        return np.array([one.drive is None for one in self.all])
+        """Which coordinates only the middle of their bounds draws to itself."""
+        return np.array(
+            [one.drive is None and one.parameter.key not in self._beliefs for one in self.all]
+        )
 
 
 def _value(drive: str, key: str, text: str) -> float:

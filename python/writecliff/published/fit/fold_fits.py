@@ -4,6 +4,10 @@ A fit of a fold knows nothing of that of all figures: it starts at the middle of
 derivatives of its own, and is given no figure of the fold. Rivals have the values of their own fits
 of the same fold; only one that no fit varies stays as its file has it. What the first points of the
 folds have in common is simulated once.
+
+Fits whose parameters have relatives are done twice: first each from its own figures, then again
+with what the first fits of the same fold, and device files where no fit varies the value, tell of
+the relatives. So a prior knows no more of the fold than the fit itself.
 """
 
 from __future__ import annotations
@@ -19,8 +23,9 @@ from writecliff.published.conditions import Load
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Coordinates
 from writecliff.published.fit.problem import Problem, figures_of
+from writecliff.published.fit.relatives import Belief, Known, beliefs_of, in_file
 from writecliff.published.fit.simulations import Candidate, Simulations
-from writecliff.published.fit.solve import optimum
+from writecliff.published.fit.solve import Optimum, optimum
 from writecliff.published.fit.specification import Specification
 from writecliff.published.measure import MeasurementObserver
 
@@ -30,11 +35,13 @@ DriveValues = Mapping[tuple[str, int], Values]  # of a drive without a fold
 
 @dataclass(frozen=True)
 class FoldFit:
-    """A fit to do without a fold. `work`: its share of all work, estimated."""
+    """A fit to do without a fold. `work`: its share of all work, estimated; `again`: with what is
+    known of relatives and of rivals whose fit has relatives."""
 
     fit: str
     fold: int
     work: float
+    again: bool = False
 
 
 class FoldFits:
@@ -55,33 +62,41 @@ class FoldFits:
         self._observer = observer or MeasurementObserver()
         self._simulations = Simulations(self._observer)
         self._values: dict[tuple[str, int], Values] = {}
+        self._first: dict[tuple[str, int], tuple[Coordinates, Optimum]] = {}  # by fit and fold
         self.owners = owners_of(specs)
-        self.needed = with_rivals(specs, needed)
+        self._last = with_others(specs, needed)
+        self.needed = with_others(specs, needed, relatives=True)
+        self._again = fits_again(specs)
 
     def run(self, done: Callable[[FoldFit], None] = lambda one: None) -> DriveValues:
         """Find the values of each drive without each fold."""
-        for wave in self._waves():
-            folds = [one for one in self.todo() if one.fit in wave]
-            self._simulations.run(self._first_points({one.fit for one in folds}))
-            run_side_by_side(
-                [
-                    Task(
-                        f"{one.fit} without fold {one.fold}",
-                        self._memory_bytes(self._specs[one.fit]),
-                        partial(self._find, one, done),
-                    )
-                    for one in folds
-                ],
-                stop=self._observer.stop,
-            )
+        todo, waves = self.todo(), self._waves()
+        for again in (False, True):
+            for wave in waves:
+                folds = [one for one in todo if one.fit in wave and one.again is again]
+                self._run(folds, done)
         return self._values
+
+    def _run(self, folds: Sequence[FoldFit], done: Callable[[FoldFit], None]) -> None:
+        self._simulations.run(self._first_points({one.fit for one in folds if not one.again}))
+        tasks = [
+            Task(
+                f"{one.fit} without fold {one.fold}",
+                self._memory_bytes(self._specs[one.fit]),
+                partial(self._find, one, done),
+            )
+            for one in folds
+        ]
+        run_side_by_side(tasks, stop=self._observer.stop)
 
     def todo(self) -> list[FoldFit]:
         """The fits, those with the most work first."""
         works = {name: self._work(name) for name in self._specs}
-        total = sum(works[fit] for fit, _ in self.needed) or 1.0
-        found = [FoldFit(fit, fold, works[fit] / total) for fit, fold in self.needed]
-        return sorted(found, key=lambda one: (-one.work, one.fit, one.fold))
+        runs = [(fit, fold, False) for fit, fold in self.needed]
+        runs += [(fit, fold, True) for fit, fold in self._last if fit in self._again]
+        total = sum(works[fit] for fit, _, _ in runs) or 1.0
+        found = [FoldFit(fit, fold, works[fit] / total, again) for fit, fold, again in runs]
+        return sorted(found, key=lambda one: (one.again, -one.work, one.fit, one.fold))
 
     def _work(self, name: str) -> float:
         """Simulations grow with the loads, and derivatives with the parameters."""
@@ -123,21 +138,33 @@ class FoldFits:
     def _find(self, one: FoldFit, done: Callable[[FoldFit], None]) -> None:
         spec = self._specs[one.fit]
         seen = [f for f in self._figures if self._fold_of.get(f) != one.fold]
-        for drive, values in self._values_without(spec, seen, one.fold):
-            self._values[drive, one.fold] = values
+        texts = {drive: self._simulations.text(drive) for drive in spec.drives}
+        beliefs = self._beliefs(spec, one.fold) if one.again else {}
+        coordinates = Coordinates(spec, texts, beliefs)
+        start = self._first[one.fit, one.fold][1].at if one.again else coordinates.middle
+        if figures_of(spec, seen):
+            rivals = {rival: self._values.get((rival, one.fold), {}) for rival in spec.rivals}
+            problem = Problem(
+                spec, seen, self._simulations, rivals=rivals, beliefs=beliefs, workers=1
+            )
+            found = optimum(problem, start)
+        else:
+            found = Optimum(*coordinates.priors_alone())
+        if not one.again:
+            self._first[one.fit, one.fold] = coordinates, found
+        for drive in spec.drives:
+            self._values[drive, one.fold] = coordinates.values(drive, found.at)
         done(one)
 
-    def _values_without(
-        self, spec: Specification, seen: Sequence[PublishedFigure], fold: int
-    ) -> list[tuple[str, Values]]:
-        texts = {drive: self._simulations.text(drive) for drive in spec.drives}
-        coordinates = Coordinates(spec, texts)
-        at = coordinates.middle
-        if figures_of(spec, seen):
-            rivals = {rival: self._values.get((rival, fold), {}) for rival in spec.rivals}
-            problem = Problem(spec, seen, self._simulations, rivals=rivals, workers=1)
-            at = optimum(problem, at)
-        return [(drive, coordinates.values(drive, at)) for drive in spec.drives]
+    def _beliefs(self, spec: Specification, fold: int) -> Mapping[str, Belief]:
+        def known(drive: str, key: str) -> Known | None:
+            first = self._first.get((self.owners.get(drive, ""), fold))
+            varied = (
+                None if first is None else first[0].known(drive, key, first[1].at, first[1].errors)
+            )
+            return varied or in_file(self._simulations.text(drive), key)
+
+        return beliefs_of(spec, known)
 
 
 def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
@@ -149,17 +176,35 @@ def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
     return found
 
 
-def with_rivals(
-    specs: Mapping[str, Specification], needed: Collection[tuple[str, int]]
+def with_others(
+    specs: Mapping[str, Specification],
+    needed: Collection[tuple[str, int]],
+    *,
+    relatives: bool = False,
 ) -> set[tuple[str, int]]:
-    """The fits and folds, and those of their rivals, of whose rivals, and so on."""
+    """The fits and folds, those of their rivals, of whose rivals, and so on; with `relatives` those
+    of relatives too."""
     owners, found, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:
         found |= more
         more = {
-            (owners[rival], fold)
+            (owners[drive], fold)
             for fit, fold in more
-            for rival in specs[fit].rivals
-            if rival in owners
+            for drive in (*specs[fit].rivals, *(specs[fit].relatives if relatives else ()))
+            if drive in owners
         } - found
+    return found
+
+
+def fits_again(specs: Mapping[str, Specification]) -> set[str]:
+    """The fits that have relatives, or rivals whose fits are done again."""
+    owners, found = owners_of(specs), {name for name, spec in specs.items() if spec.relatives}
+    more = found
+    while more:
+        more = {
+            name
+            for name, spec in specs.items()
+            if any(owners.get(rival) in more for rival in spec.rivals)
+        } - found
+        found = found | more
     return found

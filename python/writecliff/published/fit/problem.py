@@ -10,6 +10,7 @@ from writecliff.errors import ConfigError
 from writecliff.published.conditions import Load, baseline_condition, condition, parts_of, preset_of
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Coordinates, Vector
+from writecliff.published.fit.relatives import Belief, beliefs_of, in_file
 from writecliff.published.fit.residuals import is_fitted
 from writecliff.published.fit.simulations import Candidate, Simulations
 from writecliff.published.fit.specification import Specification
@@ -20,7 +21,8 @@ _STEP = 0.06  # of a parameter's logarithm: above the scatter of short simulatio
 
 class Problem:
     """The figures that a fit uses, out of `figures`. `rivals`: values of rivals where they are not
-    those of their files; `workers`: simulations at a time."""
+    those of their files; `beliefs`: what relatives tell where it is not what their files say;
+    `workers`: simulations at a time."""
 
     def __init__(
         self,
@@ -29,6 +31,7 @@ class Problem:
         simulations: Simulations | None = None,
         *,
         rivals: Mapping[str, Mapping[str, float]] | None = None,
+        beliefs: Mapping[str, Belief] | None = None,
         workers: int | None = None,
     ) -> None:
         self.spec = spec
@@ -40,7 +43,11 @@ class Problem:
         self._workers = workers
         names = (*spec.drives, *spec.rivals)
         self.texts = {name: self.simulations.text(name) for name in names}
-        self.coordinates = Coordinates(spec, self.texts)
+        if beliefs is None:
+            beliefs = beliefs_of(
+                spec, lambda drive, key: in_file(self.simulations.text(drive), key)
+            )
+        self.coordinates = Coordinates(spec, self.texts, beliefs)
         self._loads = {name: self._loads_of(name) for name in names}
 
     def _loads_of(self, drive: str) -> tuple[Load, ...]:

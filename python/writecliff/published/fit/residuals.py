@@ -20,6 +20,7 @@ import numpy as np
 
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Coordinates, Vector
+from writecliff.published.fit.specification import SOFT
 from writecliff.published.kinds import (
     BETTER_RATES,
     BETTER_TAILS,
@@ -31,7 +32,6 @@ from writecliff.published.kinds import (
 )
 from writecliff.published.scores import Row, is_clear, pairs_of
 
-SOFT = 0.15  # residuals beyond it count linearly, not squared
 _WEIGHTS = {PURE: 1.0, MIXED: 1.0, MEAN: 1.0, BETTER_RATES: 1.0, TAILS: 0.25, BETTER_TAILS: 0.25}
 _SINGLE_EVENTS = ("latency_max", "latency_p99.99")
 _UNEXPLAINED = ("messenger",)  # loads

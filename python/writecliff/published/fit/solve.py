@@ -21,9 +21,9 @@ from writecliff.published.fit.device_text import unit_of, with_numbers
 from writecliff.published.fit.next_figures import Suggestion, suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.progress import FitProgress
-from writecliff.published.fit.residuals import SOFT, Residuals, soft_cost
+from writecliff.published.fit.residuals import Residuals, soft_cost
 from writecliff.published.fit.simulations import Seconds, Simulations, at_most_long
-from writecliff.published.fit.specification import Parameter, Specification
+from writecliff.published.fit.specification import SOFT, Parameter, Specification
 from writecliff.published.scores import Row
 
 Log = Callable[[str], None]
@@ -80,9 +80,18 @@ class FitResult:
     cost: float = 0.0
 
 
+@dataclass(frozen=True)
+class Optimum:
+    """The best point that a search finds, and the standard error of each of its coordinates if
+    figures are off by `SOFT`; their priors count."""
+
+    at: Vector
+    errors: Vector
+
+
 def optimum(
     problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
-) -> Vector:
+) -> Optimum:
     """The best point that the search from `start` finds. `look` is shown the figures wherever
     derivatives are taken."""
     from scipy.optimize import least_squares
@@ -105,8 +114,8 @@ def optimum(
         xtol=_SMALLEST_STEP,
         max_nfev=_EVALUATIONS_MAX,
     )
-    at: Vector = found.x
-    return at
+    variances = SOFT**2 * np.diag(np.linalg.inv(found.jac.T @ found.jac))
+    return Optimum(found.x, np.sqrt(variances))
 
 
 class Fit:
@@ -151,7 +160,7 @@ class Fit:
 
     def _search(self) -> FitResult:
         before = self.rows
-        self.at = optimum(self.problem, self.at, self._report)
+        self.at = optimum(self.problem, self.at, self._report).at
         self.rows = self.problem.rows(self.at)
         return self._result(before, Residuals(before, self.coordinates))
 

@@ -3,6 +3,7 @@
     drives = ["pm863-960", "pm863-800", "mlc-a-800"]  # or paths of device files
     rivals = []  # drives that stay as they are, for figures relative to them
     scale = 16  # the drives are simulated at this fraction of their size
+    at_bound = 0.26  # what a value at its bound counts as: a figure that is off by 26 %
 
     [parameters."link.bandwidth"]  # one value for all drives
     from = "480 MB/s"
@@ -18,9 +19,20 @@
     to = "30 us"
     at_least = "controller.command_time"
 
+    [parameters."controller.mapping_update_time"]  # one value, near those of other fits' drives
+    from = "6 us"
+    to = "14 us"
+    relatives = ["pm853t-960"]
+    spread = 1.3
+
 A `spread` is how far the drives of a family usually differ, as a factor: a drive whose value
-differs by it from that of the family costs as much as a figure that is off by `SOFT`. A parameter
+differs by it from that of the family costs as much as a figure that is off by `SOFT`. With
+`relatives`, drives of other fits whose hardware or firmware does the same, the drives of the fit
+share their value, and the spread is how far such models differ (see `relatives.py`). A parameter
 is of those drives whose device file has its key; `drives` in its table limits it to some of them.
+`at_bound` says how much is known of the parameters before any figure: where the bounds are all that
+is known, each value between them is as likely, and 0.26 gives the middle the weight that this has
+(the square root of 3 deviations, of 15 % each). Less leaves more to the figures.
 Lists of times are scaled as one. `at_least` names another parameter: a value below that of it,
 which no device file may have, is raised to it.
 """
@@ -39,6 +51,9 @@ from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
 SCALE_MAX = 1e6
+SOFT = 0.15  # residuals beyond it count linearly, not squared
+AT_BOUND = 0.05
+AT_BOUND_MAX = 1.0
 DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the simulations
 SPREAD_MAX = 10.0
 _Quantity = str | float  # "8 us", or a number in ns, bytes or bytes/s
@@ -50,6 +65,7 @@ _Parameter = TypedDict(
         "spread": float,
         "drives": list[str],
         "at_least": str,
+        "relatives": list[str],
     },
     total=False,
 )
@@ -59,17 +75,19 @@ class _Specification(TypedDict, total=False):
     drives: list[str]
     rivals: list[str]
     scale: float
+    at_bound: float
     parameters: dict[str, _Parameter]
 
 
-_KEYS = ("drives", "rivals", "scale", "parameters")
-_PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least"}
+_KEYS = ("drives", "rivals", "scale", "at_bound", "parameters")
+_PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A key of the device file, and the bounds of its value (of the mean, for a list). Without a
-    `spread` all drives have the same value; `drives`: those that it is of, empty for all."""
+    `spread`, or with `relatives`, all drives have the same value; `drives`: those that it is of,
+    empty for all."""
 
     key: str
     low: float
@@ -77,6 +95,7 @@ class Parameter:
     spread: float | None = None
     drives: tuple[str, ...] = ()
     at_least: str = ""  # the key of another parameter
+    relatives: tuple[str, ...] = ()  # drives of other fits
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,12 @@ class Specification:
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
+    at_bound: float = AT_BOUND  # what a value at its bound counts as: a figure so far off
+
+    @property
+    def relatives(self) -> tuple[str, ...]:
+        """All drives of other fits that a parameter is compared with."""
+        return tuple(dict.fromkeys(drive for one in self.parameters for drive in one.relatives))
 
 
 def read_specification(path: Path) -> Specification:
@@ -105,6 +130,9 @@ def read_specification(path: Path) -> Specification:
     scale = fit.get("scale", 16.0)
     if not 1 <= scale <= SCALE_MAX:
         raise ConfigError(f"{path}: 'scale' is a factor between 1 and {SCALE_MAX:,.0f}")
+    at_bound = fit.get("at_bound", AT_BOUND)
+    if not 0 < at_bound <= AT_BOUND_MAX:
+        raise ConfigError(f"{path}: 'at_bound' is above 0 and at most {AT_BOUND_MAX:g}")
     parameters = tuple(
         _parameter(f"{path}: {shortened(key)}", key, data["parameters"][key], table, drives)
         for key, table in tables.items()
@@ -113,7 +141,7 @@ def read_specification(path: Path) -> Specification:
     for one in parameters:
         if one.at_least and one.at_least not in keys - {one.key}:
             raise ConfigError(f"{path}: {one.key}: '{one.at_least}' is no other parameter")
-    return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale)
+    return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale, at_bound)
 
 
 def shipped_fits() -> dict[str, Specification]:
@@ -126,7 +154,8 @@ def _parameter(
 ) -> Parameter:
     if not {"from", "to"} <= set(given) <= _PARAMETER_KEYS:
         raise ConfigError(
-            f"{where} needs 'from' and 'to', and may have 'spread', 'drives' and 'at_least'"
+            f"{where} needs 'from' and 'to', and may have 'spread', 'drives', 'at_least' and "
+            "'relatives'"
         )
     low, high = _bound(table["from"], f"{where}: from"), _bound(table["to"], f"{where}: to")
     if not 0 < low < high:
@@ -138,7 +167,12 @@ def _parameter(
     if not set(only) <= set(drives):
         other = min(set(only) - set(drives))
         raise ConfigError(f"{where}: '{shortened(other)}' is none of 'drives'")
-    return Parameter(key, low, high, spread, only, table.get("at_least", ""))
+    relatives = tuple(table.get("relatives", ()))
+    if relatives and spread is None:
+        raise ConfigError(f"{where}: 'relatives' need a 'spread'")
+    if own := set(relatives) & set(drives):
+        raise ConfigError(f"{where}: '{shortened(min(own))}' is a drive of the fit, no relative")
+    return Parameter(key, low, high, spread, only, table.get("at_least", ""), relatives)
 
 
 def _bound(value: _Quantity, where: str) -> float:
