@@ -8,7 +8,7 @@ NATIVE := $(VENV)/.native-built
 WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
 # Hundreds of Python processes start here; without compiled files each would compile its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock tools/guided crates/runner/simulator.profdata
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
     test-drives-quick test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests \
@@ -34,7 +34,8 @@ test-rust: ## Rust tests
 # Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
 build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
-	@cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python --bin instructions
+	@tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
+	    --bin instructions
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
@@ -101,9 +102,9 @@ $(VENV)/.installed: requirements.lock tools/make-venv
 $(NATIVE): $(VENV)/.installed pyproject.toml $(RUST)
 	@tools/check-rust
 	@echo "building the simulator (a minute or two)" >&2
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    --no-deps --no-build-isolation --editable .
-	@cargo build --quiet --release --locked --target-dir target --package writecliff-preload
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/guided $(BIN)/python -m pip install --quiet \
+	    --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@tools/guided cargo build --quiet --release --locked --target-dir target --package writecliff-preload
 	@install -s -m 755 target/release/libwritecliff_preload.so python/writecliff/capture/
 	@$(BIN)/python -m compileall -q python/writecliff
 	@touch $@

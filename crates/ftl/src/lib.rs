@@ -23,6 +23,7 @@
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |
 //! | `power_up.rs` | the state after a loss of power |
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
+//! | `limit.rs` | the least work of a page-mapped FTL, for benchmarks |
 //! | `theory.rs` | closed forms for write amplification, for validation |
 
 pub mod bad_blocks;
@@ -36,6 +37,7 @@ pub mod gc;
 pub mod gc_destination;
 pub mod gc_log;
 mod indirection;
+pub mod limit;
 mod lost_die;
 mod opening;
 pub mod power_up;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use thiserror::Error;
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::{Geometry, GeometryError};
-use writecliff_ftl::ConfigError;
+use writecliff_ftl::{ConfigError, limit};
 use writecliff_ssd::snapshot::RestoreError;
 use writecliff_ssd::{DeviceConfig, Ssd};
 use writecliff_workload::assign::Scheme;
@@ -28,7 +28,8 @@ use crate::{drive, fast_forward, replay};
 
 /// All cases, in the order that needs the least preconditioning. `growth-*` create their own
 /// drives.
-pub const CASES: [&str; 10] = [
+pub const CASES: [&str; 11] = [
+    "limit-960",
     "ff-960",
     "read-qd32",
     "write-steady",
@@ -107,15 +108,18 @@ pub struct Bench {
     scale: f64,
     /// The device, preconditioned.
     ready: Option<Ssd>,
+    /// CPU time of the limit study.
+    limit_cpu_s: Option<f64>,
 }
 
 impl Bench {
     pub fn new(device: DeviceConfig, scale: f64) -> Self {
-        Self { device, scale, ready: None }
+        Self { device, scale, ready: None, limit_cpu_s: None }
     }
 
     pub fn run(&mut self, case: &str) -> Result<Row, BenchError> {
         match case {
+            "limit-960" => Ok(self.limit(case)),
             "ff-960" => self.fast_forward(case),
             "read-qd32" => self.closed(case, 100.0),
             "write-steady" => self.closed(case, 0.0),
@@ -136,9 +140,25 @@ impl Bench {
         let meter = Meter::start();
         let mut ssd = Ssd::new(self.device.clone())?;
         let filled = precondition(&mut ssd, 2.0)?;
-        let row = meter.row(case, &filled);
+        let mut row = meter.row(case, &filled);
+        row.more.extend(self.limit_cpu_s.map(|limit_s| ("times_limit", row.cpu_s / limit_s)));
         self.ready = Some(ssd);
         Ok(row)
+    }
+
+    /// As much work as the next case, by the least FTL.
+    fn limit(&mut self, case: &str) -> Row {
+        self.ready = None;
+        let geometry = &self.device.geometry;
+        let meter = Meter::start();
+        let slots = self.device.ftl.user_slots;
+        let written =
+            limit::run(slots, geometry.reclaim_units, geometry.slots_per_reclaim_unit, 2.0, 1002);
+        let mut row = meter.row(case, &[]);
+        row.host_ios = written.host_slots;
+        row.page_programs = written.host_slots + written.moved_slots;
+        self.limit_cpu_s = Some(row.cpu_s);
+        row
     }
 
     fn ready(&mut self) -> Result<&mut Ssd, BenchError> {
