@@ -66,7 +66,8 @@ pub fn read(table: Table<'_>, dies: u32) -> Result<PowerConfig, LocatedError> {
 /// The limits of the power states: one number, or one for each state, each below the one before.
 fn max_active_dies(table: &Table<'_>, dies: u32) -> Result<Vec<u32>, LocatedError> {
     const KEY: &str = "max_active_dies";
-    let limits: Vec<f64> = table.optional_one_or_more(KEY, 1.0..=f64::from(dies))?.unwrap_or_default();
+    let limits: Vec<f64> =
+        table.optional_one_or_more(KEY, 1.0..=f64::from(dies))?.unwrap_or_default();
     let limits = limits.iter();
     let wrong = if limits.clone().any(|limit| limit.fract() != 0.0) {
         "dies are counted in whole numbers"
