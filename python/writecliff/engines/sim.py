@@ -49,7 +49,8 @@ class SimEngine:
     `seed` fixes the drive's own random choices (the d-choices collection policy, a disk's retries);
     the workload's seed fixes the host's. Same device, workloads and seeds: the same results, to
     the byte. With `attribute_latency` results say what the latency of I/Os was spent on, and a run
-    takes longer; nothing else changes. `power_state` is one of those that the device file describes.
+    takes longer; nothing else changes. `power_state` is one of the states that the
+    device file describes.
     """
 
     kind: Literal["sim", "fio"] = "sim"

@@ -94,8 +94,8 @@ def _power(data: TestData) -> tuple[str, str, str]:
 
 
 _MODELLED_STATE = (
-    "Dies read, program and erase up to the limit at once; others wait. The watts are the most that "
-    "the section [power] of the drive's file adds up to."
+    "Dies read, program and erase up to the limit at once; others wait. The watts are the most "
+    "that the section [power] of the drive's file adds up to."
 )
 
 
