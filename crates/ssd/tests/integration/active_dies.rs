@@ -74,8 +74,8 @@ fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Comman
 #[test]
 fn one_active_die_serves_one_read_after_the_other() {
     let (seconds, watts) = measured(&mut limited(1), |random| read(random.below(8_000), 1));
-    // Command and tR, 60 us in the mean. The next die is one of the other three; the one on the same
-    // channel waits until the data are transferred.
+    // Command and tR, 60 us in the mean. The next die is one of the other three; the one on the
+    // same channel waits until the data are transferred.
     let each = 61e-6 + BUS_SLOT as f64 / 3.0 * 1e-9;
     let expected = 6_000.0 * each;
     assert!((seconds / expected - 1.0).abs() < 0.02, "{seconds} s, expected {expected}");
