@@ -53,9 +53,11 @@ class Drive:
     While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
     """
 
-    def __new__(cls, device: Device, seed: int, *, attribute_latency: bool = False) -> Drive:
-        """A new drive; with `attribute_latency` it records what the time of its commands is spent
-        on, unless it is a disk. Raises NativeConfigError."""
+    def __new__(
+        cls, device: Device, seed: int, *, attribute_latency: bool = False, power_state: int = 0
+    ) -> Drive:
+        """A new drive in one of its power states; with `attribute_latency` it records what the time
+        of its commands is spent on, unless it is a disk. Raises NativeConfigError."""
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 

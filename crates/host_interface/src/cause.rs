@@ -65,7 +65,7 @@ causes! {
     ReadRetry "read_retry";
     /// waiting for media work, journal or checkpoint, or delayed by an internal task
     Housekeeping "housekeeping";
-    /// held back by thermal or endurance throttling
+    /// held back by thermal or endurance throttling, or by a limit on active dies
     Throttling "throttling";
 }
 

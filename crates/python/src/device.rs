@@ -93,6 +93,7 @@ impl PyDevice {
         let rebuild = ssd.filter(|s| s.refuses_power_cut().is_none());
         let rebuild = rebuild.map(|s| recovery::bounds(s).map(|one| one.total().0));
         result.set_item("rebuild_ns", rebuild)?;
+        result.set_item("power_states", ssd.map_or_else(Vec::new, |s| s.power_states()))?;
         let interface = ssd.and_then(|s| s.data_placement.as_ref());
         let interface = interface.map_or("none", |p| p.interface.name());
         result.set_item("data_placement_interface", interface)?;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use writecliff_runner::{AnyDrive, StepOutcome};
+use writecliff_runner::{AnyConfig, AnyDrive, StepOutcome};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::data_placement::DataPlacementCommands;
@@ -62,9 +62,17 @@ impl Drive {
 #[pymethods]
 impl Drive {
     #[new]
-    #[pyo3(signature = (device, seed, *, attribute_latency = false))]
-    fn new(device: &PyDevice, seed: u64, attribute_latency: bool) -> PyResult<Self> {
-        let config = device.inner.with_seed(seed);
+    #[pyo3(signature = (device, seed, *, attribute_latency = false, power_state = 0))]
+    fn new(
+        device: &PyDevice,
+        seed: u64,
+        attribute_latency: bool,
+        power_state: usize,
+    ) -> PyResult<Self> {
+        let mut config = device.inner.with_seed(seed);
+        if let AnyConfig::Ssd(ssd) = &mut config {
+            ssd.power_state = power_state;
+        }
         let name = config.identity().name.clone();
         let drive = AnyDrive::new(config, attribute_latency);
         let drive = drive.map_err(|e| errors::config(&e, None))?;

@@ -48,7 +48,8 @@ impl MovedByStream {
 /// A drive of either kind.
 pub enum AnyDrive {
     Ssd(Box<Ssd>),
-    /// Records what the time of its commands is spent on.
+    /// Records what the time of its commands is spent on, or has a limit on active dies, or both:
+    /// one more kind of drive for the limit alone would be compiled once more.
     AttributedSsd(Box<Ssd<Attribution>>),
     /// Records what a power cut undoes.
     VolatileSsd(Box<Ssd<Volatile>>),
@@ -84,9 +85,11 @@ impl AnyDrive {
     /// what the time of its commands is spent on, unless it is a disk.
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         match config {
-            AnyConfig::Ssd(config) if attribute_latency => Ssd::recording(*config)
-                .map(|ssd| Self::AttributedSsd(Box::new(ssd)))
-                .map_err(|e| e.to_string()),
+            AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
+                let mut ssd = Ssd::recording(*config).map_err(|e| e.to_string())?;
+                ssd.reports_causes = attribute_latency;
+                Ok(Self::AttributedSsd(Box::new(ssd)))
+            }
             AnyConfig::Ssd(config) => {
                 Ssd::new(*config).map(|ssd| Self::Ssd(Box::new(ssd))).map_err(|e| e.to_string())
             }
@@ -114,7 +117,8 @@ impl AnyDrive {
     fn fresh(&self) -> Result<Self, String> {
         match self {
             Self::VolatileSsd(_) => Self::losing_power(self.config()),
-            _ => Self::new(self.config(), matches!(self, Self::AttributedSsd(_))),
+            Self::AttributedSsd(ssd) => Self::new(self.config(), ssd.reports_causes),
+            _ => Self::new(self.config(), false),
         }
     }
 

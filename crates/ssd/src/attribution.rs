@@ -36,6 +36,9 @@ pub trait Recorder: Default {
     const RECORDS: bool = false;
     /// Whether what is not on flash is recorded.
     const KEEPS_UNWRITTEN: bool = false;
+    /// Whether a drive with this recorder obeys a limit on active dies. It costs time where it is
+    /// tested, so drives without a limit have a recorder for which it is false.
+    const LIMITS_DIES: bool = false;
 
     /// The drive begins with a command that came before.
     fn begun(&mut self, _command: u16, _arrival: Arrival, _now: Nanos) {}
@@ -214,6 +217,7 @@ impl Attribution {
 
 impl Recorder for Attribution {
     const RECORDS: bool = true;
+    const LIMITS_DIES: bool = true;
 
     fn begun(&mut self, command: u16, arrival: Arrival, now: Nanos) {
         let by_cause = TimeByCause::default();

@@ -11,6 +11,7 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
+mod active_dies;
 mod die_parity;
 mod power_off;
 mod recording;
@@ -36,6 +37,7 @@ use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
 use crate::power::BusyTimes;
 use crate::slc_cache;
+use active_dies::ActiveDies;
 pub(crate) use power_off::Unfinished;
 use sink::HeldErase;
 
@@ -94,6 +96,7 @@ pub struct Backend<R> {
     pub(crate) die_parity: Option<Box<DieParity>>,
     pub(crate) busy: BusyTimes,
     pub(crate) recorder: R,
+    active_dies: Option<Box<ActiveDies>>,
 }
 
 impl<R: Recorder> Backend<R> {
@@ -133,6 +136,7 @@ impl<R: Recorder> Backend<R> {
             die_parity: DieParity::of(config.die_parity),
             busy: BusyTimes::default(),
             recorder: R::default(),
+            active_dies: ActiveDies::of(config),
             geometry,
             timing,
         }
@@ -165,10 +169,12 @@ impl<R: Recorder> Backend<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn queue_read(&mut self, index: usize, operation: FlashOperation) {
+        let may_start = self.may_activate(index);
         let die = &mut self.dies[index];
-        if die.is_quiet(self.now) && !die.wake_scheduled {
+        if may_start && die.is_quiet(self.now) && !die.wake_scheduled {
             // Shortcut for the common case, which bypasses the queue.
             die.begin_read();
+            self.activate(index);
             self.start(index, operation);
             return;
         }
@@ -238,6 +244,9 @@ impl<R: Recorder> Backend<R> {
 
     #[inline]
     fn start_next(&mut self, index: usize) {
+        if self.waits_for_others(index) {
+            return;
+        }
         match self.dies[index].next(self.reads_in_a_row) {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
@@ -360,6 +369,7 @@ impl<R: Recorder> Backend<R> {
         };
         let transfer = Nanos(self.slot_transfer.0 * u64::from(slots));
         let sent = self.take_channel(index, transfer);
+        self.release_die(index);
         match purpose {
             ReadFor::Fill { .. } => {
                 self.begin_work(index, operation, Lane::DieShort, sent);
@@ -394,6 +404,7 @@ impl<R: Recorder> Backend<R> {
         let die = &mut self.dies[index];
         let state = std::mem::replace(&mut die.state, DieState::Idle);
         die.wake_scheduled = false;
+        self.release_die(index);
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
                 let (unit, frontier) = self.fills.programmed(fill);
@@ -451,6 +462,9 @@ impl<R: Recorder> Backend<R> {
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
+        if let Some(dies) = &mut self.active_dies {
+            dies.clear();
+        }
         self.recorder.settled();
     }
 }

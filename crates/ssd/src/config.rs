@@ -4,7 +4,7 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::FtlConfig;
-use writecliff_host_interface::{Identity, LinkConfig};
+use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 
 use crate::cell_care::CellCareConfig;
 use crate::data_placement::DataPlacementConfig;
@@ -86,6 +86,9 @@ pub struct DeviceConfig {
     pub ecc: Option<EccConfig>,
     pub cell_care: Option<CellCareConfig>,
     pub power: Option<PowerConfig>,
+    /// The power state in force, of those that `power` describes. Like the one that a host sets on
+    /// a real drive, it is no part of the device's description.
+    pub power_state: usize,
     /// The data placement interface; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
     pub thermal: Option<ThermalConfig>,
@@ -102,6 +105,22 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
+    /// The limit on active dies in the power state in force; `None`: all may be active.
+    pub fn max_active_dies(&self) -> Option<u32> {
+        let limit = *self.power.as_ref()?.max_active_dies.get(self.power_state)?;
+        (limit < self.geometry.dies).then_some(limit)
+    }
+
+    /// The power states that the file describes, from 0 on: dies that may be active, and the most
+    /// power in watts that the modelled drive draws. Empty: the drive has one, which limits nothing.
+    pub fn power_states(&self) -> Vec<(u32, f64)> {
+        let Some(power) = &self.power else { return Vec::new() };
+        let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
+        let channels = self.geometry.shape.channels;
+        let states = power.max_active_dies.iter();
+        states.map(|&dies| (dies, power.most(dies, channels, directions))).collect()
+    }
+
     pub fn raw_capacity(&self) -> Bytes {
         self.geometry.raw_bytes()
     }

@@ -66,7 +66,8 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let cell_care = care(&root, ecc.is_some())?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
-    let power = root.optional_table("power")?.map(power::read).transpose()?;
+    let power = root.optional_table("power")?;
+    let power = power.map(|table| power::read(table, geometry.dies)).transpose()?;
     let data_placement_table = root.optional_table("data_placement")?;
     let placement = data_placement_table.as_ref();
     let placement = placement.map(|t| data_placement::config::read(t, ftl.streams));
@@ -94,6 +95,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         ecc,
         cell_care,
         power,
+        power_state: 0,
         data_placement,
         thermal,
         endurance,

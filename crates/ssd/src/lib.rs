@@ -12,7 +12,7 @@
 //! | `device_file.rs` | device files in TOML |
 //! | `event.rs` | the event queue |
 //! | `die.rs` | one die: queues, state, suspension |
-//! | `backend.rs`, `backend/` | timing of dies and channels |
+//! | `backend.rs`, `backend/` | timing of dies and channels, a limit on active dies |
 //! | `fill.rs` | program units in progress |
 //! | `ecc.rs` | read errors by wear and age, read retries |
 //! | `housekeeping.rs` | firmware background work: media work, journal, checkpoints, hiccups |

@@ -152,6 +152,7 @@ impl Volatile {
 
 impl Recorder for Volatile {
     const KEEPS_UNWRITTEN: bool = true;
+    const LIMITS_DIES: bool = true;
 
     fn writing(&mut self, tag: u32) {
         self.below = self.numbers.get(tag as usize).copied().unwrap_or(0);

@@ -83,6 +83,8 @@ pub struct Ssd<R = Unrecorded> {
     /// Whether reads involve neither the mapping core nor the SLC cache.
     reads_are_plain: bool,
     active: ActiveTime,
+    /// Whether what the recorder knows of the time of commands is reported.
+    pub reports_causes: bool,
 }
 
 /// Path of host data to flash.
@@ -131,6 +133,10 @@ impl Ssd {
 impl<R: Recorder> Ssd<R> {
     /// A drive with a recorder of its own.
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
+        if config.max_active_dies().is_some() && !R::LIMITS_DIES {
+            let message = "[power] max_active_dies is not modelled here".to_owned();
+            return Err(ConfigError { key: "max_active_dies", message });
+        }
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         // Its addresses are those that the FTL allocates.
         config.geometry = ftl.geometry().clone();
@@ -182,6 +188,7 @@ impl<R: Recorder> Ssd<R> {
                 + u8::from(config.die_parity.is_some())
                 + u8::from(config.cell_care.is_some_and(|care| care.refresh.is_some())),
             active: ActiveTime::NONE,
+            reports_causes: R::RECORDS,
             config,
         };
         ssd.resynchronise_buffer();

@@ -85,6 +85,9 @@ def show(
         return 0
     values = description.pop("values")
     reports = description.pop("data_placement_reports")
+    states = [f"{n}: {dies} active dies, {watts:.3g} W at most"
+              for n, (dies, watts) in enumerate(description["power_states"])]  # fmt: skip
+    description["power_states"] = states or "one, without a limit on active dies"
     print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
     if reports:
         print(f"\n{description['data_placement_interface']}, as a new drive reports it")

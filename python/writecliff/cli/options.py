@@ -111,7 +111,8 @@ class TargetOptions:
     """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
 
     power_state: int | None = None
-    """For NVMe drives: the power state to test the drive in; it is set back at the end."""
+    """For NVMe drives, and simulated ones with power states: the one to test the drive in. A real
+    drive is set back at the end."""
 
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
@@ -154,15 +155,16 @@ def target_of(on: str | None) -> str:
 
 def _check_options_fit(options: TargetOptions, target: str) -> None:
     """An option that has no effect on this kind of target would hide a mistake."""
-    for option, given, kind in (
-        ("--size", options.size is not None, "file:"),
-        ("--destroy", options.destroy is not None, "/dev/"),
-        ("--wipe-signatures", options.wipe_signatures, "/dev/"),
-        ("--power-state", options.power_state is not None, "/dev/"),
-        ("--attribute-latency", options.attribute_latency, "sim:"),
+    for option, given, kinds in (
+        ("--size", options.size is not None, ("file:",)),
+        ("--destroy", options.destroy is not None, ("/dev/",)),
+        ("--wipe-signatures", options.wipe_signatures, ("/dev/",)),
+        ("--power-state", options.power_state is not None, ("/dev/", "sim:")),
+        ("--attribute-latency", options.attribute_latency, ("sim:",)),
     ):
-        if given and not target.startswith(kind):
-            raise ConfigError(f"{option} does not apply to {target}", hint=f"only to {kind}")
+        if given and not target.startswith(kinds):
+            hint = f"only to {' and '.join(kinds)}"
+            raise ConfigError(f"{option} does not apply to {target}", hint=hint)
     for option, text in (
         ("--nand-type", options.nand_type),
         ("--form-factor", options.form_factor),

@@ -64,13 +64,11 @@ def _identity_lines(identity: DeviceIdentity) -> Iterator[tuple[str, str]]:
 
 
 def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
-    from writecliff.engines.base import watts_text
-
     yield "power state", power.text
     for state in power.states:
         use = "" if state.operational else ", no I/O"
         times = f"enters in {state.entry_us} µs, leaves in {state.exit_us} µs"
-        yield f"  {state.number}", f"{watts_text(state.watts_max)}{use}; {times}"
+        yield f"  {state.number}", f"{state.limits_text}{use}; {times}"
     if power.autonomous is not None:
         yield "autonomous transitions", "on" if power.autonomous else "off"
 

@@ -76,6 +76,9 @@ class DeviceDescription:
     nand_type: str | None  # "TLC"
     rpm: int | None  # of a hard disk
     streams: int  # that it can open
+    # By NVMe power state, where the file describes some: dies that may be active at once, and the
+    # most power that the drive draws by its model, in watts.
+    power_states: tuple[tuple[int, float], ...]
     data_placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
     # The interface's return parameters, VPD fields or FDP configuration; empty without one.
     data_placement_reports: Mapping[str, Any]
@@ -146,9 +149,11 @@ def describe(device: _native.Device) -> DeviceDescription:
     rows = raw.pop("rows")
     raw["data_placement_reports"] = raw["data_placement_reports"] or {}
     spare, rebuild = raw.pop("overprovisioning"), raw.pop("rebuild_ns")
+    raw_states = raw.pop("power_states")
     digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
     return DeviceDescription(
         **raw,
+        power_states=tuple(raw_states),
         rebuild_ns=None if rebuild is None else tuple(rebuild),
         overprovision_pct=None if spare is None else round(100 * spare, 2),
         device_hash=digest,

@@ -131,6 +131,15 @@ class PowerState:
     operational: bool  # whether it does I/O in it
     entry_us: int  # to get into it, at most
     exit_us: int  # to get out of it, at most
+    # Dies of the flash that may be active at once, which real drives do not tell.
+    max_active_dies: int | None = None
+
+    @property
+    def limits_text(self) -> str:
+        """ "4.6 W at most, 8 dies active at most"."""
+        dies = self.max_active_dies
+        limit = "" if dies is None else f", {dies} dies active at most"
+        return f"{watts_text(self.watts_max)}{limit}"
 
 
 def watts_text(watts_max: float | None) -> str:
@@ -157,7 +166,8 @@ class PowerStates:
         """ "1 of 0 to 4, 4.6 W at most"; "0, the only one, maximum power not reported"."""
         last = len(self.states) - 1
         which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only one"
-        return f"{which}, {watts_text(self.watts_max)}"
+        limits = self.states[self.state].limits_text if self.state <= last else watts_text(None)
+        return f"{which}, {limits}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from writecliff.engines.base import (
     JobResult,
     Operation,
     OperationResult,
+    PowerStates,
     Progress,
     ProgressHook,
     PurgeHook,
@@ -55,7 +56,10 @@ class ScaledEngine:
         with as_user_errors():
             device = full.device.scaled(scale, largest_io_bytes)
         self.small = SimEngine.from_device(
-            device, seed=full.seed, attribute_latency=full.attribute_latency
+            device,
+            seed=full.seed,
+            attribute_latency=full.attribute_latency,
+            power_state=full.power_state,
         )
         self._capacity_bytes = self.small.identify().capacity_bytes
 
@@ -98,8 +102,8 @@ class ScaledEngine:
     def health(self) -> Mapping[str, object] | None:
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
-    def power_states(self, *, settle: bool = False) -> None:
-        """None: what its device file describes is its only state."""
+    def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        return self.small.power_states()
 
     def save(self, path: Path) -> bool:
         """Write the state of the small drive, which no drive of another size takes."""

@@ -16,6 +16,8 @@ from writecliff.engines.base import (
     Engine,
     JobResult,
     OperationResult,
+    PowerState,
+    PowerStates,
     Progress,
     ProgressHook,
     PurgeHook,
@@ -27,6 +29,7 @@ from writecliff.engines.base import (
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement import DataPlacementInterface
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
+from writecliff.errors import TargetError
 from writecliff.latency_causes import LatencyCauses
 from writecliff.native_errors import as_user_errors
 from writecliff.output_files import part_of, remove_part
@@ -46,12 +49,14 @@ class SimEngine:
     `seed` fixes the drive's own random choices (the d-choices collection policy, a disk's retries);
     the workload's seed fixes the host's. Same device, workloads and seeds: the same results, to
     the byte. With `attribute_latency` results say what the latency of I/Os was spent on, and a run
-    takes longer; nothing else changes.
+    takes longer; nothing else changes. `power_state` is one of the states that the
+    device file describes.
     """
 
     kind: Literal["sim", "fio"] = "sim"
     write_refusal = None
     _attribute_latency = False
+    _power_state: int | None = None
 
     def __init__(
         self,
@@ -59,10 +64,12 @@ class SimEngine:
         *,
         seed: int = 1,
         attribute_latency: bool = False,
+        power_state: int | None = None,
         device_file: tuple[str, str] | None = None,
     ) -> None:
         device = open_device(*(device_file or read_device_file(name_or_path)))
         self._attribute_latency = attribute_latency
+        self._power_state = power_state
         self._open(device, target=f"sim:{name_or_path}", seed=seed)
 
     @classmethod
@@ -72,11 +79,17 @@ class SimEngine:
 
     @classmethod
     def from_device(
-        cls, device: _native.Device, *, seed: int = 1, attribute_latency: bool = False
+        cls,
+        device: _native.Device,
+        *,
+        seed: int = 1,
+        attribute_latency: bool = False,
+        power_state: int | None = None,
     ) -> Self:
         """A drive from a parsed device file."""
         engine = cls.__new__(cls)
         engine._attribute_latency = attribute_latency
+        engine._power_state = power_state
         engine._open(device, target=f"sim:{device.file_name}", seed=seed)
         return engine
 
@@ -85,6 +98,18 @@ class SimEngine:
         self.seed = seed
         self._target = target
         self.described: Mapping[str, str] = {}  # by the user; see `open_target`
+        self._check_power_state()
+
+    def _check_power_state(self) -> None:
+        """Raises TargetError if the drive lacks the state that it is to be in."""
+        wanted, states = self._power_state, self.description.power_states
+        if wanted is None or wanted < len(states):
+            return
+        if not states:
+            hint = "give it max_active_dies in [power], with a limit for each state"
+            raise TargetError(f"{self._target}: its device file has no power states", hint=hint)
+        hint = f"it has {', '.join(map(str, range(len(states))))}"
+        raise TargetError(f"{self._target}: no power state {wanted}", hint=hint)
 
     def renew(self) -> None:
         """Take a new drive of the same kind, with the write cache as it is set."""
@@ -99,7 +124,12 @@ class SimEngine:
         """Made when it is first used: its memory may be gigabytes, and a drive that is described,
         or simulated smaller, needs none."""
         with as_user_errors():
-            return _native.Drive(self.device, self.seed, attribute_latency=self._attribute_latency)
+            return _native.Drive(
+                self.device,
+                self.seed,
+                attribute_latency=self._attribute_latency,
+                power_state=self._power_state or 0,
+            )
 
     @property
     def description(self) -> DeviceDescription:
@@ -113,6 +143,11 @@ class SimEngine:
     @property
     def attribute_latency(self) -> bool:
         return self._attribute_latency
+
+    @property
+    def power_state(self) -> int | None:
+        """The power state that was asked for."""
+        return self._power_state
 
     @property
     def write_cache(self) -> bool:
@@ -173,8 +208,17 @@ class SimEngine:
         """The counters, which are what a real drive would have in its SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
-    def power_states(self, *, settle: bool = False) -> None:
-        """None: what its device file describes is its only state."""
+    def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        """Those that the device file describes, which the drive takes no time to change; None if it
+        describes none. A new drive is in 0."""
+        found = tuple(
+            PowerState(number, watts, True, 0, 0, dies)
+            for number, (dies, watts) in enumerate(self.description.power_states)
+        )
+        if not found:
+            return None
+        before = None if self._power_state is None else 0
+        return PowerStates(self._power_state or 0, found, before=before)
 
     def lose_die(self, die: int) -> None:
         """A die of the flash does not answer from now on. Raises ConfigError for a drive without

@@ -37,7 +37,8 @@ def open_target(
     """Open a target and return its engine; close it when done.
 
     `destroy_serial` and `allow_signatures` are the user's consent for real drives, `power_state`
-    is one of an NVMe drive's, set for the time until it is closed, `size_bytes` is the size of a
+    is one of an NVMe drive's, set for the time until it is closed, or one of those that a simulated
+    drive's file describes; `size_bytes` is the size of a
     file to be created. `described` is what the user says of drive and test for
     the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
     `attribute_latency` has a simulated drive record what latency is spent on. `device_file`, text
@@ -49,7 +50,11 @@ def open_target(
 
         name = text.removeprefix(SIMULATED)
         engine: SimEngine | FioEngine = SimEngine(
-            name, seed=seed, attribute_latency=attribute_latency, device_file=device_file
+            name,
+            seed=seed,
+            attribute_latency=attribute_latency,
+            power_state=power_state,
+            device_file=device_file,
         )
     else:
         engine = _real(text, destroy_serial, allow_signatures, power_state, size_bytes)

@@ -224,6 +224,7 @@ class DemandProcedure(PtsProcedure[D]):
             phase=PRECONDITION,
             title="preconditioning rounds",
             purge=True,
+            continuous=True,
         )
         rounds = rounds_until_steady(
             lambda number: self._round(identity, number),

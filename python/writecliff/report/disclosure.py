@@ -109,12 +109,13 @@ def _write_cache(manifest: Manifest) -> list[str]:
 
 
 def _power_state(manifest: Manifest) -> list[str]:
-    """Of an NVMe drive that was not in the state with the most power, which is 0."""
+    """Of a drive that was not in the state with the most power, which is 0."""
     power = manifest.power
     if power is None or not power.state:
         return []
     why = "" if power.before is None else " as the command asked for"
-    return [f"The drive was in NVMe power state {power.text}{why}: it may be slower than in 0."]
+    kind = "" if manifest.device.simulated else "NVMe "
+    return [f"The drive was in {kind}power state {power.text}{why}: it may be slower than in 0."]
 
 
 def _idle(data: TestData) -> list[str]:

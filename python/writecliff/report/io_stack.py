@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.capture.stack.result import MEANINGS, OriginRow, Stack
+from writecliff.capture.stack.result import MEANINGS, OriginRow, PageCache, Stack
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import Value, data_file, lines_csv
@@ -93,6 +93,11 @@ def _reads_text(stack: Stack) -> str:
     cache = stack.cache
     if cache.hit_ratio is None:
         return ""
+    if cache.read_in_bytes > cache.asked_bytes:
+        return (
+            f"It read {units.size(cache.asked_bytes)}, and {units.size(cache.read_in_bytes)} were "
+            "read in from the drive: readahead, mapped files and programs that were loaded count."
+        )
     return (
         f"Of {units.size(cache.asked_bytes)} that it read, the page cache had "
         f"{units.percent(cache.hit_ratio)}."
@@ -178,10 +183,18 @@ def _cache_layer(stack: Stack) -> Layer:
         "Page cache",
         ({_KEPT: hits} if hits else {}, {_KEPT: absorbed} if absorbed else {}),
         (
-            "" if cache.hit_ratio is None else f"{units.percent(cache.hit_ratio)} hits",
+            _hits_text(cache),
             f"{units.percent(absorbed / asked)} absorbed" if asked else "",
         ),
     )
+
+
+def _hits_text(cache: PageCache) -> str:
+    if cache.hit_ratio is None:
+        return ""
+    if cache.read_in_bytes > cache.asked_bytes:
+        return "more read in than asked for"
+    return f"{units.percent(cache.hit_ratio)} hits"
 
 
 def _bytes(stack: Stack, kind: str, op: str) -> float:

@@ -152,7 +152,11 @@ class IopsReport(CellReport):
     def _rated(self) -> str:
         """What an NVMe drive says that it draws at most."""
         power = self.data.manifest.power
-        return "" if power is None else f" NVMe power state {power.text}, by the drive itself."
+        if power is None:
+            return ""
+        if self.data.manifest.device.simulated:
+            return f" Power state {power.text}."
+        return f" NVMe power state {power.text}, by the drive itself."
 
     def _sequence(self) -> Section:
         """The steps of the last round of the window one after the other."""

@@ -93,11 +93,19 @@ def _power(data: TestData) -> tuple[str, str, str]:
     return "Power", "Not measured", "The log of a meter can be added: report --power."
 
 
+_MODELLED_STATE = (
+    "Dies read, program and erase up to the limit at once; others wait. The watts are the most "
+    "that the section [power] of the drive's file adds up to."
+)
+
+
 def _power_state(data: TestData) -> Rows:
-    """The state of an NVMe drive; nothing for other drives."""
+    """The state of an NVMe drive, or a simulated one with states; nothing for other drives."""
     power = data.manifest.power
     if power is None:
         return []
+    if data.manifest.device.simulated:
+        return [("Power state", power.text, _MODELLED_STATE)]
     means = "The most power that the drive says it draws in it bounds its speed."
     if power.before is not None:
         found = "was in it" if power.before == power.state else f"was found in {power.before}"

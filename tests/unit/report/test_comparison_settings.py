@@ -14,7 +14,7 @@ from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.curves import curves_section
 from writecliff.report.comparison.runs import Run
-from writecliff.report.comparison.settings import setting_of, setting_section
+from writecliff.report.comparison.settings import model_of, setting_of, setting_section
 from writecliff.report.headline import Headline
 from writecliff.report.iops import LOG_IOPS
 
@@ -74,6 +74,36 @@ def test_two_runs_are_drawn_over_the_one_number_in_which_they_differ(
 def test_equal_settings_are_no_axis() -> None:
     pair = [contender("a", 1.0, threads="4"), contender("b", 2.0, threads="4")]
     assert setting_section(Comparison(pair)).figures == ()
+
+
+@pytest.mark.parametrize(
+    ("drive", "capacity", "model"),
+    [
+        ("PM863 960 GB", "960 GB", "PM863"),
+        ("pm9d3a-3840", "3.84 TB", "pm9d3a"),
+        ("micron-7450-15360", "15.4 TB", "micron-7450"),
+        ("Samsung SSD 850 EVO 500GB", "500 GB", "Samsung SSD 850 EVO"),
+        ("Intel 530", "240 GB", "Intel 530"),
+        ("850-256", "2 GB", "850-256"),
+    ],
+)
+def test_a_model_is_a_drive_without_its_capacity(drive: str, capacity: str, model: str) -> None:
+    assert model_of(contender("a", 1.0, drive=drive, capacity=capacity)) == model
+
+
+def test_lines_join_capacities_of_one_model_only() -> None:
+    a = contender("a", 1.0, drive="A 100 GB", capacity="100 GB")
+    b = contender("b", 2.0, drive="B 200 GB", capacity="200 GB")
+    assert setting_section(Comparison([a, b])).figures == ()
+    more = contender("c", 3.0, drive="A 400 GB", capacity="400 GB")
+    part = setting_section(Comparison([a, b, more]))
+    assert part.intro.endswith("Lines join runs of one model.")
+    figure = part.figures[0]
+    assert ">A<" in figure.svg and ">B<" in figure.svg
+    assert not isinstance(figure.data, str)
+    rows = list(csv.DictReader(figure.data.text.splitlines()))
+    found = [(row["model"], row["capacity"]) for row in rows if row["unit"] == "IOPS"]
+    assert found == [("A", "100"), ("B", "200"), ("A", "400")]
 
 
 def test_iops_over_block_size_of_two_active_ranges_are_on_one_plot() -> None:

@@ -76,6 +76,9 @@ impl<R: Recorder> Backend<R> {
         self.queue = EventQueue::default();
         self.held_erases.clear();
         self.dies.fill(Die::default());
+        if let Some(dies) = &mut self.active_dies {
+            dies.clear();
+        }
         self.channels.fill(self.now);
         lost
     }

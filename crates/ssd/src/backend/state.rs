@@ -29,6 +29,7 @@ impl<R: Recorder> Backend<R> {
             parity.save(out);
         }
         self.busy.save(out);
+        self.save_active_dies(out);
     }
 
     /// Restores what `save` saved of a drive of the same description.
@@ -55,6 +56,6 @@ impl<R: Recorder> Backend<R> {
         }
         self.busy = BusyTimes::restore(input)?;
         self.record_restored();
-        Ok(())
+        self.restore_active_dies(input)
     }
 }

@@ -85,7 +85,7 @@ impl<R: Recorder> Ssd<R> {
     /// What the time of the command that completed last was spent on, if it is recorded.
     #[inline]
     pub fn time_by_cause(&self) -> Option<&TimeByCause> {
-        self.backend.recorder.last()
+        self.reports_causes.then(|| self.backend.recorder.last()).flatten()
     }
 
     fn cell_care(&self) -> Option<CellCareCounters> {

@@ -2,6 +2,7 @@
 //!
 //! One program, because each would compile the whole simulator again.
 
+mod active_dies;
 mod attribution;
 mod bad_blocks;
 mod cell_care;

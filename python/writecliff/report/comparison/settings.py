@@ -1,4 +1,8 @@
-"""Figures over a setting in which contenders differ by a number: active range, spare flash."""
+"""Figures over a setting in which contenders differ by a number: active range, spare flash.
+
+A line joins the contenders of one model, which may differ in capacity; those of different models
+differ in more than the setting.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
+from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.figures import Figure
+from writecliff.report.comparison.runs import DRIVE
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure as Drawing
 from writecliff.report.model import Section, section
@@ -20,6 +26,9 @@ if TYPE_CHECKING:
 MOST = 6  # figures that are drawn: those that the test is quoted by first
 _LABEL = re.compile(r"(?P<name>\D+?) (?P<number>\d+(?:\.\d+)?)(?P<unit> %)?")
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?: (?P<unit>\S+))?")
+# The end of a model's name that may be its capacity: "PM863 960 GB", "pm863-960".
+_SIZE_AT_END = re.compile(r"[ -](?P<number>\d+(?:\.\d+)?)(?: ?[GT]B)?$")
+_SAME_SIZE = 0.02  # 15.36 TB is shown as 15.4 TB
 _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
 
@@ -58,35 +67,64 @@ def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
     return Setting(name, unit, [float(text) for text in texts])
 
 
+def model_of(one: Contender) -> str:
+    """The model of a contender's drive, without a capacity at the end of its name."""
+    setup = one.first.setup
+    drive = setup.get(DRIVE) or ""
+    end = _SIZE_AT_END.search(drive)
+    size = _NUMBER.fullmatch(setup.get("capacity") or "")
+    if end is None or size is None:
+        return drive
+    named, real = float(end["number"]), float(size["number"])
+    likely = (real, 1000 * real) if size["unit"] == "TB" else (real,)
+    is_size = any(abs(named - one) <= _SAME_SIZE * one for one in likely)
+    return drive[: end.start()] if is_size else drive
+
+
 def setting_section(found: Comparison) -> Section:
-    """The headline figures over the setting; empty if the contenders differ in another way."""
+    """The headline figures over the setting; empty if the contenders differ in another way, or no
+    two of them are of one model."""
     setting = setting_of(found)
-    if setting is None:
+    models = [model_of(one) for one in found.contenders]
+    if setting is None or len(set(models)) == len(models):
         return section("", "")
-    name = f"{setting.name[0].upper()}{setting.name[1:]}"
     intro = "A point for each run, from the figures above; their intervals are there."
-    return section(f"Figures by {setting.name}", intro, *_drawings(found.figures, setting, name))
+    if len(set(models)) > 1:
+        intro += " Lines join runs of one model."
+    return section(f"Figures by {setting.name}", intro, *_drawings(found, setting, models))
 
 
-def _drawings(figures: Sequence[Figure], setting: Setting, name: str) -> Iterator[Drawing | None]:
-    shown = [figure for figure in figures if figure.noise != "apart"][:MOST]
+def _drawings(
+    found: Comparison, setting: Setting, models: Sequence[str]
+) -> Iterator[Drawing | None]:
+    name = f"{setting.name[0].upper()}{setting.name[1:]}"
+    shown = [figure for figure in found.figures if figure.noise != "apart"][:MOST]
     x = Axis(f"{name} ({setting.unit})" if setting.unit else name)
     rows = [
-        (figure.test, figure.one.label, figure.one.unit, number, value.value)
+        (figure.test, figure.one.label, figure.one.unit, model, number, value.value)
         for figure in shown
-        for number, value in zip(setting.numbers, figure.values, strict=True)
+        for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
         if value is not None
     ]
-    head = ("test", "figure", "unit", setting.name.replace(" ", "_").replace("-", "_"), "value")
+    column = setting.name.replace(" ", "_").replace("-", "_")
+    head = ("test", "figure", "unit", "model", column, "value")
     data = data_file("by-setting.csv", head, rows)
     for count, figure in enumerate(shown, 1):
-        points = sorted(
-            (number, value.value)
-            for number, value in zip(setting.numbers, figure.values, strict=True)
-            if value is not None
-        )
         label, unit = figure.one.label, figure.one.unit
         y = Axis(unit or label)  # a label of a campaign is longer than the plot is wide
         title = f"{label} v {setting.name}"
-        line = Line(label, [at for at, _ in points], [value for _, value in points])
-        yield plots.lines(f"by-setting-{count}", title, data, [line], x, y)
+        series = [
+            _line(model if len(set(models)) > 1 else label, figure, setting, models, model)
+            for model in dict.fromkeys(models)
+        ]
+        yield plots.lines(f"by-setting-{count}", title, data, series, x, y)
+
+
+def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], wanted: str) -> Line:
+    """The points of one model, in order of the setting."""
+    points = sorted(
+        (number, value.value)
+        for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
+        if value is not None and model == wanted
+    )
+    return Line(label, [at for at, _ in points], [value for _, value in points])
