@@ -165,8 +165,8 @@ mod tests {
         let [shorter, longer] = [6.0, 12.0].map(|times| run(user, units, slots, times, 1));
         let host = (longer.host_slots - shorter.host_slots) as f64;
         let waf = 1.0 + (longer.moved_slots - shorter.moved_slots) as f64 / host;
-        let used = f64::from(units - RESERVE as u32 - 1) * f64::from(slots);
-        let theory = crate::theory::greedy(f64::from(user) / used, slots);
+        let room = f64::from(units - RESERVE as u32 - 1) * f64::from(slots);
+        let theory = crate::theory::greedy(f64::from(user) / room, slots);
         assert!((waf / theory - 1.0).abs() < 0.03, "{waf} v {theory}");
     }
 }
