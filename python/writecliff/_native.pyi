@@ -56,8 +56,8 @@ class Drive:
     def __new__(
         cls, device: Device, seed: int, *, attribute_latency: bool = False, power_state: int = 0
     ) -> Drive:
-        """A new drive in one of its power states; with `attribute_latency` it records what the time
-        of its commands is spent on, unless it is a disk. Raises NativeConfigError."""
+        """A new drive. `attribute_latency`: it records what the time of its commands is spent on,
+        unless it is a disk. Raises NativeConfigError."""
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
@@ -81,8 +81,7 @@ class Drive:
     @property
     def data_placement(self) -> DataPlacementCommands: ...
     def counters(self) -> dict[str, Any]:
-        """Values since the drive was new, by declared name; None where the drive has no such
-        counter."""
+        """Values since the drive was new, by declared name; None: the drive has no such counter."""
     def check(self) -> None:
         """Check every invariant of the state; raises ValueError naming the first violated one."""
     def save(self, path: str) -> None:

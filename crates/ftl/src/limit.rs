@@ -1,4 +1,4 @@
-//! A limit study: the least work of an untimed page-mapped FTL, a floor to compare the whole one with.
+//! A limit study: the least work of an untimed page-mapped FTL, a floor for the complete one.
 //!
 //! One stream, the victim with the fewest valid slots, uniform overwrites announced ahead. There is
 //! nothing else: no streams, wear, TRIM, counters, pacing or sinks.
@@ -39,7 +39,7 @@ struct Limit {
     /// Valid slots of the open units.
     open_valid: [u32; 2],
     free: Vec<u32>,
-    slots_per_unit: u32,
+    slots_per_reclaim_unit: u32,
     moved: u64,
 }
 
@@ -53,13 +53,16 @@ const MOVED: usize = 1;
 pub fn run(
     user_slots: u32,
     units: u32,
-    slots_per_unit: u32,
+    slots_per_reclaim_unit: u32,
     overwrites: f64,
     seed: u64,
 ) -> Written {
-    let spare = u64::from(units) * u64::from(slots_per_unit) - u64::from(user_slots);
-    assert!(spare > (RESERVE as u64 + 2) * u64::from(slots_per_unit), "too little spare space");
-    let mut limit = Limit::new(user_slots, units, slots_per_unit);
+    let spare = u64::from(units) * u64::from(slots_per_reclaim_unit) - u64::from(user_slots);
+    assert!(
+        spare > (RESERVE as u64 + 2) * u64::from(slots_per_reclaim_unit),
+        "too little spare space"
+    );
+    let mut limit = Limit::new(user_slots, units, slots_per_reclaim_unit);
     for slot in 0..user_slots {
         limit.write(slot);
     }
@@ -76,20 +79,24 @@ pub fn run(
 }
 
 impl Limit {
-    fn new(user_slots: u32, units: u32, slots_per_unit: u32) -> Self {
+    fn new(user_slots: u32, units: u32, slots_per_reclaim_unit: u32) -> Self {
         let mut free: Vec<u32> = (0..units).rev().collect();
         let mut open = || {
             let unit = free.pop().expect("more units than are open");
-            Frontier { unit, next: unit * slots_per_unit, end: (unit + 1) * slots_per_unit }
+            Frontier {
+                unit,
+                next: unit * slots_per_reclaim_unit,
+                end: (unit + 1) * slots_per_reclaim_unit,
+            }
         };
         Self {
             open: [open(), open()],
             open_valid: [0; 2],
             forward: memory::filled(NONE, user_slots as usize),
-            reverse: memory::zeroed(units as usize * slots_per_unit as usize),
+            reverse: memory::zeroed(units as usize * slots_per_reclaim_unit as usize),
             candidates: vec![NONE; units as usize],
             free,
-            slots_per_unit,
+            slots_per_reclaim_unit,
             moved: 0,
         }
     }
@@ -97,7 +104,7 @@ impl Limit {
     fn write(&mut self, slot: u32) {
         let old = self.forward[slot as usize];
         if old != NONE {
-            self.invalidate(old / self.slots_per_unit);
+            self.invalidate(old / self.slots_per_reclaim_unit);
         }
         if self.place::<HOST>(slot) {
             while self.free.len() < RESERVE {
@@ -127,8 +134,8 @@ impl Limit {
         if is_full {
             self.candidates[to.unit as usize] = std::mem::take(&mut self.open_valid[TO]);
             let unit = self.free.pop().expect("a reserve of free units");
-            let next = unit * self.slots_per_unit;
-            *to = Frontier { unit, next, end: next + self.slots_per_unit };
+            let next = unit * self.slots_per_reclaim_unit;
+            *to = Frontier { unit, next, end: next + self.slots_per_reclaim_unit };
         }
         is_full
     }
@@ -136,8 +143,8 @@ impl Limit {
     fn collect(&mut self) {
         let (victim, _) =
             self.candidates.iter().enumerate().min_by_key(|(_, valid)| **valid).expect("units");
-        let first = victim * self.slots_per_unit as usize;
-        let end = first + self.slots_per_unit as usize;
+        let first = victim * self.slots_per_reclaim_unit as usize;
+        let end = first + self.slots_per_reclaim_unit as usize;
         self.candidates[victim] = NONE;
         for place in first..end {
             if let Some(soon) = self.reverse.get(place + VICTIM_AHEAD) {

@@ -112,7 +112,7 @@ impl DeviceConfig {
     }
 
     /// The power states that the file describes, from 0 on: dies that may be active, and the most
-    /// power in watts that the modelled drive draws. Empty: the drive has one, which limits nothing.
+    /// power in watts that the modelled drive draws. Empty: it has one, which limits nothing.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
         let Some(power) = &self.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };

@@ -20,6 +20,7 @@ use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
+use crate::power::PowerConfig;
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
     bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
@@ -66,8 +67,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let cell_care = care(&root, ecc.is_some())?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
-    let power = root.optional_table("power")?;
-    let power = power.map(|table| power::read(table, geometry.dies)).transpose()?;
+    let power = modelled_power(&root, geometry.dies)?;
     let data_placement_table = root.optional_table("data_placement")?;
     let placement = data_placement_table.as_ref();
     let placement = placement.map(|t| data_placement::config::read(t, ftl.streams));
@@ -78,7 +78,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
     let recovery = root.optional_table("recovery")?;
     let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
-    let recovery = recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity));
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
@@ -102,7 +101,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         slc_cache,
         integrity,
         die_parity,
-        recovery,
+        recovery: recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity)),
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
@@ -113,6 +112,10 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     data_placement_table.map_or(Ok(()), Table::finish)?;
     root.finish()?;
     Ok(config)
+}
+
+fn modelled_power(root: &Table<'_>, dies: u32) -> Answer<Option<PowerConfig>> {
+    root.optional_table("power")?.map(|table| power::read(table, dies)).transpose()
 }
 
 fn care(root: &Table<'_>, has_ecc: bool) -> Answer<Option<CellCareConfig>> {

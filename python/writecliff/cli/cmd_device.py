@@ -80,14 +80,18 @@ def show(
     from writecliff.devices import show_device
 
     description = asdict(show_device(name.removeprefix("sim:")))
+    states = description["power_states"]
     if json:
+        description["power_states"] = [
+            {"max_active_dies": dies, "watts_max": watts} for dies, watts in states
+        ]
         emit_json(description, "device")
         return 0
     values = description.pop("values")
     reports = description.pop("data_placement_reports")
-    states = [f"{n}: {dies} active dies, {watts:.3g} W at most"
-              for n, (dies, watts) in enumerate(description["power_states"])]  # fmt: skip
-    description["power_states"] = states or "one, without a limit on active dies"
+    description["power_states"] = [
+        f"{n}: {dies} active dies, {watts:.3g} W at most" for n, (dies, watts) in enumerate(states)
+    ] or "one, without a limit on active dies"
     print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
     if reports:
         print(f"\n{description['data_placement_interface']}, as a new drive reports it")

@@ -237,6 +237,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "data_placement_reports": "what that interface reports of a new drive",
             "write_cache": "after power-up",
             "power_loss_protection": "",
+            "power_states": "from 0 on: `max_active_dies` and `watts_max`; empty: one, without a "
+            "limit on active dies",
             "rebuild_ns": "the shortest and the longest time from power-up after a power cut until "
             "it takes commands, by `[recovery]`; `null`: not modelled",
             "rated_tbw_bytes": "by the data sheet",

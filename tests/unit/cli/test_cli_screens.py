@@ -210,7 +210,8 @@ Options:
   --wipe-signatures
       For /dev/ targets: overwrite partition tables and file systems found on the drive.
   --power-state INT
-      For NVMe drives: the power state to test the drive in; it is set back at the end.
+      For NVMe drives, and simulated ones with power states: the one to test the drive
+      in. A real drive is set back at the end.
   --size STR
       For file: targets: size of the file to create, such as 10GB or 8GiB.
   --nand-type STR

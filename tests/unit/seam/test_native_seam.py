@@ -55,8 +55,7 @@ USERS = {
     "validate/power_cuts.py",
     "validate/theory.py",
     "validate/streams.py",
-    "workload/stored.py",  # checks stored workloads as the simulator does
-    "workload/load.py",  # reads workload files as the simulator does
+    "workload/load.py",  # reads workload files, and checks stored workloads, as the simulator does
     "replay/columns.py",
     "replay/model.py",
     "replay/synthetic.py",
