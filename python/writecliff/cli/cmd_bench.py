@@ -35,7 +35,8 @@ def sim(
     json
         Print {"schema", "device", "scale", "rows": [{"case", "host_ios", "cpu_s",
         "ios_per_cpu_s", "ns_per_host_io", "ns_per_page_program", "peak_rss_mib", ...}]}.
-        Cases that simulate time have "times_life": virtual time per CPU time.
+        Cases that simulate time have "times_life": virtual time per CPU time; ff-960 after
+        limit-960 has "times_limit": its CPU time over that of the least FTL.
     """
     from writecliff.bench.sim import chosen, run
 
