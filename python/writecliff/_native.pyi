@@ -56,8 +56,8 @@ class Drive:
     def __new__(
         cls, device: Device, seed: int, *, attribute_latency: bool = False, power_state: int = 0
     ) -> Drive:
-        """A new drive. `attribute_latency`: it records what the time of its commands is spent on,
-        unless it is a disk. Raises NativeConfigError."""
+        """A new drive in one of the power states of its file. `attribute_latency`: it records what
+        the time of its commands is spent on, unless it is a disk. Raises NativeConfigError."""
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 

@@ -46,22 +46,19 @@ struct Limit {
 const HOST: usize = 0;
 const MOVED: usize = 1;
 
-/// Fills `user_slots` in order and overwrites as many as `overwrites` says at random.
-///
-/// # Panics
-/// Panics if the units leave no spare space beyond the reserve.
+/// Fills `user_slots` in order and overwrites them at random, `overwrites` times as many. `None` if
+/// the reclaim units leave no spare space beyond the reserve.
 pub fn run(
     user_slots: u32,
     units: u32,
     slots_per_reclaim_unit: u32,
     overwrites: f64,
     seed: u64,
-) -> Written {
-    let spare = u64::from(units) * u64::from(slots_per_reclaim_unit) - u64::from(user_slots);
-    assert!(
-        spare > (RESERVE as u64 + 2) * u64::from(slots_per_reclaim_unit),
-        "too little spare space"
-    );
+) -> Option<Written> {
+    let slots_of = |units: u64| units * u64::from(slots_per_reclaim_unit);
+    if slots_of(u64::from(units)) <= u64::from(user_slots) + slots_of(RESERVE as u64 + 2) {
+        return None;
+    }
     let mut limit = Limit::new(user_slots, units, slots_per_reclaim_unit);
     for slot in 0..user_slots {
         limit.write(slot);
@@ -75,7 +72,7 @@ pub fn run(
         prefetch(&limit.forward, announced[n % AHEAD] as usize);
         limit.write(next);
     }
-    Written { host_slots: u64::from(user_slots) + count as u64, moved_slots: limit.moved }
+    Some(Written { host_slots: u64::from(user_slots) + count as u64, moved_slots: limit.moved })
 }
 
 impl Limit {
@@ -169,11 +166,18 @@ mod tests {
     #[test]
     fn it_amplifies_writes_as_greedy_collection_does() {
         let (user, units, slots) = (200_000, 1_000, 240);
-        let [shorter, longer] = [6.0, 12.0].map(|times| run(user, units, slots, times, 1));
+        let [shorter, longer] = [6.0, 12.0].map(|times| run(user, units, slots, times, 1).unwrap());
         let host = (longer.host_slots - shorter.host_slots) as f64;
         let waf = 1.0 + (longer.moved_slots - shorter.moved_slots) as f64 / host;
         let room = f64::from(units - RESERVE as u32 - 1) * f64::from(slots);
         let theory = crate::theory::greedy(f64::from(user) / room, slots);
         assert!((waf / theory - 1.0).abs() < 0.03, "{waf} v {theory}");
+    }
+
+    #[test]
+    fn a_drive_without_spare_space_has_no_limit() {
+        assert_eq!(run(99_000, 100, 1_000, 1.0, 1), None);
+        assert_eq!(run(90_000, 100, 1_000, 1.0, 1), None);
+        assert!(run(89_000, 100, 1_000, 1.0, 1).is_some());
     }
 }

@@ -53,6 +53,8 @@ const BUFFER: usize = 1 << 20;
 pub enum BenchError {
     #[error("no case '{0}'; known: {list}", list = CASES.join(", "))]
     UnknownCase(String),
+    #[error("limit-960 needs spare flash of more than 10 reclaim units; leave it out with --case")]
+    NoSpareSpace,
     #[error(transparent)]
     Device(#[from] ConfigError),
     #[error(transparent)]
@@ -119,7 +121,7 @@ impl Bench {
 
     pub fn run(&mut self, case: &str) -> Result<Row, BenchError> {
         match case {
-            "limit-960" => Ok(self.limit(case)),
+            "limit-960" => self.limit(case),
             "ff-960" => self.fast_forward(case),
             "read-qd32" => self.closed(case, 100.0),
             "write-steady" => self.closed(case, 0.0),
@@ -147,18 +149,19 @@ impl Bench {
     }
 
     /// As much work as the next case, by the least FTL.
-    fn limit(&mut self, case: &str) -> Row {
+    fn limit(&mut self, case: &str) -> Result<Row, BenchError> {
         self.ready = None;
         let geometry = &self.device.geometry;
         let meter = Meter::start();
         let slots = self.device.ftl.user_slots;
         let written =
-            limit::run(slots, geometry.reclaim_units, geometry.slots_per_reclaim_unit, 2.0, 1002);
+            limit::run(slots, geometry.reclaim_units, geometry.slots_per_reclaim_unit, 2.0, 1002)
+                .ok_or(BenchError::NoSpareSpace)?;
         let mut row = meter.row(case, &[]);
         row.host_ios = written.host_slots;
         row.page_programs = written.host_slots + written.moved_slots;
         self.limit_cpu_s = Some(row.cpu_s);
-        row
+        Ok(row)
     }
 
     fn ready(&mut self) -> Result<&mut Ssd, BenchError> {

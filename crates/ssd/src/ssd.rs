@@ -134,7 +134,9 @@ impl<R: Recorder> Ssd<R> {
     /// A drive with a recorder of its own.
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         if config.max_active_dies().is_some() && !R::LIMITS_DIES {
-            let message = "[power] max_active_dies is not modelled here".to_owned();
+            let message =
+                "a limit on active dies in power state 0 is modelled by tests and loads only"
+                    .to_owned();
             return Err(ConfigError { key: "max_active_dies", message });
         }
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;

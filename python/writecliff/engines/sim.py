@@ -103,7 +103,7 @@ class SimEngine:
     def _check_power_state(self) -> None:
         """Raises TargetError if the drive lacks the state that it is to be in."""
         wanted, states = self._power_state, self.description.power_states
-        if wanted is None or wanted < len(states):
+        if wanted is None or 0 <= wanted < len(states):
             return
         if not states:
             hint = "give it max_active_dies in [power], with a limit for each state"
