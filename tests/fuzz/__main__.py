@@ -6,12 +6,18 @@ import argparse
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from math import inf
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
 
 from tests.fuzz.campaign import run_cases
 from tests.fuzz.kinds import all_kinds
+from tests.fuzz.outcome import Summary
+
+TURN = 20  # cases of each kind
 
 
 def main() -> int:
@@ -21,17 +27,36 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200, help="of each kind")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no further turn then")
     parser.add_argument("--folder", type=Path, help="keep what is made here, and use it again")
     options = parser.parse_args()
-    failed = False
+    names = options.kind or list(kinds)
+    summaries = {name: Summary(name) for name in names}
+    end_s = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="fuzz-") as temporary:
         folder = (options.folder or Path(temporary)).absolute()
-        for name in options.kind or kinds:
-            numbers = range(options.first, options.first + options.cases)
-            summary = run_cases(kinds[name], numbers, options.seed, folder)
-            print("\n".join(summary.lines()), flush=True)
-            failed |= bool(summary.places())
-    return 1 if failed else 0
+        for turn in turns(options.first, options.cases):
+            if time.monotonic() >= end_s:
+                break
+            for name in names:
+                run_cases(kinds[name], turn, options.seed, folder, summaries[name])
+            if turn.stop < options.first + options.cases:
+                _tell(summaries.values(), turn.stop - options.first, options.cases)
+    for summary in summaries.values():
+        print("\n".join(summary.lines()), flush=True)
+    return 1 if any(summary.places() for summary in summaries.values()) else 0
+
+
+def turns(first: int, cases: int) -> Iterator[range]:
+    """A few cases of each kind at a time, so that all kinds have had as many whenever it ends."""
+    for start in range(first, first + cases, TURN):
+        yield range(start, min(start + TURN, first + cases))
+
+
+def _tell(summaries: Iterable[Summary], done: int, cases: int) -> None:
+    """How far it is, and what has failed since the first turn, on stderr."""
+    failed = [line for one in summaries for line in [*one.lines()][1:]]
+    print(f"{done} of {cases} of each kind", *failed, sep="\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

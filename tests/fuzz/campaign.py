@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
 from tests.fuzz.kinds import Kind
-from tests.fuzz.outcome import Outcome, Summary
+from tests.fuzz.outcome import Summary
 from tests.fuzz.worker import run_case
 from tests.support.forked import get_ready
 
 
-def run_cases(kind: Kind, numbers: Iterable[int], seed: int, folder: Path,
-              seen: Callable[[Outcome], None] = lambda one: None) -> Summary:  # fmt: skip
-    """Run the cases of these numbers in `folder`, which keeps what kinds need for all of them."""
+def run_cases(
+    kind: Kind, numbers: Iterable[int], seed: int, folder: Path, summary: Summary
+) -> None:
+    """Run the cases of these numbers in `folder`, which keeps what kinds need for all of them, and
+    add what became of them to `summary`."""
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     os.environ["WRITECLIFF_CACHE"] = str(folder / "cache")
     os.environ.pop("WRITECLIFF_STORE", None)
     kind.prepare(corpus)
     get_ready()
-    summary, own = Summary(kind.name), folder / kind.name
+    own = folder / kind.name
     own.mkdir(exist_ok=True)
     for number in numbers:
         draw = Random(f"{kind.name} {seed} {number}")
         outcome = run_case(number, own, lambda case, draw=draw: kind.case(corpus, case, draw))  # type: ignore[misc]
         summary.outcomes.append(outcome)
-        seen(outcome)
-    return summary

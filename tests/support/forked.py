@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Literal, NoReturn
 
 # Imported before processes are forked; those with threads of their own use one.
@@ -25,6 +26,7 @@ _MODULES = (
     "matplotlib.figure", "writecliff._native", "writecliff.cli.commands", "writecliff.report.pages", "writecliff.engines.sim",
     "writecliff.procedures.framework", "writecliff.workload.fiojob", "writecliff.cli.runner",
 )  # fmt: skip
+_PROGRAMS = ("__main__", "member")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _LOOKS_S = 0.1
 # What waits for a processor gets a little of it in this time, even beside much that goes first.
@@ -38,9 +40,30 @@ def get_ready() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # members of suites start often
     for module in _MODULES:
         import_module(module)
+    _import_all()
+    _compile_templates()
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     gc.freeze()
     atexit.register(gc.unfreeze)
+
+
+def _import_all() -> None:
+    """Every module of the program: else each command that needs one loads it again."""
+    import writecliff
+
+    for module in walk_packages(writecliff.__path__, "writecliff."):
+        if module.name.rpartition(".")[2] not in _PROGRAMS:
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                import_module(module.name)
+
+
+def _compile_templates() -> None:
+    """Those of pages, for the same reason."""
+    from writecliff.report.pages import _environment
+
+    for name in _environment().list_templates():
+        if name.endswith((".html", ".j2")):
+            _environment().get_template(name)
 
 
 def fork(run: Callable[[], int]) -> int:

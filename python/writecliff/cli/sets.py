@@ -29,9 +29,11 @@ def new_folder(
 ) -> SuiteFolder:
     """Create the directory of the runs; a target that cannot be used is refused before."""
     from writecliff.suite.folder import SuiteFolder
+    from writecliff.suite.plan import check_plans
 
     with opened(target, seed=1) as engine:
         check_permission(engine, target)
+        check_plans(members, engine.identify())
     return SuiteFolder.create(path, kind, about, members)
 
 

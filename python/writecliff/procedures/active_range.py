@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from writecliff import units
 from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
 from writecliff.procedures.options import Deviation, Within, option
 from writecliff.procedures.sources import Choice
 
@@ -45,6 +47,20 @@ def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) 
     if not segmented:
         return 0
     return (identity.capacity_bytes - range_bytes) // START_ALIGN_BYTES * START_ALIGN_BYTES
+
+
+def check_amount(
+    options: SegmentOptions, identity: DeviceIdentity, active_range_pct: float
+) -> None:
+    """Raises ConfigError if the active range of the drive is no larger than the segments in it."""
+    amount_bytes = (options.ar_amount_gib or 0) * GIB
+    range_bytes = identity.capacity_bytes * active_range_pct / 100
+    if amount_bytes >= range_bytes:
+        raise ConfigError(
+            f"{options.ar_amount_gib:g} GiB of segments do not fit into the active range: "
+            f"{active_range_pct:g} % of the drive are {units.size(range_bytes)}",
+            hint="test a larger drive; a single test takes --ar-amount-gib, or all of the range",
+        )
 
 
 def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> list[Deviation]:

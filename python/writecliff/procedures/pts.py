@@ -19,6 +19,7 @@ from writecliff.procedures.active_range import (
     COMBINATIONS,
     GIB,
     SegmentOptions,
+    check_amount,
     range_choice,
     range_start,
     segment_deviations,
@@ -233,7 +234,7 @@ class PtsProcedure(OptionedProcedure[P]):
         """One access to the active range for `seconds`, at `load_point` unless `at` another one.
         `block_bytes` None is the composite of `ecw_load`; for `seed_path` see `step`."""
         threads, queue_depth = at or self.load_point
-        more: dict[str, Any] = {"segments": self.segments()}
+        more: dict[str, Any] = {"segments": self.segments(identity)}
         if block_bytes is None:
             block_bytes, more = ecw_load.LARGEST_BYTES, {**ecw_load.JOB_FIELDS, **more}
         step = self.access(
@@ -292,12 +293,13 @@ class PtsProcedure(OptionedProcedure[P]):
         limited = isinstance(o, SegmentOptions) and o.ar_amount_gib is not None
         return cast("SegmentOptions", o) if limited else None
 
-    def segments(self) -> Segments | None:
+    def segments(self, identity: DeviceIdentity) -> Segments | None:
         """The parts of the active range that are accessed, the same for all steps of a run; None
-        for all of it."""
+        for all of it. Raises ConfigError: the range is smaller than they are."""
         limited = self.segmented
         if limited is None:
             return None
+        check_amount(limited, identity, self.options.active_range_pct)
         seed = step_seed(self.seed, self.name, "segments")
         return Segments(limited.ar_segments, round((limited.ar_amount_gib or 0) * GIB), seed=seed)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.errors import EngineError, WritecliffError
+from writecliff.errors import ConfigError, EngineError, WritecliffError
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
@@ -79,6 +79,12 @@ class Outcome:
     error: str = ""
     hint: str | None = None
     exit_code: int = 0
+
+    def check(self) -> None:
+        """Raises ConfigError if what was asked for is at fault, EngineError if the run failed."""
+        if not self.ok:
+            kind = ConfigError if self.exit_code == ConfigError.exit_code else EngineError
+            raise kind(f"{self.name}: {self.error}", hint=self.hint)
 
 
 def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:

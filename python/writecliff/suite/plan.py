@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
@@ -16,6 +16,9 @@ from writecliff.procedures.registry import (
     suite_tests,
 )
 from writecliff.suite.folder import Member
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import DeviceIdentity
 
 
 def plan_suite(
@@ -54,6 +57,18 @@ def plan_suite(
             procedure.check_purge(simulated=simulated)
             members[member] = Member(name, options, target)
     return members
+
+
+def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None:
+    """Raises ConfigError for the first member that does not suit the drive."""
+    for name, member in members.items():
+        procedure = procedure_from_mapping(
+            member.test, member.options, simulated=identity.simulated
+        )
+        try:
+            procedure.stages(identity)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}", hint=error.hint) from None
 
 
 def _runs(test: str, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

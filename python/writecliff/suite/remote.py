@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 from threading import Event
 from typing import TYPE_CHECKING
 
-from writecliff.errors import EngineError
 from writecliff.parallel import Stopped, Task
 from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
 
@@ -73,8 +72,7 @@ def _arrived(
         _store(archive, directory)
     if outcome.exit_code == STOPPED:
         raise Stopped(f"{outcome.name} was stopped")
-    if not outcome.ok:
-        raise EngineError(f"{outcome.name}: {outcome.error}", hint=outcome.hint)
+    outcome.check()
     log(ChildEvent(outcome.name, "line", "complete", 1.0))
     return outcome
 

@@ -16,7 +16,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.target import is_simulated
-from writecliff.errors import EngineError, WritecliffError
+from writecliff.errors import WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.signals import handling
 from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
@@ -87,8 +87,7 @@ def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
     outcome = None if stop.is_set() else run_child(spec, log, stop)
     if outcome is None or outcome.exit_code == SuiteStopped.exit_code:
         raise Stopped(f"{spec.name} was stopped")
-    if not outcome.ok:
-        raise EngineError(f"{spec.name}: {outcome.error}", hint=outcome.hint)
+    outcome.check()
     log(ChildEvent(spec.name, "line", "complete", 1.0))
     return outcome
 

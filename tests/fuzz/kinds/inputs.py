@@ -150,7 +150,8 @@ def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
     name = draw.choice(sorted(TEXTS))
     data = TEXTS[name].encode()
     if draw.random() < 0.1:
-        data = draw.choice((b"\0", b"1,", b"\n", data)) * draw.choice((1 << 20, 30 << 20))
+        piece, size = draw.choice((b"\0", b"1,", b"\n", data)), draw.choice((1 << 20, 30 << 20))
+        data = piece * (size // len(piece))
     for _ in range(draw.choice((1, 1, 1, 2))):
         data = _packings(draw)(data)
     if draw.random() < 0.7:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fake_engine import FakeEngine
+from writecliff.errors import ConfigError
 from writecliff.procedures.continued import continued
 from writecliff.procedures.iops import Iops, IopsOptions
 from writecliff.procedures.model import History, Step, StepRow
@@ -186,3 +187,10 @@ def test_every_sequential_step_of_a_test_continues() -> None:
     test = Tp(TpOptions())
     for stage in test.stages(DRIVE):
         assert all(one.continues for one in stage.steps(History(), 1))
+
+
+@pytest.mark.parametrize(("amount_gib", "pct"), [(120.0, 100.0), (16.0, 5.0)])
+def test_segments_larger_than_the_range_are_refused(amount_gib: float, pct: float) -> None:
+    test = Wsat(WsatOptions(edition="pts-c", ar_amount_gib=amount_gib, active_range_pct=pct))
+    with pytest.raises(ConfigError, match=r"GiB of segments do not fit into the active range"):
+        test.stages(DRIVE)

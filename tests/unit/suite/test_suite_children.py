@@ -11,6 +11,7 @@ import pytest
 from tests.support.deaf_member import MARK, lose_one_interrupt
 from tests.support.processes import wait_for
 from tests.support.small_drive import write_small_drive
+from writecliff.errors import ConfigError, EngineError, WritecliffError
 from writecliff.suite import children
 from writecliff.suite.children import ChildSpec, Outcome, run_child
 from writecliff.suite.folder import Member
@@ -45,3 +46,13 @@ def test_a_signal_that_is_lost_is_sent_again(
     outcome = run(tmp_path, lose_one_interrupt, stop)
     thread.join()
     assert outcome == Outcome("a", False, "stopped", None, 130)
+
+
+@pytest.mark.parametrize(("code", "kind"), [(1, EngineError), (2, ConfigError)])
+def test_what_cannot_be_run_is_no_failure_of_the_engine(
+    code: int, kind: type[WritecliffError]
+) -> None:
+    with pytest.raises(kind, match=r"^iops: too large$") as caught:
+        Outcome("iops", False, "too large", "test less", code).check()
+    assert (caught.value.exit_code, caught.value.hint) == (code, "test less")
+    Outcome("iops", True).check()

@@ -16,7 +16,7 @@ from writecliff.errors import ConfigError, StoreError
 from writecliff.procedures.workload import WorkloadRun
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
-from writecliff.suite.plan import plan_suite
+from writecliff.suite.plan import check_plans, plan_suite
 from writecliff.suite.sweep import OVERPROVISION, plan_sweep
 from writecliff.workload.load import LoadStep, WorkloadFile
 
@@ -173,3 +173,10 @@ def test_a_sweep_varies_the_jobs_of_a_load(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             plan_sweep("workload", "sim:x", [{key: text}, {key: "x"}], common, folder=tmp_path)
+
+
+def test_a_suite_that_does_not_suit_the_drive_is_refused(tmp_path: Path) -> None:
+    identity = SimEngine(str(write_small_drive(tmp_path))).identify()
+    check_plans(plan_suite("pts-e", "sim:small.toml", common={"quick": True}), identity)
+    with pytest.raises(ConfigError, match=r"wsat-100-8gib: 8 GiB of segments do not fit .* 960 MB"):
+        check_plans(plan_suite("pts-c", "sim:small.toml", common={"quick": True}), identity)
