@@ -19,6 +19,7 @@
 //! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
 //! | `check.rs` | invariant checks, for tests |
 //! | `state.rs` | save and restore |
+//! | `restored.rs` | what a restored state must hold |
 //! | `indirection.rs` | units of several slots that are mapped as one |
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |
 //! | `power_up.rs` | the state after a loss of power |
@@ -42,6 +43,7 @@ mod lost_die;
 mod opening;
 pub mod power_up;
 pub mod reduce;
+mod restored;
 pub mod sink;
 pub mod spare;
 pub mod state;

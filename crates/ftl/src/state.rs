@@ -3,7 +3,7 @@
 //! restored.
 
 use std::io::{Read, Write};
-use std::mem::take;
+use std::mem::{replace, take};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId};
@@ -111,8 +111,9 @@ impl Ftl {
     pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.table.len() as usize;
         self.mapped = 0;
+        let mut valid = vec![0; units];
         input.u32s_each("ftl.forward", self.forward.len(), |first, ppas| {
-            self.restore_maps(first, ppas)
+            self.restore_maps(first, ppas, &mut valid)
         })?;
         let states = input.bytes("ftl.states")?;
         if states.len() != units {
@@ -166,6 +167,7 @@ impl Ftl {
         if let Some(bad) = &mut self.bad_blocks {
             bad.restore(input)?;
         }
+        self.check_restored(&valid).map_err(damaged)?;
         self.idle = self.count_idle();
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
@@ -186,21 +188,34 @@ impl Ftl {
         self.free.len() as i64 * i64::from(self.table.alloc_units_per_reclaim_unit) + in_open
     }
 
-    /// Maps the logical pages from `first` on to `ppas`.
-    fn restore_maps(&mut self, first: usize, ppas: &[u32]) -> Result<(), CodecError> {
-        let forward = &mut self.forward[first..first + ppas.len()];
-        for (i, (to, &ppa)) in forward.iter_mut().zip(ppas).enumerate() {
-            *to = Ppa(ppa);
+    /// Maps the logical pages from `first` on to `ppas`, and counts them in `valid`.
+    fn restore_maps(
+        &mut self,
+        first: usize,
+        ppas: &[u32],
+        valid: &mut [u32],
+    ) -> Result<(), CodecError> {
+        for (i, &ppa) in ppas.iter().enumerate() {
+            let lpn = first + i;
+            self.forward[lpn] = Ppa(ppa);
             if let Some(&soon) = ppas.get(i + AHEAD) {
                 prefetch(&self.reverse, soon as usize);
             }
-            if ppa != Ppa::NONE.0 && self.reduction.is_some() && is_shared(ppa) {
-                self.mapped += 1;
-            } else if ppa != Ppa::NONE.0 {
-                let slot = self.reverse.get_mut(ppa as usize);
-                *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn((first + i) as u32);
-                self.mapped += 1;
+            if ppa == Ppa::NONE.0 {
+                continue;
             }
+            self.mapped += 1;
+            if self.reduction.is_some() && is_shared(ppa) {
+                continue;
+            }
+            let slot = self.reverse.get_mut(ppa as usize);
+            let slot = slot.ok_or_else(|| damaged("ftl.forward"))?;
+            // What the drive held before may still be there; pages before this one are restored.
+            let before = replace(slot, Lpn(lpn as u32)).index();
+            if before < lpn && self.forward[before] == Ppa(ppa) {
+                return Err(damaged("ftl.forward"));
+            }
+            valid[self.geometry.reclaim_unit_of(Ppa(ppa)).index()] += 1;
         }
         Ok(())
     }

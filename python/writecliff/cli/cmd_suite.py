@@ -127,7 +127,8 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
                 member.test, member.options, simulated=identity.simulated
             )
             plan = procedure.plan(identity, engine.speed_limit)
-            plans[name] = with_estimate(plan, procedure, quick_engine(procedure, engine))
+            engine_now = quick_engine(procedure, engine)
+            plans[name] = with_estimate(plan, procedure, engine_now, tell=log)
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans}, "suite-plan")
         return 0

@@ -110,7 +110,8 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
 
     engine = quick_engine(procedure, engine)
     identity = engine.identify()
-    plan = with_estimate(procedure.plan(identity, engine.speed_limit), procedure, engine)
+    plan = procedure.plan(identity, engine.speed_limit)
+    plan = with_estimate(plan, procedure, engine, tell=log)
     if as_json:
         emit_json(
             {

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import ScalableEngine
@@ -33,6 +34,7 @@ AGREEMENT = 0.005  # relative difference up to which two pilots agree
 ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated
 SHORTEST_STEP_NS = 10_000_000  # of a pilot; below it, single I/Os and the write buffer matter
 GROWTH = 2.2  # time of a pilot over that of one half its size, with some margin
+SILENCE_S = 2.0  # of a pilot, before it tells how long it may still take
 STEP_WALL_S = 0.02  # wall time that a run spends on a step besides simulating it: storing it
 
 
@@ -40,12 +42,20 @@ class _TooLongError(Exception):
     """The pilot has exceeded its time limit."""
 
 
-class _Deadline(RunProgress):
-    """Ends a pilot when `clock` reads `at_s`."""
+def _unsaid(text: str) -> None:
+    """Shows nothing."""
 
-    def __init__(self, at_s: float, clock: Callable[[], float]) -> None:
+
+class _Deadline(RunProgress):
+    """Ends a pilot when `clock` reads `at_s`, and tells now and then how long that is."""
+
+    def __init__(
+        self, at_s: float, clock: Callable[[], float], tell: Callable[[str], None] = _unsaid
+    ) -> None:
         self._at_s = at_s
         self._clock = clock
+        self._tell = tell
+        self._told_s = clock()
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         self._check()
@@ -54,8 +64,11 @@ class _Deadline(RunProgress):
         self._check()
 
     def _check(self) -> None:
-        if self._clock() > self._at_s:
+        if (now_s := self._clock()) > self._at_s:
             raise _TooLongError
+        if now_s >= self._told_s + SILENCE_S:
+            self._told_s = now_s
+            self._tell(f"at most {self._at_s - now_s:.0f} s of processor time left")
 
 
 @dataclass(frozen=True)
@@ -95,11 +108,14 @@ def with_estimate(
     *,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
+    tell: Callable[[str], None] = _unsaid,
 ) -> Plan:
-    """`plan` with an estimate if the drive is simulated."""
+    """`plan` with an estimate if the drive is simulated. `tell` gets lines about long pilots."""
     if not isinstance(engine, ScalableEngine):
         return plan
-    return replace(plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock))
+    return replace(
+        plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock, tell=tell)
+    )
 
 
 def estimate(
@@ -108,6 +124,7 @@ def estimate(
     *,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
+    tell: Callable[[str], None] = _unsaid,
 ) -> Estimate | None:
     """Time and volume of the run of `procedure` on the drive of `engine`, which stays as it is.
 
@@ -126,7 +143,8 @@ def estimate(
         start_s = clock()
         try:
             small = engine.scaled(scale, largest_io_bytes=largest)
-            history = simulate(procedure, small, _Deadline(start_s + left_s, clock))
+            said = partial(_of_pilot, tell, scale)
+            history = simulate(procedure, small, _Deadline(start_s + left_s, clock, said))
         except _TooLongError:
             break
         done.append(_Pilot(scale, clock() - start_s, history))
@@ -134,6 +152,10 @@ def estimate(
         if len(done) > 1 and spent_s >= PATIENCE_S and _agree(done[-2], done[-1]):
             break
     return _estimate(done, identity, clock() - began_s) if done else None
+
+
+def _of_pilot(tell: Callable[[str], None], scale: float, text: str) -> None:
+    tell(f"estimating with a pilot at 1/{scale:g} of the drive: {text}")
 
 
 def _agree(before: _Pilot, last: _Pilot) -> bool:
