@@ -164,8 +164,8 @@ mod tests {
             ("valid", |ftl| ftl.table.valid[unit_in(ftl, UnitState::Closed)] += 1),
             ("forward", |ftl| ftl.forward[700] = ftl.forward[7]),
             ("owners", |ftl| ftl.table.owner[3].stream = StreamId(9)),
-            ("free", |ftl| ftl.free.push(ReclaimUnitId(64))),
-            ("free", |ftl| ftl.free.push(ftl.free[0])),
+            ("free", |ftl| ftl.free.push_back(ReclaimUnitId(64))),
+            ("free", |ftl| ftl.free.push_back(ftl.free[0])),
             ("free", |ftl| {
                 let closed = unit_in(ftl, UnitState::Closed);
                 ftl.table.state[closed] = UnitState::Free;

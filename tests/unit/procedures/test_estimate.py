@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,15 @@ def test_the_state_of_a_scaled_drive_is_for_that_scale(tmp_path: Path) -> None:
     for other in (full, ScaledEngine(full, 4.0)):
         with pytest.raises(ConfigError):
             other.restore(state)
+
+
+def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
+    said: list[str] = []
+    now_s = itertools.count(0, 3)  # each look at the clock is three seconds later
+    found = estimate(procedure, engine, budget_s=60.0, clock=lambda: next(now_s), tell=said.append)
+    assert found is None or found.pilots >= 1
+    assert said[0].startswith("estimating with a pilot at 1/")
+    left_s = [int(line.split()[-6]) for line in said]
+    assert left_s == sorted(left_s, reverse=True) and all(0 <= one < 60 for one in left_s)
