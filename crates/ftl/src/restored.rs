@@ -160,8 +160,14 @@ mod tests {
     fn contradictions_are_refused() {
         assert_eq!(restored(|_| ()), Ok(()));
         let cases: [(&str, fn(&mut Ftl)); 10] = [
-            ("valid", |ftl| ftl.table.valid[unit_in(ftl, UnitState::Free)] = 16),
-            ("valid", |ftl| ftl.table.valid[unit_in(ftl, UnitState::Closed)] += 1),
+            ("valid", |ftl| {
+                let free = unit_in(ftl, UnitState::Free);
+                ftl.table.valid[free] = 16;
+            }),
+            ("valid", |ftl| {
+                let closed = unit_in(ftl, UnitState::Closed);
+                ftl.table.valid[closed] += 1;
+            }),
             ("forward", |ftl| ftl.forward[700] = ftl.forward[7]),
             ("owners", |ftl| ftl.table.owner[3].stream = StreamId(9)),
             ("free", |ftl| ftl.free.push_back(ReclaimUnitId(64))),
