@@ -1,5 +1,5 @@
-//! What a restored state must hold so that no I/O can come upon a contradiction: a file may be right
-//! by its checksums and still have been written by nobody's drive. O(reclaim units).
+//! What a restored state must hold so that no I/O can come upon a contradiction: a file may be
+//! right by its checksums and still have been written by nobody's drive. O(reclaim units).
 
 use writecliff_base::{Ppa, ReclaimUnitId};
 
