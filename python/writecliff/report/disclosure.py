@@ -113,7 +113,7 @@ def _power_state(manifest: Manifest) -> list[str]:
     power = manifest.power
     if power is None or not power.state:
         return []
-    why = "" if power.before is None else " as the command asked for"
+    why = "" if power.before is None else ", as the command asked for"
     kind = "" if manifest.device.simulated else "NVMe "
     return [f"The drive was in {kind}power state {power.text}{why}: it may be slower than in 0."]
 

@@ -32,11 +32,11 @@ SHORT: dict[str, dict[str, Any]] = {
     "hir": {"step_seconds": 5.0, "precondition_minutes": 0.5, "waits_seconds": [5.0]},
     "ecw": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
     "dirth": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
-    # By time: when so short a run is steady is by chance.
+    # By time: when so short a run is steady is by chance, and `wsat` has the end by steady state.
     "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
     # Random streams alone: the small drive has so few reclaim units that the write amplification of
     # sequential writes by several threads depends on their number (a quarter more or less).
-    "is-wsat": {"streams": 2, "sample_seconds": 2.0, "round_minutes": 0.2},
+    "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
 ENOUGH_S = 1000.0  # of processor time: which pilots are run must not depend on the machine
