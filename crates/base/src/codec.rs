@@ -218,6 +218,14 @@ impl<R: Read> StateReader<R> {
         Ok(raw.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect())
     }
 
+    /// Reads the end marker: nothing more is part of the state.
+    pub fn end(mut self) -> Result<(), CodecError> {
+        match u16::from_le_bytes(self.array()?) {
+            0 => Ok(()),
+            _ => Err(CodecError::Damaged("end".to_owned())),
+        }
+    }
+
     fn begin(&mut self, name: &str) -> Result<Section, CodecError> {
         let length = u16::from_le_bytes(self.array()?) as usize;
         let mut found = vec![0; length];

@@ -72,7 +72,7 @@ impl Contents {
         loop {
             let (numbers, data) = (input.bytes("pages")?, input.bytes("data")?);
             if numbers.is_empty() {
-                return Ok(());
+                return Ok(input.end()?);
             }
             let (numbers, []) = numbers.as_chunks::<8>() else { return Err(damaged()) };
             let (pages, []) = data.as_chunks::<PAGE_BYTES>() else { return Err(damaged()) };

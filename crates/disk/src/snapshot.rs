@@ -33,7 +33,7 @@ impl Disk {
         if let Some(flash) = &mut self.flash {
             flash.restore(&mut input)?;
         }
-        Ok(())
+        Ok(input.end()?)
     }
 
     fn save_pending(&self, out: &mut WordWriter) {

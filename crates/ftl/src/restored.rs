@@ -70,7 +70,7 @@ impl Ftl {
             && f.fill_end <= f.end
             && f.end == first + self.geometry.ppas_per_reclaim_unit
             && f.fill_end - f.next <= per_program
-            && (f.fill_end - first) % per_program == 0
+            && (f.fill_end - first).is_multiple_of(per_program)
             && (self.reduction.is_some()
                 || f.moved <= f.filled(per_program)
                     && (f.next..f.end).all(|ppa| !self.is_mapped(Ppa(ppa))))
@@ -152,6 +152,8 @@ mod tests {
         drive().restore(input).map_err(|error| error.to_string())
     }
 
+    type Change = fn(&mut Ftl);
+
     fn unit_in(ftl: &Ftl, state: UnitState) -> usize {
         ftl.table.state.iter().position(|&one| one == state).unwrap()
     }
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         assert_eq!(restored(|_| ()), Ok(()));
-        let cases: [(&str, fn(&mut Ftl)); 10] = [
+        let cases: [(&str, Change); 10] = [
             ("valid", |ftl| {
                 let free = unit_in(ftl, UnitState::Free);
                 ftl.table.valid[free] = 16;

@@ -98,6 +98,6 @@ impl<R: Recorder> Ssd<R> {
         if let Some(ecc) = &mut self.backend.ecc {
             ecc.take_wear(self.ftl.wear());
         }
-        Ok(())
+        Ok(input.end()?)
     }
 }
