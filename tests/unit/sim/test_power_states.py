@@ -30,6 +30,7 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
     for state in range(3):
         output = tmp_path / f"state-{state}"
         words = ["test", "iops", "--on", f"sim:{drive}", "--power-state", str(state), "--quick"]
+        words += ["--block-sizes-kib", "4", "--read-pcts", "100,0"]
         words += ["--step-seconds", "0.05", "--max-rounds", "5", "--quiet", "--output", str(output)]
         assert main(words) == 0
         found = summarise(output)["results"]
