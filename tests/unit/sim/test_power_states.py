@@ -12,6 +12,7 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
 from writecliff.report import summarise
+from writecliff.report.comparison.runs import read_run
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,7 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
             next(r["iops"] for r in found if (r["block_bytes"], r["read_pct"]) == (4096, 0))
         )
         assert f"{(4, 2, 1)[state]} dies active at most" in (output / "report.html").read_text()
+        assert read_run(output).setup["power state"] == str(state)
     assert rates[0] > 1.3 * rates[1] > 1.6 * rates[2]
 
 

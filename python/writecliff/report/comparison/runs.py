@@ -100,7 +100,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         "seed": str(manifest.seed),
         "purge": None if manifest.purge is None else manifest.purge.method,
         "write cache": None if cache is None else _option(cache.enabled),
-        "power state": None if manifest.power is None else manifest.power.text,
+        "power state": None if manifest.power is None else str(manifest.power.state),
         "writecliff": versions.get("writecliff"),
     }
     if not device.simulated:  # what a simulated drive does depends on none of it
