@@ -9,15 +9,17 @@ how many ran at a time.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Condition, Event
+from threading import Condition, Event, Lock
 from typing import Any, Generic, Protocol, TypeVar
 
+from writecliff import units
 from writecliff.errors import ConfigError, WritecliffError
 
 T = TypeVar("T")
@@ -153,14 +155,47 @@ def run_side_by_side(
 
 
 def map_side_by_side(
-    function: Callable[..., T], cases: Iterable[tuple[Any, ...]], memory_bytes: int
+    function: Callable[..., T],
+    cases: Iterable[tuple[Any, ...]],
+    memory_bytes: int,
+    tell: Callable[[str], None] | None = None,
 ) -> list[T]:
-    """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs."""
+    """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs. `tell`
+    gets a line about each case that is done, with an estimate of the time left."""
+    named = [(_name(case) or f"run {n}", case) for n, case in enumerate(cases, 1)]
+    view = _Done(len(named), tell)
     tasks = []
-    for number, case in enumerate(cases, 1):
-        run = partial(function, *case)
-        tasks.append(Task(_name(case) or f"run {number}", memory_bytes, run, run))
+    for name, case in named:
+        run, done = partial(function, *case), partial(view.done, name)
+        tasks.append(Task(name, memory_bytes, partial(_then, run, done), run, done))
     return run_side_by_side(tasks)
+
+
+class _Done:
+    """Counts the cases that are done."""
+
+    def __init__(self, count: int, tell: Callable[[str], None] | None) -> None:
+        self._count = count
+        self._tell = tell
+        self._done = 0
+        self._began_s = time.monotonic()
+        self._lock = Lock()
+
+    def done(self, name: str, result: T) -> T:
+        with self._lock:
+            self._done += 1
+            done, took_s = self._done, time.monotonic() - self._began_s
+        if self._tell is not None:
+            text = f"{done}/{self._count}, {units.duration(round(took_s) * 1e9)}"
+            if done < self._count:
+                left_s = took_s * (self._count / done - 1)
+                text += f", about {units.duration(round(left_s) * 1e9)} left"
+            self._tell(f"[{text}]  {name}: done")
+        return result
+
+
+def _then(run: Callable[[], T], done: Callable[[T], T]) -> T:
+    return done(run())
 
 
 def _name(case: tuple[Any, ...]) -> str:

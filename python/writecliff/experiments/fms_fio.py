@@ -138,8 +138,8 @@ def run(
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
     log(f"{len(timed)} timed drives, then write amplification of {len(variants)} untimed ones")
     memory_bytes = drive_memory_bytes(raw_bytes, raw_bytes)
-    speed = map_side_by_side(partial(_speed, scale, passes), timed, memory_bytes)
-    flat = map_side_by_side(partial(amplification, passes=passes), variants, flat_memory)
+    speed = map_side_by_side(partial(_speed, scale, passes), timed, memory_bytes, log)
+    flat = map_side_by_side(partial(amplification, passes=passes), variants, flat_memory, log)
     return Result(precondition(passes), scale, tuple(flat), tuple(speed))
 
 

@@ -16,6 +16,7 @@ from writecliff.parallel import (
     Task,
     available_memory_bytes,
     drive_memory_bytes,
+    map_side_by_side,
     run_side_by_side,
 )
 
@@ -79,3 +80,11 @@ def test_cached_files_are_not_memory_in_use(tmp_path: Path) -> None:
     meminfo.write_text("MemTotal: 2000 kB\nMemFree: 100 kB\nMemAvailable: 1000 kB\n")
     assert available_memory_bytes(meminfo) == 800 * 1024
     assert available_memory_bytes(tmp_path / "absent") > 0
+
+
+def test_each_case_that_is_done_is_told_with_the_time_left() -> None:
+    lines: list[str] = []
+    assert map_side_by_side(pow, [(n, 2) for n in range(3)], 1000, lines.append) == [0, 1, 4]
+    assert [line.split(",")[0] for line in lines] == ["[1/3", "[2/3", "[3/3"]
+    assert [" left]  " in line for line in lines] == [True, True, False]
+    assert sorted(line.split("]  ")[1] for line in lines) == [f"{n} 2: done" for n in range(3)]
