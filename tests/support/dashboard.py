@@ -61,7 +61,7 @@ class Served:
         **headers: str,
     ) -> Answer:
         """The answer to `path`, which is sent as it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if cookie is not None:
             sent["Cookie"] = "; ".join(filter(None, (self.cookie, cookie)))

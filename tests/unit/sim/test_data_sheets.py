@@ -23,7 +23,7 @@ def optional(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return st.none() | values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.fixed_dictionaries(
         {

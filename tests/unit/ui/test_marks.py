@@ -12,7 +12,7 @@ from writecliff.ui.marks import MOST, columns_for, numbers, within
 VALUES = st.one_of(st.floats(-1e9, 1e9), st.just(float("nan")))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(1, 1000), VALUES), min_size=1, max_size=300),
     st.integers(1, 40),
