@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import Condition, Event, Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from writecliff import units
 from writecliff.errors import ConfigError, WritecliffError
 
 T = TypeVar("T")
@@ -186,10 +185,10 @@ class _Done:
             self._done += 1
             done, took_s = self._done, time.monotonic() - self._began_s
         if self._tell is not None:
-            text = f"{done}/{self._count}, {units.duration(round(took_s) * 1e9)}"
+            text = f"{done}/{self._count}, {took_s:.0f} s"
             if done < self._count:
                 left_s = took_s * (self._count / done - 1)
-                text += f", about {units.duration(round(left_s) * 1e9)} left"
+                text += f", about {left_s:.0f} s left"
             self._tell(f"[{text}]  {name}: done")
         return result
 
