@@ -19,7 +19,7 @@ from writecliff.engines.target import is_simulated
 from writecliff.errors import WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.signals import handling
-from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
+from writecliff.suite.children import ChildEvent, ChildSpec, MemberProcesses, Outcome
 from writecliff.suite.folder import Member, SuiteFolder
 from writecliff.suite.remote import run_members
 
@@ -64,14 +64,15 @@ def run_suite(
             if cluster is not None:
                 outcomes = run_members(cluster, specs, log, stop)
             else:
-                outcomes = run_side_by_side(
-                    [
-                        Task(one.name, need, partial(_checked, one, log, stop))
-                        for one, need in specs
-                    ],
-                    workers=workers if folder.simulated else 1,
-                    memory_budget_bytes=memory_budget_bytes,
-                )
+                with MemberProcesses() as processes:
+                    outcomes = run_side_by_side(
+                        [
+                            Task(one.name, need, partial(_checked, processes, one, log, stop))
+                            for one, need in specs
+                        ],
+                        workers=workers if folder.simulated else 1,
+                        memory_budget_bytes=memory_budget_bytes,
+                    )
     except WritecliffError:
         if not stop.is_set():
             raise
@@ -83,8 +84,8 @@ def run_suite(
     return outcomes
 
 
-def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
-    outcome = None if stop.is_set() else run_child(spec, log, stop)
+def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event) -> Outcome:
+    outcome = None if stop.is_set() else processes.run(spec, log, stop)
     if outcome is None or outcome.exit_code == SuiteStopped.exit_code:
         raise Stopped(f"{spec.name} was stopped")
     outcome.check()
