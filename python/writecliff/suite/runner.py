@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
+# Longest first, as they took on `sata-tlc-120`: then no core waits for the other at the end.
+_LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
@@ -94,11 +96,14 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
 
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
-    """The members that are not complete. Side by side the longest should start first: the demand
-    tests, which are last in the standard's order."""
+    """The members that are not complete; those that run side by side, the longest first."""
     done = folder.complete()
     left = [name for name in folder.members if name not in done]
-    return left[::-1] if folder.simulated else left
+    return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
+
+
+def _rank(member: Member) -> int:
+    return _LONGEST.index(member.test) if member.test in _LONGEST else len(_LONGEST)
 
 
 def _spec(
