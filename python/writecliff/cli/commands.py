@@ -51,7 +51,7 @@ def commands() -> tuple[Command, ...]:
     folder = os.path.dirname(__file__)  # noqa: PTH120 - pathlib takes longer than the rest
     files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
     found = (_command(os.path.join(folder, name)) for name in files)  # noqa: PTH118
-    return tuple(sorted(found, key=lambda one: one.position))
+    return tuple(sorted(found, key=lambda one: (one.position, one.name)))
 
 
 def _command(path: str) -> Command:
