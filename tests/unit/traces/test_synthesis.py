@@ -18,7 +18,10 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.report.pages import render_page
 from writecliff.report.synthetic import synthetic_page
+from writecliff.synthesis.laid_out import lay_out
+from writecliff.synthesis.played import play
 from writecliff.synthesis.result import Synthesised
+from writecliff.traces.source import open_trace
 from writecliff.workload.load import load_workload
 
 DRIVE = "sim:nvme-tlc-960"
@@ -35,15 +38,16 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesise
 def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> None:
     """The proof that the model is good enough, on five kinds of servers."""
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
-    found = synthesise_trace(trace, columns=COLUMNS, on=DRIVE)
-    assert found.played is not None
-    differences = found.played.differences()
+    found = synthesise_trace(trace, columns=COLUMNS)
+    # As `on=DRIVE` does, but without the fio job, which takes a third of the time.
+    played = play(lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE)
+    differences = played.differences()
     assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5
     assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20
     assert differences["iops_pct"] is not None and abs(differences["iops_pct"]) <= 1
-    assert found.played.within
+    assert played.within
     # Amplification is of data that move: a drive that relocates nothing would prove nothing.
-    assert (found.played.trace.waf or 0) > 1.3
+    assert (played.trace.waf or 0) > 1.3
     mix = [row for row in found.rows if row.name in ("I/Os", "reads", "bytes read",
            "bytes written") or row.name.startswith("I/Os of ")]  # fmt: skip
     assert len(mix) >= 5

@@ -34,7 +34,7 @@ from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
 from writecliff.engines.fio.faults import GIVE_UP_S, StallWatch, cause_on, is_never_idle
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
-from writecliff.engines.fio.mix import split
+from writecliff.engines.fio.mix import idle, split
 from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
@@ -225,8 +225,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         if load.raw is not None and load.raw["failure"] is not None:
             text = failure_text(self._target.name, load.raw["failure"])
             raise EngineError(self._target.trouble() or text, partial=result)
-        if idle := [job.name for job in result.jobs if not job.operations]:
-            raise EngineError(f"job {idle[0]} did no I/O", partial=result)
+        if names := [job.name for job in result.jobs if not job.operations]:
+            raise EngineError(f"job {names[0]} did no I/O", partial=result)
         if trouble := self._target.trouble():
             raise EngineError(f"{self._target.name}: {trouble}", partial=result)
         return result
@@ -401,10 +401,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _checked(self, step: Measured, after: Reading, ended: Exit | None = None) -> StepResult:
         """The result of a complete step. Raises `EngineError` if a job did nothing."""
         result = self._result(step, after, complete=True)
-        idle = [job.name for job in result.jobs if not job.operations]
-        if idle:
+        if names := idle(step.workload.jobs, result.jobs):
             detail = f": {ended.message}" if ended is not None and ended.message else ""
-            reason = f"job {idle[0]} did no I/O{detail}"
+            reason = f"job {names[0]} did no I/O{detail}"
             cause = cause_on(self._target, ended or Exit(0, ""), reason)
             raise EngineError(cause, partial=result)
         return result

@@ -54,11 +54,17 @@ class Split:
         for own, one in zip(self.jobs, result.jobs, strict=True):
             groups.setdefault(own, []).append(one)
         jobs = tuple(_joined(self.given.jobs[own].name, ones) for own, ones in groups.items())
+        without = [
+            f"{one.name} did no I/O that ended within the step: the other I/O streams of the mix "
+            "had the drive"
+            for one in result.jobs
+            if not one.operations and len(groups) < len(result.jobs)
+        ]
         return replace(
             result,
             jobs=jobs,
             intervals=_intervals(result, self.jobs),
-            warnings=(*self.warnings, *result.warnings),
+            warnings=(*self.warnings, *without, *result.warnings),
         )
 
 
@@ -80,6 +86,17 @@ def split(workload: Workload) -> Split:
                 f"proportion by flow; {made} I/Os are outstanding at most, {wanted} are asked for"
             )
     return Split(workload, replace(workload, jobs=tuple(jobs)), tuple(numbers), tuple(warnings))
+
+
+def idle(jobs: Sequence[Job], results: Sequence[JobResult]) -> list[str]:
+    """Names of the jobs without I/O. Of a mix that is run as several, one without any is none of
+    them: a large I/O of another may take as long as a short step."""
+    worked = {job.flow_group for job, one in zip(jobs, results, strict=True) if one.operations}
+    return [
+        one.name
+        for job, one in zip(jobs, results, strict=True)
+        if not one.operations and not (job.flow_group and job.flow_group in worked)
+    ]
 
 
 def _is_split(job: Job) -> bool:

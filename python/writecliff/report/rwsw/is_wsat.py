@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import StreamShare
 
 FIVE_NINES = 0.99999
+_NARROW_BARS = 4  # so many have room in half the width of the page
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class IsWsatReport(CaptureReport):
         yield section(
             "Each stream alone",
             "Means over the measurement window of each stream, from a purged and preconditioned "
-            f"drive, at {self.procedure.toio}. What the streams do to each other is what "
-            "`writecliff test multi-wsat` shows with all of them at once.",
+            f"drive, at {self.procedure.toio}. What the streams do to each other is what the "
+            "Multi-WSAT Test shows, with all of them at once.",
             self._table(),
             *self._figures(),
         )
@@ -145,7 +146,7 @@ class IsWsatReport(CaptureReport):
         names = [one.text.replace(" ", "\n", 1) for one in self.streams]
         values = [Bars("IOPS", [unknown(one.iops) for one in self.streams])]
         yield bars("streams-iops", "IOPS of each stream alone", "steps.csv", names, values,
-                   Axis("IOPS", log=True), wide=True)  # fmt: skip
+                   Axis("IOPS"), wide=len(names) > _NARROW_BARS)  # fmt: skip
         series, longest = [], 0
         for one in self.streams:
             begin = one.rows[0].started_ns
