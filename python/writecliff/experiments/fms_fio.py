@@ -47,6 +47,7 @@ OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
 UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
+QUICK: Mapping[str, Any] = {"scale": 128.0, "passes": (4, 2)}  # for `run`: a first look
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
@@ -109,6 +110,7 @@ class Speed:
 class Result:
     precondition: str
     scale: float
+    passes: tuple[int, int]
     amplification: tuple[Amplification, ...]
     speed: tuple[Speed, ...]
 
@@ -119,7 +121,7 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Measure everything, which takes some minutes.
+    """Measure everything, which takes half an hour on two cores; with `QUICK` some minutes.
 
     `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
     while amplification is measured."""
@@ -140,7 +142,7 @@ def run(
     memory_bytes = drive_memory_bytes(raw_bytes, raw_bytes)
     speed = map_side_by_side(partial(_speed, scale, passes), timed, memory_bytes, log)
     flat = map_side_by_side(partial(amplification, passes=passes), variants, flat_memory, log)
-    return Result(precondition(passes), scale, tuple(flat), tuple(speed))
+    return Result(precondition(passes), scale, passes, tuple(flat), tuple(speed))
 
 
 def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:

@@ -11,10 +11,12 @@ from writecliff.experiments.fms_fio import (
     CLAIM,
     DEVICE,
     DRIVES,
+    MEASURED,
     OVERPROVISIONS,
     REQUEST_BYTES,
     SLOTS_PER_RECLAIM_UNIT,
     UNITS,
+    WARM_UP,
     Amplification,
     Drive,
     Result,
@@ -48,6 +50,7 @@ def mapping(result: Result) -> dict[str, Any]:
         "schema": SCHEMA,
         "claim": CLAIM,
         "precondition": result.precondition,
+        "shortened": shortened(result) or None,
         "readings": {reading: describe(reading) for reading in READINGS},
         "amplification": [
             asdict(row)
@@ -69,6 +72,17 @@ def mapping(result: Result) -> dict[str, Any]:
             ],
         },
     }
+
+
+def shortened(result: Result) -> str:
+    """What is said of a run that wrote less than the experiment; empty for a whole one."""
+    if result.passes == (WARM_UP, MEASURED):
+        return ""
+    warm_up, measured = result.passes
+    return (
+        f"Shortened: {warm_up} + {measured} capacities were written instead of {WARM_UP} + "
+        f"{MEASURED}. Write amplification need not have settled, so these figures are a first look."
+    )
 
 
 def pairs(result: Result) -> list[tuple[Speed, Speed]]:
@@ -224,8 +238,9 @@ def page(result: Result) -> Page:
         data=_data(result),
         summary=mapping(result),
         disclosures=(
+            *filter(None, (shortened(result),)),
             METASTABLE,
-            FOUND,
+            *((FOUND,) if any(row.reference is not None for row in result.amplification) else ()),
             f"Claimed: {CLAIM}. The slide's bars are not in any text; nothing else of it is "
             "compared. Ranges, rates and block sizes are named readings of the slide.",
         ),

@@ -100,6 +100,24 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
 def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
     anything yet are left out."""
+    runs, left_out = _measured(folder)
+    if folder.kind == "sweep":
+        for name, run in runs.items():
+            label = settings_text(folder.members[name])
+            yield Contender({run.test: run}, label or name, fixed=True)
+    elif runs:
+        by_test = {run.test: run for run in runs.values()}
+        yield Contender(by_test, fixed=True, left_out=left_out)
+
+
+def members_of(folder: SuiteFolder) -> list[Contender]:
+    """Each run of a suite by its name."""
+    runs, _ = _measured(folder)
+    return [Contender({run.test: run}, name, fixed=True) for name, run in runs.items()]
+
+
+def _measured(folder: SuiteFolder) -> tuple[dict[str, Run], list[Path]]:
+    """The runs by name, and the directories of those that have not measured anything yet."""
     runs: dict[str, Run] = {}
     left_out = []
     for name in folder.members:
@@ -110,13 +128,7 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
             runs[name] = read_run(path)
         except StoreError:
             left_out.append(path)
-    if folder.kind == "sweep":
-        for name, run in runs.items():
-            label = settings_text(folder.members[name])
-            yield Contender({run.test: run}, label or name, fixed=True)
-    elif runs:
-        by_test = {run.test: run for run in runs.values()}
-        yield Contender(by_test, fixed=True, left_out=left_out)
+    return runs, left_out
 
 
 def settings_text(member: Member) -> str:
