@@ -42,7 +42,7 @@ def experiment(
         Factor by which timed drives are smaller than the drives they represent (default: 32, or 128
         with --quick).
     quick
-        Write less, so that fms-fio takes minutes instead of half an hour; the page says so.
+        Write less, for a first look at fms-fio; the page says so.
     output
         The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
         The run directories of a live experiment are in a folder beside it.
@@ -79,8 +79,7 @@ def experiment(
         settings = {"scale": 32.0, **(runner.QUICK if quick else {})}
         if scale is not None:
             settings["scale"] = scale
-        long = name == "fms-fio" and not quick
-        log(f"{name}: takes {'half an hour' if long else 'some minutes'} on two cores")
+        log(f"{name}: takes some minutes on two cores")
         with on_scheduler(scheduler):
             result = runner.run(**settings, log=log)
     write_page(renderer.page(result), path)

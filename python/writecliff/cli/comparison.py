@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
     from writecliff.report.model import Table
 
+
 def show_comparison(found: Comparison, *files: Path) -> None:
     """Print what differs, the figures (a long list in groups), where the page is (and its other
     forms), and the verdict."""

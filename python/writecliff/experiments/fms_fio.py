@@ -121,7 +121,7 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Measure everything, which takes half an hour on two cores; with `QUICK` some minutes.
+    """Measure everything, which takes some minutes; `QUICK` has the settings of a first look.
 
     `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
     while amplification is measured."""

@@ -140,7 +140,7 @@ def _summary(report: TestReport) -> dict[str, Any]:
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:
-    """What each run's own report says first, in short; once for the runs of which it is the same."""
+    """What each run's own report says first, in short; once for runs of which it is the same."""
     said: dict[str, list[str]] = {}
     for name, report in reports.items():
         for text in _said_first(report):
@@ -226,7 +226,9 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
     """The headline figures of several runs of one test, a column for each run."""
-    by_run = {name: {one.key: one for one in report.headlines()} for name, report in reports.items()}
+    by_run = {
+        name: {one.key: one for one in report.headlines()} for name, report in reports.items()
+    }
     kinds: dict[str, list[Headline]] = {}
     for figures in by_run.values():
         for key, one in figures.items():

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FOB_NS = 60_000_000_000
 FOB_SHARE = 0.9
 FIVE_NINES = 0.99999
-NO_RELOCATION = 0.005  # write amplification above 1 that is shown as none
+NO_RELOCATION = 0.05  # write amplification above 1 that is no garbage collection to speak of
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +112,10 @@ def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     assert len(answer["speed"]["gains"]) == 4
     html = render_page(page(small))
     assert small.precondition in html
+    assert "Shortened: 4 + 2 capacities were written instead of 20 + 10" in html
+    assert answer["shortened"] is not None
+    whole = mapping(replace(small, passes=(fms_fio.WARM_UP, fms_fio.MEASURED)))
+    assert whole["shortened"] is None
     assert METASTABLE.split(":")[0] in html
     assert html.count("<svg") == 4
     assert all(table.rows for table in tables(small))
@@ -124,7 +130,19 @@ def test_the_command_lists_refuses_and_writes(
     assert "did you mean 'fms-fio'?" in said.err
     assert cli("experiment").code == 2
     assert cli("experiment fms-fio --scale 0").code == 2
-    monkeypatch.setattr(fms_fio, "run", lambda *, scale, log: small)
+    assert cli("experiment fms-cassandra --quick").code == 2
+    assert cli("experiment fms-cassandra --live --quick").code == 2
+    asked: list[dict[str, Any]] = []
+
+    def measured(**settings: Any) -> fms_fio.Result:
+        asked.append({name: value for name, value in settings.items() if name != "log"})
+        return small
+
+    monkeypatch.setattr(fms_fio, "run", measured)
+    for words in ("", "--quick", "--quick --scale 64"):
+        page_of = tmp_path / "other.html"
+        assert cli(f"experiment fms-fio {words} --output {page_of}").code == 0
+    assert asked == [{"scale": 32.0}, {**fms_fio.QUICK}, {**fms_fio.QUICK, "scale": 64.0}]
     report = tmp_path / "page.html"
     said = cli(["experiment", "fms-fio", "--output", str(report), "--json"])
     assert said.code == 0

@@ -111,9 +111,13 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
 
 
 def members_of(folder: SuiteFolder) -> list[Contender]:
-    """Each run of a suite by its name."""
-    runs, _ = _measured(folder)
-    return [Contender({run.test: run}, name, fixed=True) for name, run in runs.items()]
+    """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
+    that are the only ones of their test are called by the drive."""
+    found: dict[str, dict[str, Run]] = {}
+    for name, run in _measured(folder)[0].items():
+        label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
+        found.setdefault(label, {})[run.test] = run
+    return [Contender(runs, label, fixed=True) for label, runs in found.items()]
 
 
 def _measured(folder: SuiteFolder) -> tuple[dict[str, Run], list[Path]]:
