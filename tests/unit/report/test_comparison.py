@@ -159,7 +159,7 @@ def test_a_long_list_is_counted_in_groups() -> None:
     less = many(10, 20, 1, "maximum response time", higher_is_better=False)
     figures = [*LONG, *less]
     assert verdict_of(["A", "B"], figures) == (
-        "Of 42 figures B is better at 40, A is better at 1 and 1 is equal. B leads most clearly in "
+        "Of 42 figures B is better at 40, A at 1 and 1 is equal. B leads most clearly in "
         "mixes: IOPS (20 of 20) and mixes: maximum response time (20 of 21). These are single "
         "values: nothing tells whether they differ by more than noise."
     )

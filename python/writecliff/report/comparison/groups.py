@@ -28,6 +28,11 @@ class Group:
     name: str  # "mixes: IOPS of reads"; empty: all other figures of the test
     figures: Sequence[Figure]
 
+    @property
+    def contenders(self) -> int:
+        """How many are compared."""
+        return len(self.figures[0].values)
+
     def won(self, number: int) -> list[Figure]:
         """The figures at which a contender is better, by more than noise as far as that is
         known."""

@@ -105,8 +105,9 @@ def _summary_section(found: Comparison) -> Section:
     assert shown.data is not None
     title = f"Groups of figures relative to {labels[0]}: median, least and most"
     drawn = relative(
-        labels, as_figures(groups, labels), group_names(groups), shown.data, title=title
-    )
+        labels, as_figures(groups, labels), group_names(groups), shown.data, title=title,
+        most=LONG_LIST,
+    )  # fmt: skip
     intro = f"{len(found.figures)} figures in {len(groups)} groups; all of them are listed below."
     return section("Summary", intro, shown, drawn)
 
@@ -165,7 +166,7 @@ def figures_table(found: Comparison, data: DataFile | None = None) -> Table:
     against = "" if len(found.contenders) == 2 else " than the next"
     head = ("Figure", "Unit", *found.labels, "Best", f"By{against}", "Is that noise?")
     long = any(len(name) > _LONG_NAME for name, *_ in rows)
-    align = ("l" if long else "w") + "w" + "r" * len(found.labels) + ("lrl" if long else "wrw")
+    align = ("l" if long else "w") + "w" + "r" * len(found.labels) + ("wrl" if long else "wrw")
     return table("Figures in common", head, rows, align, data=data)
 
 

@@ -44,10 +44,11 @@ def relative(
     data: Data,
     *,
     title: str = "",
+    most: int = MOST,
 ) -> Drawing | None:
     """A row for each figure, a point for each contender; further right is better. None if no figure
-    can be drawn. Without another `title` it names the figures and their intervals."""
-    shown = drawable(figures)
+    can be drawn. Without another `title` it names the figures and their intervals; `most` rows."""
+    shown = drawable(figures, most)
     if not shown:
         return None
     name_of = {id(figure): name for figure, name in zip(figures, names, strict=True)}
@@ -68,7 +69,7 @@ def relative(
     style.make_room_left(figure, plot)
     style.legend(figure, plot)
     able = len(drawable(figures, None))
-    which = "All figures" if able <= MOST else f"The first {MOST} of {able} figures"
+    which = "All figures" if able <= most else f"The first {most} of {able} figures"
     title = title or f"{which} relative to {labels[0]}, with 95 % intervals"
     return style.finished(figure, "relative", title, data, title, wide=True)
 

@@ -59,7 +59,8 @@ def _summary(labels: Sequence[str], figures: Sequence[Figure]) -> str:
     order = sorted((who for who in won if won[who]), key=lambda who: -won[who])
     equal = sum(one.equal for one in groups)
     rest = total - sum(won.values()) - equal
-    counts = [f"{labels[who]} is {_degree(labels)} at {won[who]}" for who in order]
+    counts = [f"{labels[who]} {'at' if n else f'is {_degree(labels)} at'} {won[who]}"
+              for n, who in enumerate(order)]  # fmt: skip
     counts += [f"{equal} {'is' if equal == 1 else 'are'} equal"] if equal else []
     counts += [f"{rest} cannot be told apart"] if rest else []
     said = [f"Of {total} figures {_joined(counts)}." if len(counts) > 1
@@ -77,13 +78,16 @@ def _summary(labels: Sequence[str], figures: Sequence[Figure]) -> str:
 
 
 def _ahead(label: str, who: int, groups: Sequence[Group]) -> str:
-    """The groups in most of whose figures a contender is better; empty if there are none."""
-    named = zip(groups, group_names(groups), strict=True)
-    clear = [(one, name) for one, name in named if 2 * len(one.won(who)) > len(one.figures)]
-    clear.sort(key=lambda item: -len(item[0].won(who)))
-    texts = [
-        f"{name} ({len(one.won(who))} of {len(one.figures)})" for one, name in clear[:_MOST_GROUPS]
-    ]
+    """The groups in which a contender is better more than twice as often as any other; empty if
+    there are none."""
+    clear = []
+    for one, name in zip(groups, group_names(groups), strict=True):
+        mine = len(one.won(who))
+        most = max(len(one.won(other)) for other in range(one.contenders) if other != who)
+        if mine > 2 * most:
+            clear.append((mine, f"{name} ({mine} of {len(one.figures)})"))
+    clear.sort(key=lambda item: -item[0])
+    texts = [text for _, text in clear[:_MOST_GROUPS]]
     return f"{label} leads most clearly in {' and '.join(texts)}." if texts else ""
 
 
