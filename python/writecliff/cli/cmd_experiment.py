@@ -39,7 +39,7 @@ def experiment(
     trim
         Whether the file systems of a live experiment discard what is deleted.
     scale
-        Factor by which timed drives are smaller than the drives they represent (default: 32, or 128
+        Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
         with --quick).
     quick
         Write less, for a first look at fms-fio; the page says so.

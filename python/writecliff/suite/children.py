@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,6 +30,7 @@ from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
 from writecliff.quiet import silence_libraries
 from writecliff.signals import die_with_parent
+from writecliff.store.manifest import command_line
 from writecliff.suite.folder import Member
 
 MEMBER = "writecliff.suite.member"  # the program of a child
@@ -43,7 +44,7 @@ class ChildSpec:
     """What a process needs to run one member.
 
     `opening` are keyword arguments of `open_target`. `finish` is called in the process with the
-    directory of the complete run.
+    directory of the complete run. `command` is what the user gave, for manifests.
     """
 
     name: str
@@ -52,6 +53,7 @@ class ChildSpec:
     directory: Path
     resume: bool
     finish: Callable[[Path], object]
+    command: tuple[str, ...] = field(default_factory=command_line)
 
 
 class Stop(Protocol):
@@ -132,6 +134,7 @@ def _signals_blocked() -> Iterator[None]:
 def main_of_member(pipe: Connection, parent: int) -> None:
     """The child: run, report, and send how it ended; no traceback for what users can cause."""
     spec: ChildSpec = pipe.recv()
+    sys.argv = list(spec.command)  # of this process it says nothing to anybody
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
         signal.signal(signal.SIGTERM, signal.default_int_handler)

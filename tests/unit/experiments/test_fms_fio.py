@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from writecliff import _native
+from writecliff.devices import describe
 from writecliff.experiments import fms_fio
 from writecliff.experiments.fms_fio_page import METASTABLE, mapping, page, tables
 from writecliff.experiments.lifetimes import (
@@ -101,6 +102,11 @@ def test_another_simulator_gives_the_same(request_bytes: int) -> None:
     assert even.reference is None, "another precondition"
 
 
+@pytest.mark.parametrize("op", fms_fio.OVERPROVISIONS)
+def test_every_timed_drive_can_be_as_small_as_the_quick_form_has_it(op: float) -> None:
+    assert describe(fms_fio.drive(op, fms_fio.QUICK["scale"])).capacity_bytes > 0
+
+
 def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     assert "4 capacities" in small.precondition
     answer = json.loads(json.dumps(mapping(small)))
@@ -130,6 +136,8 @@ def test_the_command_lists_refuses_and_writes(
     assert "did you mean 'fms-fio'?" in said.err
     assert cli("experiment").code == 2
     assert cli("experiment fms-fio --scale 0").code == 2
+    said = cli("experiment fms-fio --scale 128")
+    assert said.code == 2 and "sas-ms-480 cannot be scaled by 128" in said.err
     assert cli("experiment fms-cassandra --quick").code == 2
     assert cli("experiment fms-cassandra --live --quick").code == 2
     asked: list[dict[str, Any]] = []
