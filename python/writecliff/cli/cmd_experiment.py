@@ -19,7 +19,8 @@ def experiment(
     live: bool = False,
     repeats: int = 3,
     trim: Literal["both", "on", "off"] = "both",
-    scale: float = 32.0,
+    scale: float | None = None,
+    quick: bool = False,
     output: OutputPath = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
@@ -38,7 +39,10 @@ def experiment(
     trim
         Whether the file systems of a live experiment discard what is deleted.
     scale
-        Factor by which timed drives are smaller than the drives they represent.
+        Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
+        with --quick).
+    quick
+        Write less, for a first look at fms-fio; the page says so.
     output
         The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
         The run directories of a live experiment are in a folder beside it.
@@ -58,8 +62,10 @@ def experiment(
         return show_list("experiments", known, as_json=json)
     if name is None:
         raise ConfigError("no experiment given", hint="see `writecliff experiment --list`")
-    if not 1.0 <= scale <= 192.0:
+    if scale is not None and not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
+    if quick and live:
+        raise ConfigError("a live experiment has no quick form", hint="give --repeats 1")
     if live and scheduler is not None:
         raise ConfigError("a live experiment runs on this machine", hint="drop --scheduler")
     if live:
@@ -68,9 +74,14 @@ def experiment(
     else:
         runner, renderer = experiment(name)
         path = output or Path(f"{name}.html")
+        if quick and not hasattr(runner, "QUICK"):
+            raise ConfigError(f"{name} has no quick form", hint="drop --quick")
+        settings = {"scale": 32.0, **(runner.QUICK if quick else {})}
+        if scale is not None:
+            settings["scale"] = scale
         log(f"{name}: takes some minutes on two cores")
         with on_scheduler(scheduler):
-            result = runner.run(scale=scale, log=log)
+            result = runner.run(**settings, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)
     if json:

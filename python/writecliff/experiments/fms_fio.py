@@ -39,6 +39,7 @@ from writecliff.experiments.lifetimes import (
     reference_waf,
     writers,
 )
+from writecliff.native_errors import as_user_errors
 from writecliff.parallel import drive_memory_bytes, map_side_by_side
 from writecliff.workload.model import BlockSize, Job, Workload
 
@@ -47,6 +48,7 @@ OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
 UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
+QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # for `run`: a first look
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
@@ -109,6 +111,7 @@ class Speed:
 class Result:
     precondition: str
     scale: float
+    passes: tuple[int, int]
     amplification: tuple[Amplification, ...]
     speed: tuple[Speed, ...]
 
@@ -119,7 +122,7 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Measure everything, which takes some minutes.
+    """Measure everything, which takes some minutes; `QUICK` has the settings of a first look.
 
     `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
     while amplification is measured."""
@@ -133,14 +136,15 @@ def run(
         for request in (SLOT_BYTES, REQUEST_BYTES)
         if policy == "greedy" or request == REQUEST_BYTES
     ]
-    small = open_device(*read_device_file(DEVICE)).scaled(scale, SLOT_BYTES)
+    with as_user_errors():
+        small = open_device(*read_device_file(DEVICE)).scaled(scale, SLOT_BYTES)
     raw_bytes = describe(small).flash_bytes("the experiment")
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
     log(f"{len(timed)} timed drives, then write amplification of {len(variants)} untimed ones")
     memory_bytes = drive_memory_bytes(raw_bytes, raw_bytes)
     speed = map_side_by_side(partial(_speed, scale, passes), timed, memory_bytes, log)
     flat = map_side_by_side(partial(amplification, passes=passes), variants, flat_memory, log)
-    return Result(precondition(passes), scale, tuple(flat), tuple(speed))
+    return Result(precondition(passes), scale, passes, tuple(flat), tuple(speed))
 
 
 def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:

@@ -20,6 +20,7 @@ from writecliff.procedures.sources import Choice
 
 CLAUSE = "PTS active range"
 CLIENT = ("pts-c", "1.x")  # edition and revision that have the combinations
+CLIENT_2 = ("pts-c", "2.0")
 GIB = 1 << 30
 SEGMENTS = 2048
 COMBINATIONS = tuple((pct, gib) for pct in (100.0, 75.0) for gib in (8.0, 16.0))
@@ -88,11 +89,21 @@ def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
     )
     return Choice(
         "active range",
-        "100 %, without segments (primer: IOPS, TP) or in 1024 (primer: WSAT); each of 100 and "
-        "75 % by 8 and 16 GiB in 2048 segments (the count by SNIA's terminology, no public text "
-        "has the combinations), which the suite runs",
+        "100 %, without segments (primer: IOPS, TP) or in 1024 (primer: WSAT); 80 % with 8 GiB of "
+        "it (primer, figure 20); each of 100 and 75 % by 8 and 16 GiB in 2048 segments (the count "
+        "by SNIA's terminology, no public text has the combinations), which the suite runs",
         f"{active_range_pct:g} %, {segments}",
         "--active-range-pct, --ar-amount-gib, --ar-segments",
+    )
+
+
+def share_choice(active_range_pct: float) -> Choice:
+    """The same of the client edition of revision 2.0."""
+    return Choice(
+        "active range",
+        "75 % (published programs of 2.0); 80 % or 100 % (primer, of 1.x)",
+        f"{active_range_pct:g} %",
+        "--active-range-pct",
     )
 
 

@@ -211,7 +211,18 @@ class DemandProcedure(PtsProcedure[D]):
             ],
             "--operating-points",
         )
-        return (*super().choices(), points)
+        middle = Choice(
+            "half-way operating point",
+            "IOPS half way from MaxIOPS to those of TC 1/QD 1; to the least IOPS of any load",
+            "half way to TC 1/QD 1",
+        )
+        limit = Choice(
+            "average response time that operating points stay below",
+            "5 ms, in one published program; no public text has it",
+            f"{self.options.art_limit_ms:g} ms",
+            "--art-limit-ms",
+        )
+        return (*super().choices(), points, middle, limit)
 
     # -- the parts of the test --------------------------------------------------------------
 

@@ -88,7 +88,20 @@ class Lat(cells.CellLoop[LatOptions]):
             {"window": "the longest", "mean": "the mean"}[self.options.max_latency],
             "--max-latency",
         )
-        return (*super().choices(), longest)
+        tracked = Choice(
+            "what must be steady",
+            "the average latency of RND 4KiB 0/100 (published programs); no public text says "
+            "whether its maximum must be, too",
+            "the average",
+        )
+        mixes = ", ".join(map(mix_text, self.histogram_read_pcts))
+        histograms = Choice(
+            "response-time histograms after the rounds",
+            "RND 4KiB 0/100; 100/0 after it as well",
+            mixes,
+            "--histogram-reads",
+        )
+        return (*super().choices(), tracked, longest, *([histograms] if mixes else []))
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         rounds = super().stages(identity)

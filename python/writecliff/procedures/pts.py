@@ -16,6 +16,7 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import ecw_load
 from writecliff.procedures.active_range import (
     CLIENT,
+    CLIENT_2,
     COMBINATIONS,
     GIB,
     SegmentOptions,
@@ -24,6 +25,7 @@ from writecliff.procedures.active_range import (
     range_start,
     segment_deviations,
     segments_setup,
+    share_choice,
 )
 from writecliff.procedures.model import (
     End,
@@ -317,7 +319,7 @@ class PtsProcedure(OptionedProcedure[P]):
         o = self.options
         if isinstance(o, SegmentOptions) and (o.edition, o.revision) == CLIENT:
             return (range_choice(o, o.active_range_pct),)
-        return ()
+        return (share_choice(o.active_range_pct),) if (o.edition, o.revision) == CLIENT_2 else ()
 
     def warnings(self, history: History) -> tuple[str, ...]:
         return tuple(

@@ -17,4 +17,4 @@ class Choice:
     what: str
     sources: str  # what they say, the default first
     here: str  # what the run does
-    option: str  # of the command, which sets another one
+    option: str = ""  # of the command, which sets another one; empty: there is none

@@ -46,8 +46,8 @@ class Wsat(Saturation[WsatOptions]):
         o = self.options
         ends = Choice(
             "end of the run",
-            "steady state over five samples; 4 x user capacity; 24 h (6 h in 2.0); a time or volume"
-            " of the operator's",
+            "steady state over five of at most 25 samples, after which the operator may go on; 4 x "
+            "user capacity; 24 h (6 h in 2.0); a time or volume of the operator's",
             " or ".join(self.end_texts),
             "--end, --time-hours, --drive-fills",
         )

@@ -9,6 +9,7 @@ from writecliff.procedures.pts import PtsProcedure
 from writecliff.procedures.registry import entry_of
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section, table
+from writecliff.units import UNKNOWN
 
 if TYPE_CHECKING:
     from writecliff.procedures.sources import Choice
@@ -27,7 +28,7 @@ def choices_section(data: TestData) -> Section:
     if not found:
         return section(TITLE, "")
     head = ("Point", "Sources, the default first", "This run", "Option")
-    rows = [(one.what.capitalize(), one.sources, one.here, one.option) for one in found]
+    rows = [(one.what.capitalize(), one.sources, one.here, one.option or UNKNOWN) for one in found]
     file = data_file("choices.csv", ("point", "sources", "here", "option"), rows)
     return section(TITLE, _INTRO, table(TITLE, head, rows, "llll", data=file))
 

@@ -59,6 +59,20 @@ class Headline:
         return f"{value_text(self.value)} {self.unit}".strip()
 
     @property
+    def kind(self) -> str:
+        """Which figures of a campaign are of one kind: "mixes: IOPS" of the label "mixes: random,
+        4 KiB, OIO 1: IOPS". Empty for labels that name no part and load."""
+        part, _, rest = self.label.partition(": ")
+        _, apart, metric = rest.rpartition(": ")
+        return f"{part}: {metric}" if apart else ""
+
+    @property
+    def place(self) -> str:
+        """What tells it from others of its kind: "random, 4 KiB, OIO 1", else the label."""
+        _, _, rest = self.label.partition(": ")
+        return rest.rpartition(": ")[0] or self.label
+
+    @property
     def full_text(self) -> str:
         """The value with its interval: "41,213 (40,950 to 41,480) IOPS"."""
         return f"{value_text(self.value)}{interval_text(self.interval)} {self.unit}".strip()

@@ -16,7 +16,12 @@ from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
 from writecliff.report.colours import one_page
 from writecliff.report.comparison import Comparison
-from writecliff.report.comparison.contenders import labelled, of_folder, option_text
+from writecliff.report.comparison.contenders import (
+    labelled,
+    members_of,
+    of_folder,
+    option_text,
+)
 from writecliff.report.comparison.curves import curves_section
 from writecliff.report.comparison.page import (
     comparison_mapping,
@@ -26,7 +31,7 @@ from writecliff.report.comparison.page import (
 )
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import DataFile, Section, Table, section, table
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.sweep_page import cell_sections, has_cells, knee_of, knee_text
 from writecliff.store.rundir import RunDirectory
@@ -135,16 +140,25 @@ def _summary(report: TestReport) -> dict[str, Any]:
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:
-    """What each run's own report says first, in short."""
+    """What each run's own report says first, in short; once for runs of which it is the same."""
+    said: dict[str, list[str]] = {}
     for name, report in reports.items():
-        for view in report.views:
-            if not view.reached:
-                where = f"{view.label}: " if view.label else ""
-                yield f"{name}: {view.flag} ({where}{len(view.rounds)} rounds)."
-        if scaled := report.data.manifest.device.scale_text:
-            yield f"{name}: {scaled}."
-        if report.data.manifest.interruptions:
-            yield f"{name}: the run was interrupted and resumed; see its report."
+        for text in _said_first(report):
+            said.setdefault(text, []).append(name)
+    for text, names in said.items():
+        every = len(names) == len(reports) > 1
+        yield f"{f'All {len(names)} runs' if every else ', '.join(names)}: {text}."
+
+
+def _said_first(report: TestReport) -> Iterator[str]:
+    for view in report.views:
+        if not view.reached:
+            where = f"{view.label}: " if view.label else ""
+            yield f"{view.flag} ({where}{len(view.rounds)} rounds)"
+    if scaled := report.data.manifest.device.scale_text:
+        yield scaled
+    if report.data.manifest.interruptions:
+        yield "the run was interrupted and resumed; see its report"
 
 
 def _runs(folder: SuiteFolder, reports: Reports) -> Section:
@@ -173,8 +187,24 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
-    """The headline figures of every run with their intervals, and the curves."""
+    """The headline figures of every run with their intervals, and the curves. Runs of one test,
+    which differ in their active range, stand side by side."""
     every = [(name, item) for name, report in reports.items() for item in report.headlines()]
+    numbers = (
+        (name, item.label, item.unit, item.value, *_ends(item), item.at, int(item.steady))
+        for name, item in every
+    )
+    columns = ("run", "figure", "unit", "value", "low", "high", "at", "steady")
+    data = data_file("key-figures.csv", columns, numbers)
+    by_test: dict[str, list[str]] = {}
+    for name, report in reports.items():
+        by_test.setdefault(report.title, []).append(name)
+    alone = {name for names in by_test.values() if len(names) == 1 for name in names}
+    tables = [
+        _side_by_side(title, {name: reports[name] for name in names}, data)
+        for title, names in by_test.items()
+        if len(names) > 1
+    ]
     rows = [
         (
             name,
@@ -185,16 +215,40 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
             item.at,
         )
         for name, item in every
+        if name in alone
     ]
-    numbers = (
-        (name, item.label, item.unit, item.value, *_ends(item), item.at, int(item.steady))
-        for name, item in every
-    )
-    columns = ("run", "figure", "unit", "value", "low", "high", "at", "steady")
-    data = data_file("key-figures.csv", columns, numbers)
     head = ("Run", "Figure", "Value", "95 % interval", "Unit", "At")
-    yield section("Key figures", "", table("", head, rows, "llrrll", data=data))
-    yield curves_section(list(of_folder(folder)))
+    others = [table("", head, rows, "llrrll", data=data)] if rows else []
+    intro = "With 95 % intervals in parentheses." if tables else ""
+    yield section("Key figures", intro, *tables, *others)
+    yield curves_section(members_of(folder))
+
+
+def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
+    """The headline figures of several runs of one test, a column for each run."""
+    by_run = {
+        name: {one.key: one for one in report.headlines()} for name, report in reports.items()
+    }
+    kinds: dict[str, list[Headline]] = {}
+    for figures in by_run.values():
+        for key, one in figures.items():
+            kinds.setdefault(key, []).append(one)
+
+    def cell(one: Headline | None) -> str:
+        if one is None:
+            return units.UNKNOWN
+        state = "" if one.steady else " (not steady)"
+        return f"{value_text(one.value)}{interval_text(one.interval)}{state}"
+
+    rows = [
+        (
+            " / ".join(dict.fromkeys(one.label for one in found)),
+            *(cell(figures.get(key)) for figures in by_run.values()),
+            found[0].unit,
+        )
+        for key, found in kinds.items()
+    ]
+    return table(title, ("Figure", *by_run, "Unit"), rows, "l" + "r" * len(by_run) + "l", data=data)
 
 
 def _ends(item: Headline) -> tuple[float | None, float | None]:

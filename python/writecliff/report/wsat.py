@@ -43,7 +43,7 @@ class WsatReport(TestReport):
         steady: dict[str, Any] = {"steady": view.reached}
         samples = view.determination.values if view.determination is not None else ()
         saturated = mean_headline(
-            "saturated_iops", "Saturated", samples, "IOPS", value=wsat.saturated_iops, **steady
+            "saturated_iops", self._level, samples, "IOPS", value=wsat.saturated_iops, **steady
         )
         of: dict[str, Any] = {"higher_is_better": False, **steady}
         waf = mean_headline(
@@ -60,6 +60,13 @@ class WsatReport(TestReport):
             *waf,
             *headline("fob_iops", "Fresh out of box", wsat.fob_iops, "IOPS"),
         ]
+
+    @property
+    def _level(self) -> str:
+        """What the IOPS of the window are called: a drive is saturated only if it got there."""
+        if not self.wsat.view.reached:
+            return "At the end"
+        return "Steady, not saturated" if self.wsat.unsaturated else "Saturated"
 
     def _mean_ms(self) -> float | None:
         return None if self.histogram is None else ms(self.histogram.mean_ns)
@@ -146,7 +153,26 @@ class WsatReport(TestReport):
         share = (
             f"The average is {units.percent(wsat.fob_ratio, 0)} of the IOPS fresh out of the box."
         )
+        if wsat.unsaturated:
+            headline = f"{found.headline}; the load does not saturate the drive"
+            meaning = (*found.meaning, share, self._why_unsaturated())
+            return replace(found, headline=headline, meaning=meaning)
         return replace(found, meaning=(*found.meaning, share))
+
+    def _why_unsaturated(self) -> str:
+        waf, amount = self.wsat.window_waf, self.data.manifest.setup.get("ar_amount")
+        known = (
+            f"Nothing was relocated (write amplification {units.number(waf, 2)}), and the drive "
+            if waf is not None
+            else "The drive "
+        )
+        only = (
+            f" Of its addresses only a part is written (AR & Amount: {amount}); the rest is spare "
+            "flash."
+            if amount
+            else ""
+        )
+        return f"{known}kept the IOPS that it had fresh out of the box.{only}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
         wsat = self.wsat
@@ -157,6 +183,8 @@ class WsatReport(TestReport):
         fob_s = wsat.fob_ns / 1e9
         fob_time = "minute" if round(fob_s) == 60 else f"{fob_s:.3g} s"
         label = "Steady-state IOPS" if view.steady else "IOPS, not steady"
+        if view.steady and wsat.unsaturated:
+            source += ", not saturated"
         share = units.percent(wsat.fob_ratio).removesuffix(" %")
         waf = wsat.window_waf
         known = "in the window" if waf is not None else "not reported by the drive"

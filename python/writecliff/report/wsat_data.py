@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FOB_NS = 60_000_000_000
 FOB_SHARE = 0.9
 FIVE_NINES = 0.99999
+NO_RELOCATION = 0.05  # write amplification above 1 that is no garbage collection to speak of
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,14 @@ class WsatData:
     def window_waf(self) -> float | None:
         """Write amplification over the window; None where the drive does not report it."""
         return mean_waf(self.window_rows)
+
+    @property
+    def unsaturated(self) -> bool:
+        """The load never brought the drive to relocate data: it kept the IOPS that it had fresh out
+        of the box, and wrote to flash what the host wrote. So it is where a small part of the
+        addresses is written, such as the segments of PTS-C: the rest is spare flash."""
+        waf = self.window_waf
+        return self.leaves_fob is None and (waf is None or waf < 1 + NO_RELOCATION)
 
     def by_round(self, value: Callable[[Sequence[StepRow]], float | None]) -> list[float | None]:
         """A figure of the steps of each round, as far as they are in the window."""

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -32,6 +32,7 @@ from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
 from writecliff.quiet import silence_libraries
 from writecliff.signals import die_with_parent
+from writecliff.store.manifest import command_line
 from writecliff.suite.folder import Member
 
 MEMBER = "writecliff.suite.member"  # the program of a child
@@ -45,7 +46,7 @@ class ChildSpec:
     """What a process needs to run one member.
 
     `opening` are keyword arguments of `open_target`. `finish` is called in the process with the
-    directory of the complete run.
+    directory of the complete run. `command` is what the user gave, for manifests.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ChildSpec:
     directory: Path
     resume: bool
     finish: Callable[[Path], object]
+    command: tuple[str, ...] = field(default_factory=command_line)
 
 
 class Stop(Protocol):
@@ -205,6 +207,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.registry import procedure_from_mapping
 
+    sys.argv = list(spec.command)  # that of this process says nothing to anybody
     member = spec.member
     simulated = is_simulated(member.target)
     procedure = procedure_from_mapping(member.test, member.options, simulated=simulated)

@@ -23,9 +23,19 @@ class SetRow:
     run: str
     name: str
     status: str
+    test: str
     settings: Mapping[str, str]
     figures: Mapping[str, float]
     cells: Mapping[str, str]  # the same for people
+
+
+@dataclass(frozen=True)
+class SetTable:
+    """The runs of one test of a set. `test` is empty where all runs are of one."""
+
+    test: str
+    labels: Mapping[str, str]  # of their figures, by their keys
+    rows: Sequence[SetRow]
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,23 @@ class Set:
     settings: Sequence[str]  # names of what was varied
     labels: Mapping[str, str]  # of figures, by their keys
     rows: Sequence[SetRow]
+
+    @property
+    def tables(self) -> list[SetTable]:
+        """The rows by test, each table with the figures that its runs have: those of IOPS and of
+        latency have none in common."""
+        by_test: dict[str, list[SetRow]] = {}
+        for row in self.rows:
+            by_test.setdefault(row.test, []).append(row)
+        return [
+            SetTable(
+                test if len(by_test) > 1 else "",
+                {key: text for key, text in self.labels.items()
+                 if any(key in row.figures for row in rows)},
+                rows,
+            )
+            for test, rows in by_test.items()
+        ]  # fmt: skip
 
     @property
     def common(self) -> list[str]:
@@ -65,7 +92,7 @@ def open_set(library: Library, name: str) -> Set:
     """A suite or sweep of the store. Raises NoSuchRun, OutsideError, StoreError: damaged."""
     with library.catalogue() as database:
         runs = database.rows(
-            "select run, name, status from runs where member_of = ? order by run", [name]
+            "select run, name, status, test from runs where member_of = ? order by run", [name]
         )[1]
         without = database.rows(
             "select run from runs where member_of = ? and status = 'complete' "
@@ -93,12 +120,13 @@ def open_set(library: Library, name: str) -> Set:
         values.setdefault(run, {})[key] = value
         cells.setdefault(run, {})[key] = figure_text(value, "", *rest)
     rows = []
-    for run, last, status in runs:
+    for run, last, status, test in runs:
         if library.leads_outside(run):
             continue
         member = folder.members.get(last)
         varied = {} if member is None else {str(k): str(v) for k, v in member.settings.items()}
-        rows.append(SetRow(run, last, status, varied, values.get(run, {}), cells.get(run, {})))
+        shown = values.get(run, {}), cells.get(run, {})
+        rows.append(SetRow(run, last, status, str(test or ""), varied, *shown))
     settings = dict.fromkeys(key for row in rows for key in row.settings)
     return Set(name, str(folder.kind), str(folder.about), list(settings), labels, rows)
 

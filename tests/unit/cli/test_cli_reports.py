@@ -40,7 +40,7 @@ def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> Non
     said = cli("report r")
     path, verdict = said.out.splitlines()
     assert (said.code, path, said.err) == (0, "r/report.html", "")
-    assert verdict.startswith("Ended by 0.1 h of writes before a round was complete. Saturated ")
+    assert verdict.startswith("Ended by 0.1 h of writes before a round was complete. At the end ")
     assert (stored / "report.html").read_bytes() == at_the_end, "the same run, the same bytes"
     page = (stored / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")

@@ -69,7 +69,7 @@ device time   3 min
 written       58.9 GB (0.12 fills)
 last step     80,554 IOPS
 report        r/report.html
-verdict       Ended by 0.05 h of writes before a round was complete. Saturated 80,554 IOPS; p99.99 15.99 (2.294 to 15.99) ms; Average latency 1.590 ms
+verdict       Ended by 0.05 h of writes before a round was complete. At the end 80,554 IOPS; p99.99 15.99 (2.294 to 15.99) ms; Average latency 1.590 ms
 """)
     talk = re.sub("complete after .* of wall", "complete after T of wall", said.err)
     assert talk == snapshot("""\

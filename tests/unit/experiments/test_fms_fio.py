@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.cli import CommandLine
 from writecliff import _native
+from writecliff.devices import describe
 from writecliff.experiments import fms_fio
 from writecliff.experiments.fms_fio_page import METASTABLE, mapping, page, tables
 from writecliff.experiments.lifetimes import (
@@ -99,6 +102,11 @@ def test_another_simulator_gives_the_same(request_bytes: int) -> None:
     assert even.reference is None, "another precondition"
 
 
+@pytest.mark.parametrize("op", fms_fio.OVERPROVISIONS)
+def test_every_timed_drive_can_be_as_small_as_the_quick_form_has_it(op: float) -> None:
+    assert describe(fms_fio.drive(op, fms_fio.QUICK["scale"])).capacity_bytes > 0
+
+
 def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     assert "4 capacities" in small.precondition
     answer = json.loads(json.dumps(mapping(small)))
@@ -110,6 +118,10 @@ def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     assert len(answer["speed"]["gains"]) == 4
     html = render_page(page(small))
     assert small.precondition in html
+    assert "Shortened: 4 + 2 capacities were written instead of 20 + 10" in html
+    assert answer["shortened"] is not None
+    whole = mapping(replace(small, passes=(fms_fio.WARM_UP, fms_fio.MEASURED)))
+    assert whole["shortened"] is None
     assert METASTABLE.split(":")[0] in html
     assert html.count("<svg") == 4
     assert all(table.rows for table in tables(small))
@@ -124,7 +136,21 @@ def test_the_command_lists_refuses_and_writes(
     assert "did you mean 'fms-fio'?" in said.err
     assert cli("experiment").code == 2
     assert cli("experiment fms-fio --scale 0").code == 2
-    monkeypatch.setattr(fms_fio, "run", lambda *, scale, log: small)
+    said = cli("experiment fms-fio --scale 128")
+    assert said.code == 2 and "sas-ms-480 cannot be scaled by 128" in said.err
+    assert cli("experiment fms-cassandra --quick").code == 2
+    assert cli("experiment fms-cassandra --live --quick").code == 2
+    asked: list[dict[str, Any]] = []
+
+    def measured(**settings: Any) -> fms_fio.Result:
+        asked.append({name: value for name, value in settings.items() if name != "log"})
+        return small
+
+    monkeypatch.setattr(fms_fio, "run", measured)
+    for words in ("", "--quick", "--quick --scale 64"):
+        page_of = tmp_path / "other.html"
+        assert cli(f"experiment fms-fio {words} --output {page_of}").code == 0
+    assert asked == [{"scale": 32.0}, {**fms_fio.QUICK}, {**fms_fio.QUICK, "scale": 64.0}]
     report = tmp_path / "page.html"
     said = cli(["experiment", "fms-fio", "--output", str(report), "--json"])
     assert said.code == 0

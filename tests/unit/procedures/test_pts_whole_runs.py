@@ -427,6 +427,8 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
 
 # -- where sources differ ------------------------------------------------------------------------
 
+POINTS = ("half way to TC 1/QD 1", "5 ms")  # of the operating points of ECW and DIRTH
+
 
 @pytest.mark.parametrize(
     ("test", "edition", "options", "here"),
@@ -436,7 +438,11 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
                               "TC 2/QD 16, the test has TC 2/QD 16"]),
         ("tp", CLIENT, {"active_range_pct": 75.0, "ar_amount_gib": 8.0},
          ["75 %, 8 GiB of it in 2048 segments", "TC 1/QD 32, the test has TC 1/QD 32"]),
-        ("lat", ENTERPRISE, {}, ["TC 1/QD 1, the test has TC 1/QD 1", "the longest"]),
+        ("iops", MERGED[1], {}, ["75 %", "TC 2/QD 16, the test has TC 2/QD 16"]),
+        ("lat", ENTERPRISE, {},
+         ["TC 1/QD 1, the test has TC 1/QD 1", "the average", "the longest"]),
+        ("lat", MERGED[0], {"histogram_reads": True},
+         ["TC 1/QD 1, the test has TC 1/QD 1", "the average", "the longest", "0/100, 100/0"]),
         ("wsat", ENTERPRISE, {}, ["steady or 24 h", "after 2 x user capacity"]),
         ("wsat", MERGED[0], {}, ["steady or 6 h", "after 2 x user capacity"]),
         ("wsat", ENTERPRISE, {"end": ("capacity",)}, ["4X user capacity"]),
@@ -444,9 +450,10 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
         ("hir", ENTERPRISE, {"reading": "36-min"}, ["36 min"]),
         ("xsr", ENTERPRISE, {}, ["8/6/8 h"]),
         ("xsr", ENTERPRISE, {"reading": "6-8-6"}, ["6/8/6 h"]),
-        ("ecw", ENTERPRISE, {}, ["7 x 7, 5 min", "averages of the window"]),
-        ("ecw", MERGED[0], {"reading": "6x6"}, ["6 x 6, 10 min", "averages of the window"]),
-        ("dirth", ENTERPRISE, {"operating_points": "last"}, ["the last round"]),
+        ("ecw", ENTERPRISE, {}, ["7 x 7, 5 min", "averages of the window", *POINTS]),
+        ("ecw", MERGED[0], {"reading": "6x6"},
+         ["6 x 6, 10 min", "averages of the window", *POINTS]),
+        ("dirth", ENTERPRISE, {"operating_points": "last"}, ["the last round", *POINTS]),
     ],
 )  # fmt: skip
 def test_the_choice_between_sources_is_named(

@@ -17,6 +17,7 @@ from writecliff.procedures.operating_points import Cell, knee
 from writecliff.report.comparison import compare
 from writecliff.report.comparison.answers import RUN_SCHEMA
 from writecliff.report.comparison.figures import Figure
+from writecliff.report.comparison.groups import as_figures, groups_of, groups_table
 from writecliff.report.comparison.verdict import verdict_of
 from writecliff.report.headline import Headline, Interval, mean_headline, mean_interval
 from writecliff.report.style import log_ticks
@@ -132,6 +133,66 @@ def test_the_verdict_is_one_sentence(
     values: list[tuple[Headline, Headline]], sentence: str
 ) -> None:
     assert verdict_of(["A", "B"], [Figure("wsat", pair) for pair in values]) == sentence
+
+
+def many(first: float, second: float, count: int, metric: str, **more: Any) -> list[Figure]:
+    """Figures of a campaign: `metric` at `count` loads, B half per cent further off at each."""
+    found = []
+    for number in range(count):
+        label = f"mixes: random, OIO {number}: {metric}"
+        values = [
+            Headline(key=label, label=label, value=value, unit="ms", **more)
+            for value in (first, second * (1 + 0.005 * number))
+        ]
+        found.append(Figure("datacentre", values))
+    return found
+
+
+LONG = [
+    *many(100, 110, 20, "IOPS"),
+    *many(10, 5, 20, "maximum response time", higher_is_better=False),
+    *many(7, 7, 1, "average"),
+]
+
+
+def test_a_long_list_is_counted_in_groups() -> None:
+    less = many(10, 20, 1, "maximum response time", higher_is_better=False)
+    figures = [*LONG, *less]
+    assert verdict_of(["A", "B"], figures) == (
+        "Of 42 figures B is better at 40, A at 1 and 1 is equal. B leads most clearly in "
+        "mixes: IOPS (20 of 20) and mixes: maximum response time (20 of 21). These are single "
+        "values: nothing tells whether they differ by more than noise."
+    )
+    shown = groups_table(groups_of(figures), ["A", "B"])
+    assert shown.header == ("Group", "Figures", "A better", "B better", "Equal",
+                            "Median difference", "Largest difference", "At")  # fmt: skip
+    assert shown.rows[0] == ("mixes: IOPS", "20", "0", "20", "0", "15 %",
+                             "B 20 % higher: 120.5 against 100.0 ms", "random, OIO 19")  # fmt: skip
+    assert shown.rows[1][1:5] == ("21", "1", "20", "0")
+    assert shown.rows[2] == ("mixes: average", "1", "0", "0", "1", "-", "-", "")
+
+
+def test_the_groups_of_a_long_list_are_drawn_by_their_median_and_extremes() -> None:
+    iops, slowest, _ = as_figures(groups_of(LONG), ["A", "B"])
+    drawn = iops.values[1]
+    assert drawn is not None and drawn.interval is not None
+    assert (drawn.interval.low, drawn.interval.high) == pytest.approx((1.1, 1.1 * 1.095))
+    assert drawn.value == pytest.approx(1.1 * 1.0475)
+    lower = slowest.values[1]
+    assert lower is not None
+    assert lower.value > 1.8, "half the response time is nearly twice as good"
+
+
+def test_figures_within_noise_are_not_told_apart_in_a_long_list() -> None:
+    noisy = [Figure("wsat", [one(100, 9), one(101, 9)]) for _ in range(10)]
+    clear = [Figure("wsat", [one(100, 1), one(150, 1)]) for _ in range(31)]
+    said = verdict_of(["A", "B"], [*noisy, *clear])
+    assert said == (
+        "Of 41 figures B is better at 31 and 10 cannot be told apart. B leads most clearly in wsat "
+        "(31 of 41). All of these differ by more than noise."
+    )
+    (row,) = groups_table(groups_of([*noisy, *clear]), ["A", "B"]).rows
+    assert row[:6] == ("wsat", "41", "0", "31", "0", "10")
 
 
 def test_two_seeds_of_one_drive_are_two_contenders(runs: Path) -> None:

@@ -113,8 +113,8 @@ def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel])
     [
         ("hir", ["rounds of 2 s until steady", "the last"]),
         ("xsr", ["0.00555556/0.00416667/0.00555556 h"]),
-        ("ecw", ["3 x 2, 0.5 s", "averages of the window"]),
-        ("dirth", ["averages of the window"]),
+        ("ecw", ["3 x 2, 0.5 s", "averages of the window", "half way to TC 1/QD 1", "5 ms"]),
+        ("dirth", ["averages of the window", "half way to TC 1/QD 1", "5 ms"]),
     ],
 )
 def test_the_choice_between_sources_is_on_the_page(
@@ -398,3 +398,21 @@ def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path
     assert page.count("NOT PTS-CONFORMANT") == 2, "on the screen and on paper"
     drawn = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
     assert all(text.count("stroke: var(--s1, ") and "var(--s2" not in text for text in drawn)
+
+
+def test_runs_of_one_test_in_a_suite_stand_side_by_side_by_name(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    """As the active ranges of PTS-C do, in tables and in curves."""
+    names = ("hir-100-8gib", "hir-75-8gib")
+    members = {name: Member("hir", OPTIONS["hir"], "sim:small") for name in names}
+    folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-c", members)
+    for name in names:
+        shutil.copytree(runs["hir"], folder.run_directory(name))
+    page = write_suite_page(folder).read_text()
+    assert "All 2 runs: " in page, "what is the same for all is said once"
+    (shown,) = re.findall(r"<table>(?:(?!<table>).)*?Figure</th>.*?</table>", page, re.DOTALL)
+    head = re.findall(r"<th[^>]*>([^<]*)</th>", shown)
+    assert head == ["Figure", *names, "Unit"]
+    (curve,) = re.findall(r'<figure id="recovery".*?</figure>', page, re.DOTALL)
+    assert "100-8gib" in curve and "75-8gib" in curve

@@ -12,7 +12,7 @@ import pytest
 from tests.support.synthetic_run import SECOND_NS, Drive, build_run
 from writecliff.cli.main import main
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.report import build_report
+from writecliff.report import build_report, report_of
 from writecliff.report.testdata import load
 from writecliff.report.wsat_data import WsatData
 from writecliff.store.rundir import RunDirectory
@@ -52,6 +52,28 @@ def test_a_drive_without_a_cliff_never_leaves_it(tmp_path: Path) -> None:
     wsat = wsat_of(build_run(tmp_path / "flat", flat, **SHAPE))
     assert wsat.leaves_fob is None
     assert wsat.becomes_steady is not None
+
+
+def test_a_drive_that_relocates_nothing_is_not_called_saturated(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    """As in segments of PTS-C: level, at a write amplification of 1."""
+    flat = Drive(noise=0.002, saturated_iops=84_000.0, cliff_fills=1e9)
+    path = build_run(tmp_path / "flat", flat, **SHAPE)
+    report, model = report_of(RunDirectory.open(path)), build_report(RunDirectory.open(path))
+    assert wsat_of(path).unsaturated
+    assert report.headlines()[0].label == "Steady, not saturated"
+    assert model.verdict.headline.endswith("; the load does not saturate the drive")
+    assert "Nothing was relocated (write amplification 1.02)" in " ".join(model.verdict.meaning)
+    saturated = report_of(RunDirectory.open(runs[0]))
+    assert saturated.headlines()[0].label == "Saturated"
+    assert "saturate the drive" not in saturated.verdict().headline
+
+
+def test_a_drive_at_its_fresh_speed_that_relocates_is_saturated(tmp_path: Path) -> None:
+    """Its controller or link limits it before and after."""
+    hidden = Drive(noise=0.002, saturated_iops=84_000.0)
+    assert not wsat_of(build_run(tmp_path / "hidden", hidden, **SHAPE)).unsaturated
 
 
 def test_compare_draws_the_shapes_over_time_with_the_states_marked(

@@ -56,6 +56,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return device, folder / "both"
 
 
+def test_the_manifest_of_a_member_has_the_command_of_the_sweep(made: tuple[Path, Path]) -> None:
+    device, both = made
+    for path in sorted(both.glob("*/manifest.json")):
+        assert json.loads(path.read_text())["command"] == [
+            "writecliff", *sweep(device, both), "--json"
+        ]  # fmt: skip
+
+
 def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
     page = (made[1] / "summary.html").read_text()
     start = page.index('id="writecliff-comparison">') + len('id="writecliff-comparison">')

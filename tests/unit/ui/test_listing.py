@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from writecliff.suite.folder import Member, SuiteFolder
 from writecliff.ui import listing as listing_module
 from writecliff.ui.library import Library
 from writecliff.ui.listing import Asked, listing
-from writecliff.ui.sets import coordinates, open_set
+from writecliff.ui.sets import Set, SetRow, coordinates, open_set
 
 QUESTIONS: list[tuple[dict[str, str], dict[str, Any]]] = [
     ({}, {}),
@@ -149,3 +150,19 @@ def test_a_sweep_is_a_line_for_each_run(tmp_path: Path) -> None:
         assert shown(page) == ["cell-0", "cell-1", "cell-2"]
         assert len(served.of("/api/set", "sweeps/one").json["runs"]) == 3
         assert shown(served.ask("/?set=sweeps%2Fone&sort=run").text)[0] == "sweeps/one/cell-0"
+
+
+def test_a_suite_has_a_table_for_each_test_with_its_own_figures() -> None:
+    rows = [
+        SetRow("s/iops", "iops", "complete", "iops", {}, {"iops": 5.0}, {"iops": "5"}),
+        SetRow("s/lat", "lat", "complete", "lat", {}, {"art": 2.0}, {"art": "2"}),
+        SetRow("s/iops-2", "iops-2", "running", "iops", {}, {}, {}),
+    ]
+    found = Set("s", "suite", "pts-c", [], {"iops": "IOPS", "art": "Average (ms)"}, rows)
+    assert [(part.test, dict(part.labels), [row.name for row in part.rows])
+            for part in found.tables] == [
+        ("iops", {"iops": "IOPS"}, ["iops", "iops-2"]),
+        ("lat", {"art": "Average (ms)"}, ["lat"]),
+    ]  # fmt: skip
+    (one,) = replace(found, rows=rows[:1]).tables
+    assert one.test == "", "a set of one test needs no title"

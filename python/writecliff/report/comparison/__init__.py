@@ -4,7 +4,8 @@
     answers.py     the same of saved answers of `run` and `replay`
     contenders.py  who is compared, from the paths that were given, and what each is called
     figures.py     the figures in common: who is best, by how much, whether that is more than noise
-    verdict.py     all of it in one sentence
+    groups.py      a long list of figures in groups: how often each contender is better
+    verdict.py     all of it in one sentence, or in a few
     picture.py     all figures relative to the first contender, with their intervals
     grids.py       figures over two settings in common: side by side, differences, who is better
     settings.py    figures over a setting in which they differ by a number

@@ -100,6 +100,28 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
 def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
     anything yet are left out."""
+    runs, left_out = _measured(folder)
+    if folder.kind == "sweep":
+        for name, run in runs.items():
+            label = settings_text(folder.members[name])
+            yield Contender({run.test: run}, label or name, fixed=True)
+    elif runs:
+        by_test = {run.test: run for run in runs.values()}
+        yield Contender(by_test, fixed=True, left_out=left_out)
+
+
+def members_of(folder: SuiteFolder) -> list[Contender]:
+    """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
+    that are the only ones of their test are called by the drive."""
+    found: dict[str, dict[str, Run]] = {}
+    for name, run in _measured(folder)[0].items():
+        label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
+        found.setdefault(label, {})[run.test] = run
+    return [Contender(runs, label, fixed=True) for label, runs in found.items()]
+
+
+def _measured(folder: SuiteFolder) -> tuple[dict[str, Run], list[Path]]:
+    """The runs by name, and the directories of those that have not measured anything yet."""
     runs: dict[str, Run] = {}
     left_out = []
     for name in folder.members:
@@ -110,13 +132,7 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
             runs[name] = read_run(path)
         except StoreError:
             left_out.append(path)
-    if folder.kind == "sweep":
-        for name, run in runs.items():
-            label = settings_text(folder.members[name])
-            yield Contender({run.test: run}, label or name, fixed=True)
-    elif runs:
-        by_test = {run.test: run for run in runs.values()}
-        yield Contender(by_test, fixed=True, left_out=left_out)
+    return runs, left_out
 
 
 def settings_text(member: Member) -> str:

@@ -18,10 +18,12 @@ Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
-    """All curves, and a table of the moments that are marked in them."""
+    """All curves, and a table of the moments that are marked in them. A reader may choose one
+    contender where all of them have curves of the same tests."""
     by_name = _by_name(contenders)
     shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
-    return replace(shown, choices=tuple(one.label for one in contenders))
+    alike = len({tuple(one.runs) for one in contenders}) == 1
+    return replace(shown, choices=tuple(one.label for one in contenders) if alike else ())
 
 
 def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:

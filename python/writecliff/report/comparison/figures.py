@@ -44,6 +44,11 @@ class Figure:
         """Any of them, for what they share."""
         return next(value for value in self.values if value is not None)
 
+    @property
+    def label(self) -> str:
+        """What it is called; runs may call it by the state that they reached."""
+        return " / ".join(dict.fromkeys(one.label for one in self.values if one is not None))
+
     @cached_property
     def order(self) -> Sequence[int]:
         """The contenders that have it, best first; as given where neither direction is better."""

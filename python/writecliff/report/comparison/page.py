@@ -11,6 +11,13 @@ from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.curves import curves_mapping, curves_section
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
 from writecliff.report.comparison.grid_page import NOT_STEADY, grid_sections
+from writecliff.report.comparison.groups import (
+    LONG_LIST,
+    as_figures,
+    group_names,
+    groups_of,
+    groups_table,
+)
 from writecliff.report.comparison.picture import relative
 from writecliff.report.comparison.settings import setting_section
 from writecliff.report.csvs import data_file
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
-LONG_LIST = 40  # figures
+_LONG_NAME = 40  # letters of a figure's name from which on it may be broken into lines
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
@@ -72,20 +79,37 @@ def disclosures_of(found: Comparison) -> Iterator[str]:
 
 
 def sections_of(found: Comparison) -> Iterator[Section]:
-    """Who is compared, what differs, the figures, the grids, the curves; the grids first where the
-    figures are a long list, of which most stand in the grids too."""
+    """Who is compared, what differs, the figures, the grids, the curves. A long list of figures is
+    summarised first, and comes after the grids, in which most of it stands too."""
     yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
     data = _figures_file(found)
     names = figure_names(found)
     intro = f"{RULE} They cover 95 %, of the rounds or I/Os of one run: see the data for which."
-    figures = section(
-        "Figures", intro, figures_table(found, data),
-        relative(found.labels, found.figures, names, data),
-    )  # fmt: skip
     grids = grid_sections(found.grids, found.labels)
-    yield from (*grids, figures) if len(found.figures) > LONG_LIST else (figures, *grids)
+    if len(found.figures) > LONG_LIST:
+        yield _summary_section(found)
+        yield from grids
+        yield section("Figures", intro, figures_table(found, data))
+    else:
+        picture = relative(found.labels, found.figures, names, data)
+        yield section("Figures", intro, figures_table(found, data), picture)
+        yield from grids
     yield setting_section(found)
     yield curves_section(found.contenders)
+
+
+def _summary_section(found: Comparison) -> Section:
+    """A long list of figures in groups."""
+    groups, labels = groups_of(found.figures), found.labels
+    shown = groups_table(groups, labels)
+    assert shown.data is not None
+    title = f"Groups of figures relative to {labels[0]}: median, least and most"
+    drawn = relative(
+        labels, as_figures(groups, labels), group_names(groups), shown.data, title=title,
+        most=LONG_LIST,
+    )  # fmt: skip
+    intro = f"{len(found.figures)} figures in {len(groups)} groups; all of them are listed below."
+    return section("Summary", intro, shown, drawn)
 
 
 def _contenders(contenders: Sequence[Contender]) -> Table:
@@ -120,7 +144,7 @@ def figure_names(found: Comparison) -> list[str]:
     many = len(tests) > 1
     return [
         (f"{figure.test}: " if many else "")
-        + figure.one.label
+        + figure.label
         + (f" ({figure.one.at})" if len(set(figure.loads)) == 1 and figure.one.at else "")
         for figure in found.figures
     ]
@@ -141,7 +165,8 @@ def figures_table(found: Comparison, data: DataFile | None = None) -> Table:
     ]
     against = "" if len(found.contenders) == 2 else " than the next"
     head = ("Figure", "Unit", *found.labels, "Best", f"By{against}", "Is that noise?")
-    align = "ww" + "r" * len(found.labels) + "wrw"
+    long = any(len(name) > _LONG_NAME for name, *_ in rows)
+    align = ("l" if long else "w") + "w" + "r" * len(found.labels) + ("wrl" if long else "wrw")
     return table("Figures in common", head, rows, align, data=data)
 
 

@@ -23,8 +23,8 @@ _ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
 _LINEAR_TO = 2.0  # ratio of the axis' ends from which on it is logarithmic
 
 
-def drawable(figures: Sequence[Figure]) -> list[Figure]:
-    """The figures that can be shown as "so many times as good"."""
+def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
+    """The first figures that can be shown as "so many times as good"; with `most` None all."""
     return [
         figure
         for figure in figures
@@ -33,16 +33,22 @@ def drawable(figures: Sequence[Figure]) -> list[Figure]:
         and (first := figure.values[0]) is not None
         and first.value > 0
         and all(value is None or value.value > 0 for value in figure.values)
-    ][:MOST]
+    ][:most]
 
 
 @house_style()
 def relative(
-    labels: Sequence[str], figures: Sequence[Figure], names: Sequence[str], data: Data
+    labels: Sequence[str],
+    figures: Sequence[Figure],
+    names: Sequence[str],
+    data: Data,
+    *,
+    title: str = "",
+    most: int = MOST,
 ) -> Drawing | None:
     """A row for each figure, a point for each contender; further right is better. None if no figure
-    can be drawn."""
-    shown = drawable(figures)
+    can be drawn. Without another `title` it names the figures and their intervals; `most` rows."""
+    shown = drawable(figures, most)
     if not shown:
         return None
     name_of = {id(figure): name for figure, name in zip(figures, names, strict=True)}
@@ -62,7 +68,9 @@ def relative(
     _scale(plot, min(ends), max(ends))
     style.make_room_left(figure, plot)
     style.legend(figure, plot)
-    title = f"All figures relative to {labels[0]}, with 95 % intervals"
+    able = len(drawable(figures, None))
+    which = "All figures" if able <= most else f"The first {most} of {able} figures"
+    title = title or f"{which} relative to {labels[0]}, with 95 % intervals"
     return style.finished(figure, "relative", title, data, title, wide=True)
 
 
@@ -94,7 +102,7 @@ def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, floa
     """How many times as good a value is, and the ends of its interval."""
     interval = value.interval
     low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
-    low = max(low, value.value / 10)  # an interval may reach below zero, a ratio cannot
+    low = low if low > 0 else value.value / 10  # an interval may reach zero, a ratio cannot
     if value.higher_is_better:
         return value.value / reference, (low / reference, high / reference)
     return reference / value.value, (reference / high, reference / low)

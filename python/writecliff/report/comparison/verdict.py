@@ -1,10 +1,11 @@
-"""The answer of a comparison in one sentence."""
+"""The answer of a comparison: one sentence, or a few where it has many figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from writecliff.report.comparison.figures import Figure, percent
+from writecliff.report.comparison.groups import LONG_LIST, Group, group_names, groups_of
 from writecliff.report.headline import value_text
 
 
@@ -24,6 +25,8 @@ def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
         )
     if len(equal) == total:
         return f"{_joined(labels)} measured the same in {_all(total)}."
+    if total > LONG_LIST:
+        return _summary(labels, figures)
     parts = []
     if clear:
         said = [f"{labels[who]} is {_degree(labels)} at {_won(labels, won, total)}"
@@ -43,6 +46,49 @@ def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
         parts.append(f"{_count(len(equal), 'figure')} {'is' if len(equal) == 1 else 'are'} equal")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
+
+
+_MOST_GROUPS = 2  # that are named for each contender
+
+
+def _summary(labels: Sequence[str], figures: Sequence[Figure]) -> str:
+    """What is said of a long list: how many figures each is better at, the groups in which it is
+    better most, and whether that is more than noise."""
+    total, groups = len(figures), groups_of(figures)
+    won = {who: sum(len(one.won(who)) for one in groups) for who in range(len(labels))}
+    order = sorted((who for who in won if won[who]), key=lambda who: -won[who])
+    equal = sum(one.equal for one in groups)
+    rest = total - sum(won.values()) - equal
+    counts = [f"{labels[who]} {'at' if n else f'is {_degree(labels)} at'} {won[who]}"
+              for n, who in enumerate(order)]  # fmt: skip
+    counts += [f"{equal} {'is' if equal == 1 else 'are'} equal"] if equal else []
+    counts += [f"{rest} cannot be told apart"] if rest else []
+    said = [f"Of {total} figures {_joined(counts)}." if len(counts) > 1
+            else f"Of {total} figures {counts[0]}."]  # fmt: skip
+    said += filter(None, (_ahead(labels[who], who, groups) for who in order))
+    decided = [one for group in groups for one in group.decided]
+    single = sum(one.noise == "unknown" for one in decided)
+    if single:
+        which = "These" if single == len(decided) else f"{single} of these"
+        said.append(f"{which} are single values: nothing tells whether they differ by more than "
+                    "noise.")  # fmt: skip
+    elif decided:
+        said.append("All of these differ by more than noise.")
+    return " ".join(said)
+
+
+def _ahead(label: str, who: int, groups: Sequence[Group]) -> str:
+    """The groups in which a contender is better more than twice as often as any other; empty if
+    there are none."""
+    clear = []
+    for one, name in zip(groups, group_names(groups), strict=True):
+        mine = len(one.won(who))
+        most = max(len(one.won(other)) for other in range(one.contenders) if other != who)
+        if mine > 2 * most:
+            clear.append((mine, f"{name} ({mine} of {len(one.figures)})"))
+    clear.sort(key=lambda item: -item[0])
+    texts = [text for _, text in clear[:_MOST_GROUPS]]
+    return f"{label} leads most clearly in {' and '.join(texts)}." if texts else ""
 
 
 def _single(

@@ -1,0 +1,46 @@
+"""The page of a comparison of many figures: its tables fit into a window of 1,100 pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.browser.visit import Visit
+from writecliff.report.comparison import Comparison
+from writecliff.report.comparison.contenders import Contender
+from writecliff.report.comparison.page import comparison_page
+from writecliff.report.comparison.runs import Run
+from writecliff.report.headline import Headline
+from writecliff.report.pages import render_page
+
+METRICS = ("IOPS of reads", "99.99 % response time of reads", "maximum response time of writes")
+
+
+def drive(label: str, factor: float) -> Contender:
+    """A drive with as many figures as a campaign has."""
+    headlines = [
+        Headline(key=text, label=text, value=1000 * factor * (1 + number), unit="IOPS")
+        for number in range(30)
+        for metric in METRICS
+        for text in (f"mixes: random, 4 KiB, 100 % read, OIO {number}: {metric}",)
+    ]
+    created = "2026-01-01T00:00:00+00:00"
+    run = Run(Path(label), "datacentre", created, {"drive": label}, headlines)
+    return Contender({"datacentre": run}, label)
+
+
+def test_no_column_of_many_figures_is_cut_off(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    found = Comparison([drive("pm853t-480", 1.0), drive("pm863-480", 1.2345)])
+    path.write_text(render_page(comparison_page(found)))
+    with Visit(browser, path, 1100) as visit:
+        tables = visit.page.locator(".table")
+        assert tables.count() >= 3
+        assert (
+            tables.evaluate_all(
+                "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+            )
+            == []
+        )
+        assert visit.page.get_by_text("90 figures in 3 groups").is_visible()
+        assert visit.complaints == []
