@@ -85,6 +85,10 @@ SSDS = (
     SSD.replace('"120 GB"', '"100 GB"') + "[die_parity]\nstripe = 8\n",
     SSD + '[reduction]\ncompression = true\nmin_stored_size = "1 KiB"\nduplicates = false\n',
     SSD + '[slc_cache]\nsize = "3 GB"\nprogram = "0.25 ms"\nread = "30 us"\n',
+    SSD
+    + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n'
+    + 'host_memory_buffer = "64 MiB"\nhost_memory_latency = "2 us"\n',
+    SSD + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n',
 )
 DISKS = (read_device_file("hdd-sshd-7200-500")[0], read_device_file("hdd-15k-80")[0])
 

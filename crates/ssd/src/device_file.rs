@@ -24,7 +24,7 @@ use crate::power::PowerConfig;
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
     bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
-    integrity, power, reduction, slc_cache, thermal,
+    integrity, mapping_cache, power, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -76,6 +76,9 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
+    let mapping_cache = root.optional_table("mapping_cache")?;
+    let mapping_cache =
+        mapping_cache.map(|t| mapping_cache::read(t, &root, &geometry)).transpose()?;
     let recovery = root.optional_table("recovery")?;
     let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
@@ -99,6 +102,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
+        mapping_cache,
         integrity,
         die_parity,
         recovery: recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity)),
