@@ -283,6 +283,10 @@ impl MappingCache {
         Ok(())
     }
 
+    pub(crate) fn page_bytes(&self) -> u32 {
+        self.config.page.0 as u32
+    }
+
     /// Time until a page of the host memory buffer has been asked for and begins to arrive.
     pub(crate) fn host_latency(&self) -> Nanos {
         self.config.host_memory.map_or(Nanos::ZERO, |memory| memory.latency)

@@ -164,9 +164,9 @@ impl Pages {
 
     /// Pages of a part, the one used last first.
     fn in_order(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
-        let first = self.parts[tier as usize].first;
-        std::iter::successors(Some(first), |&page| Some(self.links[page as usize][1]))
-            .take_while(|&page| page != NONE)
+        let page_at = |link: u32| (link != NONE).then_some(link);
+        let first = page_at(self.parts[tier as usize].first);
+        std::iter::successors(first, move |&page| page_at(self.links[page as usize][1]))
     }
 
     pub(super) fn save(&self, out: &mut WordWriter) {
@@ -186,27 +186,25 @@ impl Pages {
         if words.len() != count.div_ceil(8) {
             return Err(damaged());
         }
-        let mut held = [0; 2];
         for (flags, &word) in self.flags.chunks_mut(8).zip(&words) {
             let bytes = word.to_be_bytes();
-            let bytes = &bytes[8 - flags.len()..];
-            flags.copy_from_slice(bytes);
-            for (tier, held) in held.iter_mut().enumerate() {
-                *held += flags.iter().filter(|&flags| flags >> tier & 1 == 1).count();
-            }
+            flags.copy_from_slice(&bytes[8 - flags.len()..]);
         }
-        for (tier, held) in [Tier::Controller, Tier::HostMemory].into_iter().zip(held) {
+        let held: Vec<u8> = self.flags.iter().map(|flags| flags & HELD).collect();
+        self.flags.iter_mut().for_each(|flags| *flags &= !HELD);
+        for tier in [Tier::Controller, Tier::HostMemory] {
+            let bit = 1 << tier as u8;
             let pages: Vec<u32> = input.list(WordReader::narrow)?;
-            if pages.len() != held || held > self.parts[tier as usize].most as usize {
+            let count = held.iter().filter(|&&held| held == bit).count();
+            if pages.len() != count || count > self.parts[tier as usize].most as usize {
                 return Err(damaged());
             }
             for &page in pages.iter().rev() {
-                let flags = self.flags.get_mut(page as usize).ok_or_else(damaged)?;
                 // Each is in one part, and once.
-                if *flags & HELD != 1 << tier as u8 {
+                let is_right = held.get(page as usize) == Some(&bit) && !self.has(page, HELD);
+                if !is_right {
                     return Err(damaged());
                 }
-                *flags &= !HELD;
                 self.push(page, tier);
             }
         }

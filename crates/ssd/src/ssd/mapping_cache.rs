@@ -59,21 +59,31 @@ impl<R: Recorder> Ssd<R> {
     /// Looks up a page; returns the load to wait for, if it is not in the controller.
     fn look_up(&mut self, cache: &mut MappingCache, page: u32, changes: bool) -> Option<LoadId> {
         let (found, traffic) = cache.touch(page, changes);
+        let load = self.load_found(cache, page, found, changes);
         self.carry_mapping(cache, traffic);
-        let now = self.backend.now;
+        load
+    }
+
+    fn load_found(
+        &mut self,
+        cache: &mut MappingCache,
+        page: u32,
+        found: Found,
+        for_write: bool,
+    ) -> Option<LoadId> {
         match found {
             Found::Here => None,
             Found::Loading(load) => Some(load),
             Found::HostMemory => {
                 let load = cache.begin_load(page)?;
-                let received = self.frontend.receive(now, cache.config.page.0 as u32);
+                let received = self.frontend.receive(self.backend.now, cache.page_bytes());
                 let at = received + cache.host_latency();
                 self.backend.queue.push(Lane::Arrived, at, SsdEvent::MappingFetched { load });
                 Some(load)
             }
             Found::Flash { die } => {
                 let load = cache.begin_load(page)?;
-                self.backend.read_mapping(die, cache.config.page_slots(), load, changes);
+                self.backend.read_mapping(die, cache.config.page_slots(), load, for_write);
                 Some(load)
             }
         }
@@ -82,7 +92,7 @@ impl<R: Recorder> Ssd<R> {
     /// What nothing waits for: copies to and from the host memory buffer, changed pages that are
     /// written back.
     fn carry_mapping(&mut self, cache: &MappingCache, traffic: Traffic) {
-        let (now, bytes) = (self.backend.now, cache.config.page.0 as u32);
+        let (now, bytes) = (self.backend.now, cache.page_bytes());
         for _ in 0..traffic.to_host {
             self.frontend.send(now, bytes, false);
         }
