@@ -195,8 +195,8 @@ impl Pages {
         for tier in [Tier::Controller, Tier::HostMemory] {
             let bit = 1 << tier as u8;
             let pages: Vec<u32> = input.list(WordReader::narrow)?;
-            let count = held.iter().filter(|&&held| held == bit).count();
-            if pages.len() != count || count > self.parts[tier as usize].most as usize {
+            let count: u32 = held.iter().map(|&held| u32::from(held == bit)).sum();
+            if pages.len() != count as usize || count > self.parts[tier as usize].most {
                 return Err(damaged());
             }
             for &page in pages.iter().rev() {
