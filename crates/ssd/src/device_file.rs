@@ -111,8 +111,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     controller_table.finish()?;
     link_table.finish()?;
     data_placement_table.map_or(Ok(()), Table::finish)?;
-    root.finish()?;
-    Ok(config)
+    root.finish().map(|()| config)
 }
 
 fn modelled_power(root: &Table<'_>, dies: u32) -> Answer<Option<PowerConfig>> {
