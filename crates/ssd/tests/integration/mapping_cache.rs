@@ -315,7 +315,7 @@ fn what_cannot_be_held_is_refused() {
     let parity = "[mapping_cache]\nsize = \"160 KiB\"\nread = \"30 us\"\nprogram = \"200 us\"";
     assert_section_refused(
         "die_parity",
-        &format!("stripe = 2\n{parity}"),
+        &format!("stripe = 1\n{parity}"),
         "drive.toml",
         "together",
     );
