@@ -18,9 +18,11 @@ when they are first used, so that `writecliff --help` stays quick.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # see errors.py
 if TYPE_CHECKING:
+    from typing import Any
+
     from writecliff.api import Choice as Choice
     from writecliff.api import Replay as Replay
     from writecliff.api import Run as Run

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+
+TYPE_CHECKING = False  # of type checkers; to import typing takes a tenth of `--help`
+if TYPE_CHECKING:
+    from typing import Any, Self
 
 NO_SPACE_HINT = "free some space and try again; a run that has begun goes on with --resume RUN"
 

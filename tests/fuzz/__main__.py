@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,8 @@ TURN = 20  # cases of each kind
 
 
 def main() -> int:
+    # In the background Ctrl-C may be ignored, which the commands that are stopped would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = all_kinds()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--kind", choices=sorted(kinds), action="append", help="default: all kinds")

@@ -1,7 +1,8 @@
-"""What a member of a suite does at its end in the tests of lost signals."""
+"""What members of suites do at their ends in tests of their processes."""
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -15,3 +16,8 @@ def lose_one_interrupt(run: Path) -> None:
         time.sleep(30)
     except KeyboardInterrupt:
         time.sleep(30)
+
+
+def note_process(run: Path) -> None:
+    """Write the number of the process to `run / MARK`."""
+    (run / MARK).write_text(str(os.getpid()))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from writecliff import version
 
+TYPE_CHECKING = False  # see errors.py
 if TYPE_CHECKING:
     from cyclopts import App
 
@@ -35,13 +35,14 @@ stderr) and --debug (full traceback). NO_COLOR is honoured."""
 GROUPS = ("tests and suites", "workloads and traces", "drives", "validation and research")
 
 
-class Command(NamedTuple):
-    """One command, as its file declares it."""
+class Command:
+    """One command, as its file declares it: `target` is "module:attribute"."""
 
-    position: tuple[int, int]  # of the group, and in the group
-    name: str
-    help: str
-    target: str  # "module:attribute"
+    def __init__(self, position: tuple[int, int], name: str, help: str, target: str) -> None:
+        self.position = position  # of the group, and in the group
+        self.name = name
+        self.help = help
+        self.target = target
 
 
 @cache
@@ -49,7 +50,8 @@ def commands() -> tuple[Command, ...]:
     """All commands in the order of the root screen."""
     folder = os.path.dirname(__file__)  # noqa: PTH120 - pathlib takes longer than the rest
     files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
-    return tuple(sorted(_command(os.path.join(folder, name)) for name in files))  # noqa: PTH118
+    found = (_command(os.path.join(folder, name)) for name in files)  # noqa: PTH118
+    return tuple(sorted(found, key=lambda one: (one.position, one.name)))
 
 
 def _command(path: str) -> Command:

@@ -12,9 +12,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
 
 from writecliff.errors import printable
+
+TYPE_CHECKING = False  # see errors.py
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 # Control characters but for tabs and ends of lines, separators of lines, marks of direction.
 _UNSAFE = re.compile(

@@ -26,16 +26,15 @@ from writecliff.devices.generations import (
     MS,
     PLP_CYCLES,
     PROGRAM_BOUNDS,
-    RAW_MAX_BYTES,
     READ_BOUNDS,
     SLOT,
     US,
     Generation,
+    raw_bytes_of,
 )
 from writecliff.devices.sheet import DataSheet
 from writecliff.errors import ConfigError
 
-_SPARE = 1.05  # raw flash over user capacity, at least
 _WATERMARKS = {"gc_high_watermark": "8", "gc_low_watermark": "3", "gc_idle_watermark": "16"}
 _WATERMARKS_WHY = {
     "gc_high_watermark": "idle pool that collection is paced to keep",
@@ -88,7 +87,7 @@ def drive_amplification(sheet: DataSheet) -> float:
 def flash_rate(sheet: DataSheet) -> float:
     """Bytes per second that usual dies of such a drive program all at once."""
     bits, one = BITS[_cell(sheet)], _generation(sheet)
-    dies = _raw_bytes(sheet.capacity) * 8 / GIB / one.die_gbit_of(bits)
+    dies = raw_bytes_of(sheet.capacity) * 8 / GIB / one.die_gbit_of(bits)
     unit = one.planes * one.page_kib * KIB
     return dies * unit / (one.program_us[_cell(sheet)] * US) * 1e9
 
@@ -109,7 +108,7 @@ class _Derivation:
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
         self.bandwidth, self.bandwidth_why = self._bandwidth()
-        self.raw_bytes = _raw_bytes(sheet.capacity)
+        self.raw_bytes = raw_bytes_of(sheet.capacity)
         self.read_ns = self.generation.read_us[self.cell] * US
         self.read_why = f"usual for {self.generation.name}"
         self.command_ns, self.read_command_ns, self.write_command_ns = self._command_times()
@@ -460,22 +459,6 @@ class _Derivation:
         return quoted_time(
             max(time, 0.0)
         ), f"leaves {rate / 1e6:,.0f} MB/s while it is folded: {said}"
-
-
-def check_capacity(capacity: float) -> None:
-    """Raises ConfigError where no model of a drive of so many bytes can be derived."""
-    most = RAW_MAX_BYTES / _SPARE
-    if not GIB <= capacity <= most:
-        hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
-        raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB has no model", hint=hint)
-
-
-def _raw_bytes(capacity: float) -> int:
-    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and at last the
-    most that the simulator can map."""
-    check_capacity(capacity)
-    sizes = sorted(scale * 2**n * GIB for n in range(13) for scale in (1, 2, 3))
-    return next((int(size) for size in sizes if size >= _SPARE * capacity), RAW_MAX_BYTES)
 
 
 def uniform_amplification(spare: float) -> float:

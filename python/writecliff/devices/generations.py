@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from writecliff.errors import ConfigError
+
 GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
 SLOT = 4 * KIB
 BLOCK = 128 * KIB
@@ -19,6 +21,7 @@ PROGRAM_BOUNDS = (0.4, 2.5)  # of a generation's time, between its fastest and s
 READ_BOUNDS = (0.6, 1.6)
 DIES_MAX = 256
 RAW_MAX_BYTES = 15_872 * GIB  # page numbers have 32 bits
+_SPARE = 1.05  # raw flash over user capacity, at least
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,19 @@ LINKS = {
     "pcie4": Link("NVMe PCIe 4.0 x4", 7500, 0.1, True, 32, 1023, 8),
     "pcie5": Link("NVMe PCIe 5.0 x4", 14_500, 0.05, True, 32, 1023, 16),
 }
+
+
+def check_capacity(capacity: float) -> None:
+    """Raises ConfigError where no model of a drive of so many bytes can be derived."""
+    most = RAW_MAX_BYTES / _SPARE
+    if not GIB <= capacity <= most:
+        hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
+        raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB has no model", hint=hint)
+
+
+def raw_bytes_of(capacity: float) -> int:
+    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and at last the
+    most that the simulator can map."""
+    check_capacity(capacity)
+    sizes = sorted(scale * 2**n * GIB for n in range(13) for scale in (1, 2, 3))
+    return next((int(size) for size in sizes if size >= _SPARE * capacity), RAW_MAX_BYTES)

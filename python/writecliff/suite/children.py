@@ -1,8 +1,9 @@
-"""One run of a suite or sweep in its own process.
+"""Runs of a suite or sweep in processes of their own.
 
 A process rather than a thread: storing and judging are Python, so two tests at a time need two
-interpreters. Only the parent hears Ctrl-C; it stops its children, and each of them stores what it
-has. A child also stops when its parent dies. Events come back through a pipe.
+interpreters. One runs member after member, because starting takes as long as a short run. Only the
+parent hears Ctrl-C; it stops its children, and each of them stores what it has. A child also stops
+when its parent dies. Events come back through a pipe.
 
 The process is an interpreter of its own (`member.py`), not one of
 `multiprocessing`: workers of a cluster are daemons, which may have no children of that kind.
@@ -10,6 +11,7 @@ The process is an interpreter of its own (`member.py`), not one of
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError, EngineError, WritecliffError
@@ -87,37 +89,76 @@ class Outcome:
             raise kind(f"{self.name}: {self.error}", hint=self.hint)
 
 
-def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-    """Run a test in a new process and wait for it; `log` gets its events as they come.
+class MemberProcess:
+    """A process that runs members, one after the other, until it is closed."""
 
-    Once `stop` is set it is stopped: it stores what it has, and its outcome has exit code 130.
-    """
-    ours, theirs = Pipe()
-    with theirs, _signals_blocked():  # in the child too, until it can handle them
-        words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
-        process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
-    with suppress(BrokenPipeError):  # it has ended already
-        ours.send(spec)
-    outcome = None
-    next_s = 0.0
-    with suppress(EOFError):
-        while True:
-            if stop.is_set() and time.monotonic() >= next_s:
-                process.terminate()
-                next_s = time.monotonic() + _REPEAT_S  # Python drops what a destructor raises
-            if not ours.poll(_POLL_S):
-                continue
-            message = ours.recv()
-            if isinstance(message, Outcome):
-                outcome = message
-            else:
+    def __init__(self) -> None:
+        self._pipe, theirs = Pipe()
+        with theirs, _signals_blocked():  # in the child too, until it can handle them
+            words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
+            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
+
+    def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
+        """Run a test and wait for it; `log` gets its events as they come.
+
+        Once `stop` is set it is stopped: it stores what it has, and its outcome has exit code 130.
+        """
+        next_s = 0.0
+        with suppress(EOFError, BrokenPipeError):  # it has ended already
+            self._pipe.send(spec)
+            while True:
+                if stop.is_set() and time.monotonic() >= next_s:
+                    self._process.terminate()
+                    next_s = time.monotonic() + _REPEAT_S  # Python drops what a destructor raises
+                if not self._pipe.poll(_POLL_S):
+                    continue
+                message = self._pipe.recv()
+                if isinstance(message, Outcome):
+                    return message
                 log(message)
-    ours.close()
-    exit_code = process.wait()
-    if outcome is None:
-        error = f"worker exited without a result (exit code {exit_code})"
-        outcome = Outcome(spec.name, False, error, None, 1)
-    return outcome
+        error = f"worker exited without a result (exit code {self._process.wait()})"
+        return Outcome(spec.name, False, error, None, 1)
+
+    def close(self) -> None:
+        """End the process, which runs nothing."""
+        self._pipe.close()
+        self._process.wait()
+
+
+class MemberProcesses:
+    """As many processes as members run at a time. Threads may share them."""
+
+    def __init__(self) -> None:
+        self._idle: list[MemberProcess] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_idle()
+
+    def close_idle(self) -> None:
+        """End the processes that run nothing."""
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                self._idle.pop().close()
+
+    def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
+        """Run a test in one of the processes, as `MemberProcess.run` does; one that fails is used
+        for no other."""
+        try:
+            process = self._idle.pop()
+        except IndexError:
+            process = MemberProcess()
+        outcome = None
+        try:
+            outcome = process.run(spec, log, stop)
+            return outcome
+        finally:
+            if outcome is not None and outcome.ok:
+                self._idle.append(process)
+            else:
+                process.close()
 
 
 @contextmanager
@@ -130,22 +171,33 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def main_of_member(pipe: Connection, parent: int) -> None:
-    """The child: run, report, and send how it ended; no traceback for what users can cause."""
-    spec: ChildSpec = pipe.recv()
-    try:
+    """The child: run what the parent sends until it sends no more or a member fails."""
+    with suppress(EOFError, KeyboardInterrupt):
+        spec: ChildSpec = pipe.recv()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
+        silence_libraries()
+        die_with_parent(parent, signal.SIGTERM)
+        while _run_and_tell(spec, pipe):
+            gc.collect()  # of a drive, its engine and its tables
+            spec = pipe.recv()
+
+
+def _run_and_tell(spec: ChildSpec, pipe: Connection) -> bool:
+    """Send how a member ended; no traceback for what users can cause. False if it has failed."""
+    try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        die_with_parent(parent, signal.SIGTERM)
-        silence_libraries()
         outcome = _run(spec, pipe)
     except WritecliffError as error:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)
     except KeyboardInterrupt:
         outcome = Outcome(spec.name, False, "stopped", None, 130)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with suppress(BrokenPipeError):  # the parent is gone
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the next one, if there is any
+    try:
         pipe.send(outcome)
+    except BrokenPipeError:  # the parent is gone
+        return False
+    return outcome.ok
 
 
 def _run(spec: ChildSpec, pipe: Connection) -> Outcome:

@@ -21,12 +21,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from writecliff.parallel import Stopped, Task
-from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
+from writecliff.suite.children import ChildEvent, ChildSpec, MemberProcesses, Outcome
 
 if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 STOPPED = 130
+_processes = MemberProcesses()  # of this worker, for the sweep that is under way
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ def run_members(
         return cluster.run(tasks, stop=stop)
     finally:
         cluster.client.unsubscribe_topic(topic)
+        cluster.client.run(_processes_end, on_error="ignore")
+
+
+def _processes_end() -> None:
+    """On each worker: those that run nothing end. A worker that ends takes its own with it."""
+    _processes.close_idle()
 
 
 def _nowhere() -> Outcome:
@@ -106,7 +113,7 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
             worker.log_event(parcel.topic, {"event": asdict(event)})
 
         spec = replace(parcel.spec, directory=directory)
-        outcome = run_child(spec, log, stop)
+        outcome = _processes.run(spec, log, stop)
         return outcome, _archive(directory) if directory.exists() else None
 
 

@@ -19,7 +19,7 @@ from writecliff.engines.target import is_simulated
 from writecliff.errors import WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.signals import handling
-from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
+from writecliff.suite.children import ChildEvent, ChildSpec, MemberProcesses, Outcome
 from writecliff.suite.folder import Member, SuiteFolder
 from writecliff.suite.remote import run_members
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
+# Longest first, as they took on `sata-tlc-120`: then no core waits for the other at the end.
+_LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
@@ -64,14 +66,15 @@ def run_suite(
             if cluster is not None:
                 outcomes = run_members(cluster, specs, log, stop)
             else:
-                outcomes = run_side_by_side(
-                    [
-                        Task(one.name, need, partial(_checked, one, log, stop))
-                        for one, need in specs
-                    ],
-                    workers=workers if folder.simulated else 1,
-                    memory_budget_bytes=memory_budget_bytes,
-                )
+                with MemberProcesses() as processes:
+                    outcomes = run_side_by_side(
+                        [
+                            Task(one.name, need, partial(_checked, processes, one, log, stop))
+                            for one, need in specs
+                        ],
+                        workers=workers if folder.simulated else 1,
+                        memory_budget_bytes=memory_budget_bytes,
+                    )
     except WritecliffError:
         if not stop.is_set():
             raise
@@ -83,8 +86,8 @@ def run_suite(
     return outcomes
 
 
-def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
-    outcome = None if stop.is_set() else run_child(spec, log, stop)
+def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event) -> Outcome:
+    outcome = None if stop.is_set() else processes.run(spec, log, stop)
     if outcome is None or outcome.exit_code == SuiteStopped.exit_code:
         raise Stopped(f"{spec.name} was stopped")
     outcome.check()
@@ -93,11 +96,14 @@ def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
 
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
-    """The members that are not complete. Side by side the longest should start first: the demand
-    tests, which are last in the standard's order."""
+    """The members that are not complete; those that run side by side, the longest first."""
     done = folder.complete()
     left = [name for name in folder.members if name not in done]
-    return left[::-1] if folder.simulated else left
+    return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
+
+
+def _rank(member: Member) -> int:
+    return _LONGEST.index(member.test) if member.test in _LONGEST else len(_LONGEST)
 
 
 def _spec(

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from writecliff.devices.derive import Value, check_capacity, derived
+from writecliff.devices.derive import Value, derived
+from writecliff.devices.generations import check_capacity
 from writecliff.devices.sheet import CELLS, DataSheet, sheet_of
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError

@@ -80,7 +80,7 @@ def interrupted(corpus: Path) -> None:
     """A run that was stopped early, with the saved drive from which it can be resumed."""
     small_drive(corpus)
     run = corpus / "stopped"
-    steps = "".join(f'[[step]]\n[[step.job]]\nvolume = "{n + 1} MB"\n' for n in range(400))
+    steps = "".join(f'[[step]]\n[[step.job]]\nvolume = "{n + 1} MB"\n' for n in range(120))
     (corpus / "steps.toml").write_text(f'name = "steps"\n{steps}')
     for _ in range(_STOPS):
         if list(run.glob("*.wcs")):

@@ -17,6 +17,7 @@ from writecliff.procedures.workload import WorkloadRun
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.plan import check_plans, plan_suite
+from writecliff.suite.runner import _left
 from writecliff.suite.sweep import OVERPROVISION, plan_sweep
 from writecliff.workload.load import LoadStep, WorkloadFile
 
@@ -26,6 +27,20 @@ def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
     assert list(members) == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
     assert all(member.test == name for name, member in members.items())
     assert members["wsat"].options == {"edition": "pts-e", "seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("target", "first"),
+    [("sim:sata-tlc-120", ["ecw", "dirth", "hir"]), ("file:x", ["iops", "tp", "lat"])],
+)
+def test_side_by_side_the_longest_start_first(
+    tmp_path: Path, target: str, first: list[str]
+) -> None:
+    """One after the other, tests keep the standard's order."""
+    members = plan_suite("pts-e", target)
+    folder = SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
+    assert list(_left(folder))[:3] == first
+    assert set(_left(folder)) == set(members)
 
 
 def test_tests_keep_the_standard_s_order_however_they_are_named() -> None:
