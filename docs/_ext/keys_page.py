@@ -85,6 +85,10 @@ SSDS = (
     SSD.replace('"120 GB"', '"100 GB"') + "[die_parity]\nstripe = 8\n",
     SSD + '[reduction]\ncompression = true\nmin_stored_size = "1 KiB"\nduplicates = false\n',
     SSD + '[slc_cache]\nsize = "3 GB"\nprogram = "0.25 ms"\nread = "30 us"\n',
+    SSD
+    + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n'
+    + 'host_memory_buffer = "64 MiB"\nhost_memory_latency = "2 us"\n',
+    SSD + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n',
 )
 DISKS = (read_device_file("hdd-sshd-7200-500")[0], read_device_file("hdd-15k-80")[0])
 
@@ -150,7 +154,11 @@ PAGES = {
         "A [device file](../guides/devices.md) describes a simulated drive.",
         lambda text: refused(lambda: _native.Device(text, "drive.toml").describe()),
         (
-            Part("SSDs", SSDS, (("devices.md", "Keys"), ("device-failures.md", ""))),
+            Part(
+                "SSDs",
+                SSDS,
+                (("devices.md", "Keys"), ("device-failures.md", ""), ("mapping-cache.md", "")),
+            ),
             Part("Hard disks", DISKS, (("devices.md", "Hard disks"), ("devices.md", "Keys"))),
         ),
         {"": ["Keys"]},

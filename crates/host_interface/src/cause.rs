@@ -40,6 +40,8 @@ causes! {
     Firmware "firmware";
     /// waiting for the mapping processor to catch up
     MappingProcessor "mapping_processor";
+    /// waiting for a part of the mapping table that the controller does not hold
+    MappingTable "mapping_table";
     /// write buffer full; the die that made room was programming host data
     BufferProgram "buffer_program";
     /// write buffer full; the die that made room was erasing

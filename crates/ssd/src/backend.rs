@@ -13,6 +13,7 @@
 
 mod active_dies;
 mod die_parity;
+mod mapping;
 mod power_off;
 mod recording;
 mod sink;
@@ -28,13 +29,14 @@ use writecliff_ftl::frontier::FrontierId;
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
-    Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_SLC, PROGRAM_TYPES, ReadFor,
-    SENSE_MASK, SENSE_SLC, Suspended, sense,
+    Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_MAPPING, PROGRAM_SLC, PROGRAM_TYPES,
+    ReadFor, SENSE_MAPPING, SENSE_MASK, SENSE_SLC, Suspended, sense,
 };
 use crate::die_parity::DieParity;
 use crate::ecc::Ecc;
 use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
+use crate::mapping_cache::LoadId;
 use crate::power::BusyTimes;
 use crate::slc_cache;
 use active_dies::ActiveDies;
@@ -60,6 +62,10 @@ pub enum Outcome {
         frontier: FrontierId,
         fill: FillId,
     },
+    /// A part of the mapping table is in the controller.
+    MappingLoaded {
+        load: LoadId,
+    },
 }
 
 pub struct Backend<R> {
@@ -76,6 +82,7 @@ pub struct Backend<R> {
     /// Channel time of a program.
     program_loads: [Nanos; PROGRAM_TYPES],
     slc_read: Nanos,
+    mapping_read: Nanos,
     slc_frontier: FrontierId,
     /// Index of the SLC cache among the reclaim units: one after the last.
     /// In operations, those after it are the blocks of the cache after the first.
@@ -110,8 +117,12 @@ impl<R: Recorder> Backend<R> {
         let mut program_times = std::array::from_fn(|t| timing.program_time(t as u32));
         let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
         program_times[PROGRAM_SLC as usize] = slc.map_or(Nanos::ZERO, |slc| slc.program);
-        program_loads[PROGRAM_SLC as usize] =
-            load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
+        let mapping = config.mapping_cache.as_ref();
+        program_times[PROGRAM_MAPPING as usize] = mapping.map_or(Nanos::ZERO, |m| m.program);
+        for kind in [PROGRAM_SLC, PROGRAM_MAPPING] {
+            let page = geometry.slots_per_read_group * SLOT_BYTES;
+            program_loads[kind as usize] = load(u64::from(page));
+        }
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
@@ -123,6 +134,7 @@ impl<R: Recorder> Backend<R> {
             program_times,
             program_loads,
             slc_read: slc.map_or(Nanos::ZERO, |slc| slc.read),
+            mapping_read: mapping.map_or(Nanos::ZERO, |m| m.read),
             slc_frontier: slc_cache::frontier(config),
             slc_unit: ReclaimUnitId(units),
             slc_block_slots: slc_cache::block_slots(&geometry) as u32,
@@ -313,11 +325,13 @@ impl<R: Recorder> Backend<R> {
         self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
     }
 
-    /// When sensing ends for a read with retries, or of the SLC cache.
+    /// When sensing ends for a read with retries, of the SLC cache or of a translation page.
     #[cold]
     fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
-        if sense == SENSE_SLC {
-            return begun + self.slc_read;
+        match sense {
+            SENSE_SLC => return begun + self.slc_read,
+            SENSE_MAPPING => return begun + self.mapping_read,
+            _ => {}
         }
         sensed + Nanos(self.retry_time.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
@@ -371,7 +385,7 @@ impl<R: Recorder> Backend<R> {
         let sent = self.take_channel(index, transfer);
         self.release_die(index);
         match purpose {
-            ReadFor::Fill { .. } => {
+            ReadFor::Fill { .. } | ReadFor::Mapping { .. } => {
                 self.begin_work(index, operation, Lane::DieShort, sent);
                 None
             }
@@ -418,6 +432,9 @@ impl<R: Recorder> Backend<R> {
                 self.waited(fill);
                 Outcome::Nothing
             }
+            DieState::Busy(FlashOperation::Read { purpose: ReadFor::Mapping { load }, .. }) => {
+                Outcome::MappingLoaded { load }
+            }
             DieState::Busy(FlashOperation::Erase { unit }) => {
                 self.recorder.erased(unit, index as u32);
                 Outcome::Nothing
@@ -433,7 +450,7 @@ impl<R: Recorder> Backend<R> {
 
     /// Called when something that a fill waits for has ended: programs what may be programmed now.
     #[inline]
-    fn waited(&mut self, fill: FillId) {
+    pub(crate) fn waited(&mut self, fill: FillId) {
         self.fills.read_done(fill);
         let frontier = self.fills.get(fill).frontier;
         while let Some(ready) = self.fills.release(frontier) {

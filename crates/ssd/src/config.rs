@@ -13,6 +13,7 @@ use crate::ecc::EccConfig;
 use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
 use crate::integrity::IntegrityConfig;
+use crate::mapping_cache::MappingCacheConfig;
 use crate::power::PowerConfig;
 use crate::recovery::RecoveryConfig;
 use crate::slc_cache::SlcCacheConfig;
@@ -96,6 +97,8 @@ pub struct DeviceConfig {
     pub slc_cache: Option<SlcCacheConfig>,
     /// Slots that the map has one entry for.
     pub indirection_slots: u32,
+    /// What the controller holds of a mapping table that does not fit; `None`: all of it.
+    pub mapping_cache: Option<MappingCacheConfig>,
     pub integrity: Option<IntegrityConfig>,
     pub die_parity: Option<DieParityConfig>,
     pub recovery: RecoveryConfig,

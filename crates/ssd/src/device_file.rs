@@ -24,7 +24,7 @@ use crate::power::PowerConfig;
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
     bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
-    integrity, power, reduction, slc_cache, thermal,
+    integrity, mapping_cache, power, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -83,6 +83,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
         indirection_slots: indirection::read(&ftl_table, &root, &geometry, &controller)?,
+        mapping_cache: mapping_cache::section(&root, &geometry)?,
         identity,
         user_capacity,
         geometry,
@@ -110,8 +111,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     controller_table.finish()?;
     link_table.finish()?;
     data_placement_table.map_or(Ok(()), Table::finish)?;
-    root.finish()?;
-    Ok(config)
+    root.finish().map(|()| config)
 }
 
 fn modelled_power(root: &Table<'_>, dies: u32) -> Answer<Option<PowerConfig>> {

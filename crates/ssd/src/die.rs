@@ -10,13 +10,22 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
 use crate::fill::FillId;
+use crate::mapping_cache::LoadId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Destination of the data of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadFor {
-    Host { command: u16 },
-    Fill { fill: FillId },
+    Host {
+        command: u16,
+    },
+    Fill {
+        fill: FillId,
+    },
+    /// A part of the mapping table.
+    Mapping {
+        load: LoadId,
+    },
 }
 
 /// A flash operation on a die.
@@ -59,18 +68,25 @@ pub const SENSE_SLC: u16 = 1 << 8;
 pub const SENSE_FAILING: u16 = 1 << 9;
 /// Marks a read of a stripe, for a host command whose data it brings back.
 pub const SENSE_STRIPE: u16 = 1 << 10;
+/// Encodes a read of a translation page.
+pub const SENSE_MAPPING: u16 = 1 << 11;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_SLC - 1;
 
-/// Number of program types: page types and the SLC cache, rounded up to a power of two.
+/// Number of program types: page types, the SLC cache and translation pages, rounded up to a power
+/// of two.
 pub const PROGRAM_TYPES: usize = 8;
 pub const PROGRAM_SLC: u8 = PAGE_TYPES as u8;
+pub const PROGRAM_MAPPING: u8 = PROGRAM_SLC + 1;
 
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
                 (0_u64, u32::from(fill), sense, slots)
+            }
+            Self::Read { sense, slots, purpose: ReadFor::Mapping { load } } => {
+                (4, u32::from(load), sense, slots)
             }
             Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
             Self::Program { fill, page_type } => (1, u32::from(fill), u16::from(page_type), 0),
@@ -85,8 +101,12 @@ impl FlashOperation {
         let word = input.get()?;
         let (id, slots, page_type) = (word as u32, (word >> 32) as u8, (word >> 48) as u8);
         match word >> 56 {
-            0 => {
-                let purpose = ReadFor::Fill { fill: id as u16 };
+            kind @ (0 | 4) => {
+                let number = id as u16;
+                let purpose = match kind {
+                    0 => ReadFor::Fill { fill: number },
+                    _ => ReadFor::Mapping { load: number },
+                };
                 let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
                 Ok(Self::Read { sense, slots, purpose })
             }

@@ -37,6 +37,8 @@ pub enum SsdEvent {
     ThermalPeriod,
     /// Endurance throttling admits writes again.
     ThrottleExpired,
+    /// A part of the mapping table has come from the host memory buffer.
+    MappingFetched { load: u16 },
 }
 
 /// Groups of events with similar delays between scheduling and occurrence.
@@ -69,6 +71,7 @@ impl SsdEvent {
             Self::MediaWork => 7 << 16,
             Self::ThermalPeriod => 8 << 16,
             Self::ThrottleExpired => 9 << 16,
+            Self::MappingFetched { load } => 10 << 16 | u32::from(load),
         }
     }
 
@@ -85,6 +88,7 @@ impl SsdEvent {
             7 => Self::MediaWork,
             8 => Self::ThermalPeriod,
             9 => Self::ThrottleExpired,
+            10 => Self::MappingFetched { load: index },
             _ => Self::IdleCheck,
         }
     }
@@ -334,6 +338,7 @@ mod tests {
             SsdEvent::MediaWork,
             SsdEvent::ThermalPeriod,
             SsdEvent::ThrottleExpired,
+            SsdEvent::MappingFetched { load: 3 },
         ];
         for event in events {
             assert_eq!(SsdEvent::unpack(event.pack()), event);

@@ -61,6 +61,11 @@ impl Fills {
         self.current.len()
     }
 
+    /// Numbers of fills are below this.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     #[inline]
     pub fn get(&mut self, id: FillId) -> &mut Fill {
         &mut self.all[id as usize]

@@ -26,6 +26,7 @@
 //! | `indirection.rs` | indirection units above 4 KiB |
 //! | `slc_cache.rs` | SLC cache: flash with one bit per cell that takes host writes first |
 //! | `ssd/slc.rs` | commands on a drive with an SLC cache |
+//! | `mapping_cache/`, `ssd/mapping_cache.rs`, `backend/mapping.rs` | a mapping table on flash |
 //! | `ssd/pending.rs` | saving and restoring work in progress |
 //! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
 //! | `endurance.rs` | endurance throttling |
@@ -55,6 +56,7 @@ pub mod fill;
 pub mod housekeeping;
 pub mod indirection;
 pub mod integrity;
+pub mod mapping_cache;
 pub mod power;
 pub mod power_loss;
 pub mod recovery;

@@ -56,6 +56,7 @@ impl<R: Recorder> Ssd<R> {
             config.endurance.is_none()
                 && config.data_placement.is_none()
                 && config.integrity.is_none()
+                && config.mapping_cache.is_none()
         };
         // An SLC cache decides by what is written, not by its times.
         let cache = |config: &DeviceConfig| {

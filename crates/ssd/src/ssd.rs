@@ -7,6 +7,7 @@ mod energy;
 mod idle;
 mod indirection;
 mod io;
+mod mapping_cache;
 mod mapping_core;
 mod pending;
 mod power_cut;
@@ -34,6 +35,7 @@ use crate::endurance::Endurance;
 use crate::event::{Lane, SsdEvent};
 use crate::housekeeping::Housekeeping;
 use crate::integrity::Integrity;
+use crate::mapping_cache::MappingCache;
 use crate::power::ActiveTime;
 use crate::slc_cache::SlcCache;
 use crate::ssd::mapping_core::MappingCore;
@@ -74,6 +76,7 @@ pub struct Ssd<R = Unrecorded> {
     thermal: Option<Box<Thermal>>,
     endurance: Option<Box<Endurance>>,
     integrity: Option<Box<Integrity>>,
+    mapping_cache: Option<Box<MappingCache>>,
     pub(crate) slc: Option<Box<SlcCache>>,
     /// Whether mechanisms are active that affect the start of commands.
     mechanisms: u8,
@@ -106,6 +109,7 @@ impl WritePath {
             && config.indirection_slots == 1
             && config.ftl.bad_blocks.is_none()
             && config.integrity.is_none()
+            && config.mapping_cache.is_none()
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         match (is_plain, has_core) {
             (true, false) => Self::Plain,
@@ -173,6 +177,7 @@ impl<R: Recorder> Ssd<R> {
             housekeeping: Housekeeping::of(&config),
             endurance: Endurance::of(&config).map(Box::new),
             integrity: Integrity::of(&config),
+            mapping_cache: MappingCache::of(&config),
             slc: SlcCache::of(&config),
             thermal: config.thermal.clone().map(|section| Box::new(Thermal::new(section))),
             writes: WritePath::of(&config, mapping_core.is_some()),
@@ -182,6 +187,7 @@ impl<R: Recorder> Ssd<R> {
             reads_are_plain: mapping_core.is_none()
                 && config.slc_cache.is_none()
                 && config.integrity.is_none()
+                && config.mapping_cache.is_none()
                 && config.die_parity.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
@@ -214,7 +220,8 @@ impl<R: Recorder> Ssd<R> {
     pub fn nand_write_bytes(&self) -> u64 {
         let in_slc = self.slc.as_ref().map_or(0, |slc| slc.allocated_slots());
         let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        self.main_write_bytes() + (in_slc + moved + self.parity_slots()) * u64::from(SLOT_BYTES)
+        let others = in_slc + moved + self.parity_slots() + self.mapping_slots();
+        self.main_write_bytes() + others * u64::from(SLOT_BYTES)
     }
 
     /// The same, excluding the SLC cache.
@@ -285,24 +292,8 @@ impl<R: Recorder> Ssd<R> {
             }
             SsdEvent::WriteArrived { command } => self.arrived(command),
             SsdEvent::Completed { command } => Some(self.complete(command)),
-            SsdEvent::IdleCheck => {
-                self.idle_check();
-                None
-            }
-            SsdEvent::CoreCaughtUp => {
-                self.core_caught_up();
-                None
-            }
-            SsdEvent::ThrottleExpired => {
-                self.plan_allows();
-                None
-            }
-            SsdEvent::ThermalPeriod => {
-                self.thermal_period();
-                None
-            }
-            SsdEvent::MediaWork => {
-                self.media_work();
+            rare => {
+                self.handle_rare(rare);
                 None
             }
         }
@@ -454,6 +445,7 @@ impl<R: Recorder> Ssd<R> {
         if self.is_refused(command) {
             return true;
         }
+        self.fast_forward_mapping(command);
         if self.slc.is_some() {
             let now = self.backend.now;
             let stream = self.data_placement.route(command.stream, command.length, now);
@@ -485,6 +477,9 @@ impl<R: Recorder> Ssd<R> {
         }
         if let Some(integrity) = &mut self.integrity {
             integrity.purged();
+        }
+        if let Some(cache) = &mut self.mapping_cache {
+            cache.purged();
         }
         self.release_all_streams();
         self.resynchronise_buffer();

@@ -293,7 +293,12 @@ class RunDirectory:
         """
         if not self.attributes_latency:
             return {}
-        sums = ", ".join(f"sum({cause_column(c)})::ubigint as {c}" for c in causes())
+        # A run may be older than a cause, whose time it then counted as nothing.
+        stored = set(self.table("histograms").column_names)
+        sums = ", ".join(
+            f"{f'sum({column})' if (column := cause_column(c)) in stored else 0}::ubigint as {c}"
+            for c in causes()
+        )
         found = self.query(
             f"select {by}, operation, lower_ns, any_value(upper_ns) as upper_ns, "
             f"sum(count)::ubigint as ios, {sums} "

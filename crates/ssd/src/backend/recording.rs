@@ -14,7 +14,10 @@ impl<R: Recorder> Backend<R> {
     pub(super) fn record_activity(&mut self, index: usize, operation: FlashOperation) {
         if R::RECORDS {
             let activity = match operation {
-                FlashOperation::Read { purpose: ReadFor::Host { .. }, .. } => Cause::OtherReads,
+                FlashOperation::Read {
+                    purpose: ReadFor::Host { .. } | ReadFor::Mapping { .. },
+                    ..
+                } => Cause::OtherReads,
                 FlashOperation::Read { .. } => Cause::Collection,
                 FlashOperation::Program { fill, .. }
                     if fill != NO_FILL && self.fills.is_moved(fill) =>

@@ -10,7 +10,7 @@ use thiserror::Error;
 use writecliff_base::Bytes;
 use writecliff_base::located::Change;
 
-use super::scaled::{size, slc_cache, slot_bytes};
+use super::scaled::{mapping_cache, size, slc_cache, slot_bytes};
 use crate::config::DeviceConfig;
 
 const SOURCE: &str = "resized";
@@ -99,6 +99,7 @@ pub fn resized(
     let slc = config.slc_cache.as_ref();
     changes
         .extend(slc.into_iter().flat_map(|slc| slc_cache(config, slc, factor, new_capacity, dies)));
+    changes.extend(mapping_cache(config, factor));
     Ok(changes)
 }
 

@@ -7,8 +7,8 @@
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
 //! * the time of an erase shrinks with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
-//!   heat capacity, the planned life, the interval of relocations from a lost die and the SLC cache
-//!   shrink with the drive.
+//!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
+//!   and what is held of the mapping table shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
 //! command and hold the open units of all streams. The resulting error is about proportional to the
@@ -101,6 +101,7 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     changes.extend(
         slc.into_iter().flat_map(|slc| slc_cache(config, slc, 1.0 / scale, capacity, dies)),
     );
+    changes.extend(mapping_cache(config, 1.0 / scale));
     changes
 }
 
@@ -121,6 +122,20 @@ pub(super) fn slc_cache(
         changes.push(size("slc_cache.static_size", Bytes(scaled(slc.static_size))));
     }
     changes
+}
+
+/// What is held of the mapping table on a drive with `factor` times the capacity of `config`: the
+/// same share, but at least a translation page.
+pub(super) fn mapping_cache(config: &DeviceConfig, factor: f64) -> Vec<Change> {
+    let Some(cache) = config.mapping_cache else { return Vec::new() };
+    let pages = |held: Bytes| (held.0 as f64 * factor / cache.page.0 as f64).round_ties_even();
+    let held =
+        |key, least: f64, held| size(key, Bytes(pages(held).max(least) as u64 * cache.page.0));
+    let own = held("mapping_cache.size", 1.0, cache.size);
+    let least = pages(cache.size).max(1.0) + 1.0;
+    let memory = cache.host_memory;
+    let memory = memory.map(|m| held("mapping_cache.host_memory_buffer", least, m.size));
+    [own].into_iter().chain(memory).collect()
 }
 
 fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {

@@ -16,6 +16,7 @@ use crate::ecc::EccCounters;
 use crate::endurance::HeldUp;
 use crate::housekeeping::HousekeepingCounters;
 use crate::integrity::IntegrityCounts;
+use crate::mapping_cache::MappingCacheCounts;
 use crate::power::Energy;
 use crate::slc_cache::SlcCounters;
 use crate::thermal::ThermalCounters;
@@ -48,6 +49,7 @@ pub struct DriveCounters {
     pub cell_care: Option<CellCareCounters>,
     pub integrity: Option<IntegrityCounts>,
     pub die_parity: Option<DieParityCounters>,
+    pub mapping_cache: Option<MappingCacheCounts>,
 }
 
 counters! { |c: DriveCounters|
@@ -77,6 +79,7 @@ impl DriveCounters {
             .chain(readings(counters.and_then(|c| c.cell_care.as_ref())))
             .chain(readings(counters.and_then(|c| c.integrity.as_ref())))
             .chain(readings(counters.and_then(|c| c.die_parity.as_ref())))
+            .chain(readings(counters.and_then(|c| c.mapping_cache.as_ref())))
             .collect()
     }
 }
@@ -119,6 +122,7 @@ impl<R: Recorder> Ssd<R> {
             cell_care: self.cell_care(),
             integrity: self.integrity.as_ref().map(|integrity| integrity.counters()),
             die_parity: self.die_parity_counters(),
+            mapping_cache: self.mapping_cache.as_ref().map(|cache| cache.counts),
         }
     }
 }

@@ -102,6 +102,7 @@ impl<R: Recorder> Ssd<R> {
             self.admit_writes();
             return true;
         }
+        self.map_write(command, first, slots);
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let merged = self.slots_to_merge(command, first, slots);
         let written_before = self.ftl.counters().host_slots;
@@ -288,12 +289,28 @@ impl<R: Recorder> Ssd<R> {
         self.host_read_bytes += u64::from(command.length);
         let reads = if self.reads_are_plain && slots == 1 {
             self.read_slot(number, first)
+        } else if self.waits_for_mapping(number, first, slots) {
+            return;
         } else {
             self.read_otherwise(number, first, slots)
         };
+        self.begin_reads(number, command.length, reads);
+    }
+
+    /// Starts the flash reads of a command whose part of the mapping table has been loaded.
+    pub(super) fn read_mapped(&mut self, number: u16) {
+        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        let reads = self.read_otherwise(number, first, slots);
+        self.begin_reads(number, command.length, reads);
+    }
+
+    /// So many flash reads of a command have begun; without any, its data leave at once.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn begin_reads(&mut self, number: u16, length: u32, reads: u32) {
         self.commands.get(number).pending = reads;
         if reads == 0 {
-            let at = self.frontend.send(self.backend.now, command.length, true);
+            let at = self.frontend.send(self.backend.now, length, true);
             self.backend.recorder.spent(number, Cause::Link, at);
             self.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
         }
@@ -382,6 +399,7 @@ impl<R: Recorder> Ssd<R> {
     pub(super) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
+            Outcome::MappingLoaded { load } => self.mapping_loaded(load),
             Outcome::Programmed { unit, frontier, fill } => {
                 if self.housekeeping.is_some() {
                     self.journal_program();

@@ -43,6 +43,9 @@ impl<R: Recorder> Ssd<R> {
         if let Some(slc) = &self.slc {
             slc.save(out);
         }
+        if let Some(cache) = &self.mapping_cache {
+            cache.save(out);
+        }
         if self.config.data_placement.is_some() {
             self.data_placement.save(self.ftl.gc_log(), out);
         }
@@ -79,6 +82,9 @@ impl<R: Recorder> Ssd<R> {
         }
         if let Some(slc) = &mut self.slc {
             slc.restore(input)?;
+        }
+        if let Some(cache) = &mut self.mapping_cache {
+            cache.restore(self.backend.fills.len(), input)?;
         }
         if self.config.data_placement.is_some() {
             self.data_placement.restore(self.ftl.gc_log_mut(), input)?;

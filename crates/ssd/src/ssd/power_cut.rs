@@ -171,6 +171,9 @@ impl<R: Recorder> Ssd<R> {
         self.write_waiting.clear();
         self.writes_in_transfer = 0;
         self.mapping_core = MappingCore::new(&self.config);
+        if let Some(cache) = &mut self.mapping_cache {
+            cache.power_up();
+        }
         self.write_cache = self.config.controller.write_cache;
         self.last_activity = now;
         self.idle_check_scheduled = false;

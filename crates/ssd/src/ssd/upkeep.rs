@@ -14,6 +14,19 @@ impl<R: Recorder> Ssd<R> {
         self.backend.queue.next_time()
     }
 
+    /// Handles the events that few commands cause.
+    pub(super) fn handle_rare(&mut self, event: SsdEvent) {
+        match event {
+            SsdEvent::IdleCheck => self.idle_check(),
+            SsdEvent::CoreCaughtUp => self.core_caught_up(),
+            SsdEvent::ThrottleExpired => self.plan_allows(),
+            SsdEvent::ThermalPeriod => self.thermal_period(),
+            SsdEvent::MediaWork => self.media_work(),
+            SsdEvent::MappingFetched { load } => self.mapping_loaded(load),
+            _ => unreachable!("events of commands and dies are handled before"),
+        }
+    }
+
     pub(super) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
         self.patrol();
         self.refresh();

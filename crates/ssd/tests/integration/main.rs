@@ -16,6 +16,7 @@ mod hostile;
 mod housekeeping;
 mod indirection;
 mod integrity;
+mod mapping_cache;
 #[path = "../../../base/tests/support/mutate.rs"]
 mod mutate;
 mod patrol;
