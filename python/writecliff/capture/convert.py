@@ -362,7 +362,7 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
         found = objects.files[number]
         try:
             stat = Path(found.path).stat()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a name that no file has, of damaged events
             continue
         if stat.st_ino == found.key[1] and stat.st_size > end[number]:
             grown[found.path] = stat.st_size - int(end[number])
