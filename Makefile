@@ -45,7 +45,7 @@ test-served: ## served drives against simulated ones, in real time; needs a quie
 	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
 
 test-python: setup ## all other Python tests: units, fio, browser
-	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit
+	$(BIN)/python -m pytest --quiet -m "not measures" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
