@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "writecliff"
 # What decides how long these take; Python's own modules count as one with those that they import.
 IMPORTED = {
-    "import writecliff": {"importlib", "typing", "writecliff"},
+    "import writecliff": {"importlib", "writecliff"},
     "from writecliff.cli.main import main; main(['--help'])": {
-        "errno", "importlib", "typing", "writecliff", "writecliff.cli", "writecliff.cli.commands",
+        "errno", "importlib", "writecliff", "writecliff.cli", "writecliff.cli.commands",
         "writecliff.cli.main", "writecliff.errors", "writecliff.startup",
     },
 }  # fmt: skip

@@ -51,10 +51,3 @@ def test_a_command_is_measured_with_compiled_modules_kept(
     refused = measured(["runs", "list", "--limit", "-1"])
     assert refused.exit_code == 2
     assert "--limit must be 0 or more" in refused.stderr
-
-
-def test_the_help_does_without_what_takes_long() -> None:
-    code = "import sys; from writecliff.cli.main import main; main(['--help']); print(*sys.modules)"
-    loaded = _printed(code).splitlines()[-1].split()
-    assert "writecliff.cli.commands" in loaded
-    assert not {"typing", "dataclasses", "pathlib", "cyclopts", "numpy"} & set(loaded)
