@@ -125,7 +125,8 @@ def _won(labels: Sequence[str], won: Sequence[Figure], total: int) -> str:
     if len(won) == 1:
         return one
     margins = [figure.margin_pct for figure in won if figure.margin_pct is not None]
-    spread = f" by {percent(min(margins))} to {percent(max(margins))}" if margins else ""
+    ends = dict.fromkeys(percent(pick(margins)) for pick in (min, max)) if margins else ()
+    spread = f" by {' to '.join(ends)}" if ends else ""
     return f"{len(won)} of {total} figures{spread}, most at {one}"
 
 
