@@ -120,6 +120,7 @@ def read_trace(path: Path) -> Trace:
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
                 table = file.read()
+        _check_bytes(table, path)
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError):
         raise TraceError(
             f"{path} is no trace: it is not a Parquet file",
@@ -136,6 +137,14 @@ def read_trace(path: Path) -> Trace:
     table = _typed(table, str(path))
     _check(table, str(path))
     return Trace(table, metadata, requests)
+
+
+def _check_bytes(table: pa.Table, path: Path) -> None:
+    """Check what reading a file does not: that texts are UTF-8, and codes are in their range."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise TraceError(f"{path} is damaged: {_one_line(error)}") from None
 
 
 def _column_name(error: KeyError) -> str:

@@ -39,6 +39,10 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
     schema = SCHEMAS[name]
     if len(set(table.column_names)) < table.num_columns:
         raise damaged(path, "two columns have the same name")
+    try:
+        table.validate(full=True)  # reading does not tell whether texts are UTF-8
+    except pa.ArrowInvalid as error:
+        raise damaged(path, " ".join(str(error).split())) from None
     for index, field in enumerate(table.schema):
         known = schema.get_field_index(field.name)
         wanted = field.type if known < 0 else schema.field(known).type

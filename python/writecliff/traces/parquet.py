@@ -40,9 +40,12 @@ class _Names:
         self._numbers = {word: number for number, word in enumerate(first)}
 
     def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
-        words = pc.cast(column, pa.string()).combine_chunks().dictionary_encode()
+        # Paths of Linux, and of damaged files, need not be UTF-8.
+        words = pc.cast(pc.cast(column, pa.string()), pa.binary()).combine_chunks()
+        words = words.dictionary_encode()
         words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
-        known = [self._number(value) for value in words.dictionary.to_pylist()]
+        names = (raw.decode(errors="backslashreplace") for raw in words.dictionary.to_pylist())
+        known = [self._number(name) for name in names]
         indices = words.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
         known.append(self._number("") if words.null_count else 0)  # a name that is not known
         numbers: NDArray[np.int32] = np.array(known, np.int32)[indices]

@@ -85,7 +85,7 @@ def _choice(corpus: Path, folder: Path, draw: Random) -> list[str]:
     shutil.copytree(corpus / "choice", folder / "out")
     names = sorted(path for path in (folder / "out").rglob("*.json") if path.is_file())
     _resealed(draw.choice(names), draw)
-    return ["choose", "--resume", "out", "--quiet", "--no-what-if", *draw.choice(([], ["--json"]))]
+    return ["choose", "--resume", "out", "--no-what-if", *draw.choice(([], ["--json"]))]
 
 
 def _made_choice(corpus: Path) -> None:

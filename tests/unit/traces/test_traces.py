@@ -192,6 +192,16 @@ def test_names_that_are_not_known_are_told_from_those_that_are(tmp_path: Path) -
         (tmp_path / "o.parquet").unlink()
 
 
+def test_names_need_not_be_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    disks = pa.array([b"a\xff", b"b", b"a\xff"], pa.binary()).view(pa.string())
+    columns = {"t": [0.0, 1.0, 2.0], "op": ["w"] * 3, "at": [0, 4096, 0], "n": [4096] * 3}
+    pq.write_table(pa.table({**columns, "disk": disks}), path)
+    source = open_trace(path, columns="time=t,operation=op,offset=at,length=n,volume=disk")
+    (batch,) = source.batches()
+    assert [source.volumes[n] for n in batch["volume"].tolist()] == ["a\\xff", "b", "a\\xff"]
+
+
 @pytest.mark.parametrize("command", ["characterise", "convert"])
 def test_what_is_no_trace_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
