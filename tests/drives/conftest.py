@@ -44,6 +44,12 @@ def nvme_fdp(_drives: dict[str, Drive]) -> Drive:
 
 
 @pytest.fixture(scope="session")
+def nvme_pair(_drives: dict[str, Drive]) -> Drive:
+    """NVMe with a second namespace, which is attached to no controller."""
+    return _drives["QPAIR001"]
+
+
+@pytest.fixture(scope="session")
 def sata(_drives: dict[str, Drive]) -> Drive:
     """SATA behind AHCI."""
     return _drives["QSATA001"]
