@@ -44,6 +44,12 @@ def nvme_fdp(_drives: dict[str, Drive]) -> Drive:
 
 
 @pytest.fixture(scope="session")
+def nvme_pair(_drives: dict[str, Drive]) -> Drive:
+    """NVMe with a second namespace, which is attached to no controller."""
+    return _drives["QPAIR001"]
+
+
+@pytest.fixture(scope="session")
 def sata(_drives: dict[str, Drive]) -> Drive:
     """SATA behind AHCI."""
     return _drives["QSATA001"]
@@ -85,7 +91,8 @@ def plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
         yield make
 
 
-@pytest.fixture(params=["older", "newer"])
+# Older tools are what all other tests find in PATH, and both answer the unit tests, as recorded.
+@pytest.fixture(params=[pytest.param("older", marks=pytest.mark.long), "newer"])
 def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The test runs twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""
     use_tools(request.param, monkeypatch)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.guest_drives import Drive
+from tests.support.guest_drives import Drive, namespaces_of
 from writecliff.cli.real_drive import show_real_drive
 from writecliff.engines.base import CacheReport, PurgeReport
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import System, device_at
 from writecliff.engines.fio import FioEngine
 from writecliff.errors import EngineError, TargetError
@@ -21,6 +24,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 MIB = 1 << 20
 PATTERN = bytes(range(256)) * 4096  # 1 MiB
+OF_ALL = {"format": 0b011, "sanitize": 0b010}  # FNA: of all namespaces; SANICAP: block erase
 
 
 @contextmanager
@@ -104,6 +108,62 @@ def test_a_purge_erases_and_keeps_the_layout(nvme: Drive, generation: str) -> No
 @pytest.mark.figure(purge="NVMe format with FDP")
 def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive) -> None:
     assert purged(nvme_fdp).method == "NVMe format (user data erase)"
+
+
+@contextmanager
+def detached_one(drive: Drive) -> Iterator[Drive]:
+    """The second namespace of a drive, attached while the block lasts."""
+    node = namespace(drive).node
+    number = json.loads(nvme("id-ctrl", node, "--output-format=json"))["cntlid"]
+    words = ["--namespace-id=2", f"--controllers={number}"]
+    nvme("attach-ns", node, *words)
+    try:
+        nvme("ns-rescan", node)
+        yield namespaces_of(drive.serial)[2]
+    finally:
+        nvme("detach-ns", node, *words)
+        nvme("ns-rescan", node)
+
+
+@contextmanager
+def keeps_the_detached_one(drive: Drive) -> Iterator[None]:
+    """The data of the namespace that is attached to no controller are the same after the block."""
+    with detached_one(drive) as other:
+        fill(other, (0, MIB))
+    assert set(namespaces_of(drive.serial)) == {1}
+    yield
+    with detached_one(drive) as other:
+        assert all(read_back(other, place) == PATTERN for place in (0, MIB))
+
+
+@pytest.mark.figure(purge="NVMe format beside a detached namespace")
+def test_a_format_leaves_a_detached_namespace_alone(nvme_pair: Drive) -> None:
+    with keeps_the_detached_one(nvme_pair):
+        assert purged(nvme_pair).method == "NVMe format (user data erase)"
+
+
+def test_nothing_that_would_erase_a_detached_namespace_is_sent(
+    nvme_pair: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QEMU's formats are of one namespace, so the drive is made to say that they are of all, and
+    that it has sanitize. The list of namespaces is its own."""
+    is_so, send = NvmeDrive.controller, NvmeDrive.command
+    sent = []
+
+    def command(drive: NvmeDrive, *words: str, timeout_s: float = 30.0) -> ToolResult:
+        sent.append(words[0])
+        return send(drive, *words, timeout_s=timeout_s)
+
+    monkeypatch.setattr(NvmeDrive, "controller", lambda one: replace(is_so(one), **OF_ALL))
+    monkeypatch.setattr(NvmeDrive, "command", command)
+    with keeps_the_detached_one(nvme_pair), opened(nvme_pair) as engine:
+        fill(nvme_pair, (0,))
+        report = engine.purge()
+    assert (report.method, report.conformant) == ("blkdiscard", False)
+    for command_of_all in ("format", "sanitize"):
+        reason = f"{command_of_all}: would erase namespace 2 of the same drive too"
+        assert reason in report.note and command_of_all not in sent
+    assert "admin-passthru" in sent
 
 
 # QEMU's formats: 0 to 3 of 512 bytes, 4 to 7 of 4096, with 0, 8, 16 and 64 bytes of metadata.

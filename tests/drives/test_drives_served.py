@@ -19,10 +19,6 @@ from writecliff.bench.serve import DEPTHS
 from writecliff.bench.serve import run as run_bench
 from writecliff.serve import DriveServer, ServeOptions
 
-BOTH_GENERATIONS = pytest.mark.parametrize(
-    "generation", [pytest.param("older", marks=pytest.mark.long), "newer"], indirect=True
-)
-
 
 def command(*words: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "writecliff", *words)
@@ -40,7 +36,6 @@ def server(tmp_path: Path) -> Iterator[DriveServer]:
     server.end()
 
 
-@BOTH_GENERATIONS
 @pytest.mark.parametrize(
     "how", [(), ("--hdr-digest", "--data-digest"), ("--disable-sqflow",)], ids=" ".join
 )
@@ -100,7 +95,6 @@ def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
         assert not any(Path("/sys/kernel/config/nvmet/subsystems").iterdir())
 
 
-@BOTH_GENERATIONS
 def test_attach_and_detach(generation: str, tmp_path: Path) -> None:
     """The commands, and the block size that outlives the server."""
     host = ("--host-nqn", HOST[1])

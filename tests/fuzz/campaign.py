@@ -22,8 +22,8 @@ def run_cases(
     corpus.mkdir(parents=True, exist_ok=True)
     os.environ["WRITECLIFF_CACHE"] = str(folder / "cache")
     os.environ.pop("WRITECLIFF_STORE", None)
-    kind.prepare(corpus)
     get_ready()
+    kind.prepare(corpus)
     own = folder / kind.name
     own.mkdir(exist_ok=True)
     for number in numbers:

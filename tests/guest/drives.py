@@ -25,11 +25,11 @@ MODULES = {
 
 def options(images: Path) -> list[str]:
     """QEMU's options for the drives; makes their images in folder `images` where they are missing."""
-    slots = ["nvme", "nvme_fdp", *(f"free{index}" for index in range(FREE_SLOTS))]
+    slots = ["nvme", "nvme_fdp", *(f"free{index}" for index in range(FREE_SLOTS)), "nvme_pair"]
     words = []
     for number, name in enumerate(slots, 1):
         words += ["-device", f"pcie-root-port,id=slot_{name},chassis={number},slot={number}"]
-    for name in ("nvme", "nvme_fdp", "sata"):
+    for name in ("nvme", "nvme_fdp", "sata", "nvme_pair", "nvme_detached"):
         words += ["-drive", f"id=image_{name},if=none,file={_image(images, name)},{_RAW}"]
     # A volatile cache, several LBA formats, the counters of the Open Compute Project.
     words += ["-device", "nvme,id=nvme,bus=slot_nvme,serial=QPLAIN01,drive=image_nvme,ocp=on"]
@@ -38,6 +38,11 @@ def options(images: Path) -> list[str]:
     words += ["-device", f"nvme-subsys,id=placement,nqn=placement,{placement}"]
     words += ["-device", "nvme,id=nvme_fdp,bus=slot_nvme_fdp,serial=QFDP0001,subsys=placement"]
     words += ["-device", "nvme-ns,drive=image_nvme_fdp,bus=nvme_fdp,nsid=1,fdp.ruhs=0-7"]
+    # Two namespaces, of which one is attached to no controller. It cannot be plugged in later.
+    words += ["-device", "nvme-subsys,id=pair,nqn=pair"]
+    words += ["-device", "nvme,id=nvme_pair,bus=slot_nvme_pair,serial=QPAIR001,subsys=pair"]
+    words += ["-device", "nvme-ns,drive=image_nvme_pair,bus=nvme_pair,nsid=1"]
+    words += ["-device", "nvme-ns,drive=image_nvme_detached,bus=nvme_pair,nsid=2,detached=on"]
     words += [
         "-device",
         "ide-hd,id=sata,bus=ide.0,serial=QSATA001,drive=image_sata,rotation_rate=1",

@@ -45,12 +45,21 @@ _IDENTIFIERS = {"QPLAIN01": "nvme", "QFDP0001": "nvme_fdp", "QSATA001": "sata"}
 def drives_by_serial() -> dict[str, Drive]:
     """All disks that have a serial number, without the hidden paths of a multipath drive."""
     found = {}
-    for disk in Path("/sys/block").iterdir():
-        serial = _serial(disk)
-        if serial and _text(disk / "hidden") != "1":
+    for disk in _shown():
+        if serial := _serial(disk):
             identifier = _IDENTIFIERS.get(serial, "")
             found[serial] = Drive(f"/dev/{disk.name}", serial, _kind(disk), identifier)
     return found
+
+
+def _shown() -> list[Path]:
+    return [disk for disk in Path("/sys/block").iterdir() if _text(disk / "hidden") != "1"]
+
+
+def namespaces_of(serial: str) -> dict[int, Drive]:
+    """The namespaces of an NVMe drive that are attached, by NSID."""
+    disks = [disk for disk in _shown() if _serial(disk) == serial]
+    return {int(_text(disk / "nsid")): Drive(f"/dev/{disk.name}", serial, "nvme") for disk in disks}
 
 
 def _kind(disk: Path) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 from tests.fuzz import mutate
 from tests.fuzz.kinds import Kind
 from tests.fuzz.kinds.texts import small_drive
+from tests.support.forked import fork
 
 _LOAD = """\
 name = "load"
@@ -48,6 +49,18 @@ def _program(*words: str) -> list[str]:
     return [sys.executable, "-m", "writecliff", *words]
 
 
+def _run(*words: str) -> None:
+    """A command in a fork, which has everything imported already."""
+    from writecliff.cli.main import main
+
+    def silently() -> int:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return main(list(words))
+
+    _, status = os.waitpid(fork(silently), 0)
+    assert status == 0, words
+
+
 def runs(corpus: Path) -> None:
     """Finished runs of several kinds, one that was interrupted, and a suite, in `corpus/runs`."""
     small_drive(corpus)
@@ -60,8 +73,7 @@ def runs(corpus: Path) -> None:
     }
     for name, words in made.items():
         if not (folder / name).exists():
-            command = _program(*words, "--on", drive, "--quiet", "--output", str(folder / name))
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            _run(*words, "--on", drive, "--quiet", "--output", str(folder / name))
     if not (folder / "wsat").exists():
         from tests.support.synthetic_run import build_run
 
@@ -69,11 +81,7 @@ def runs(corpus: Path) -> None:
     if not (corpus / "sweep").exists():
         words = ("sweep", "--vary", "queue_depth=4,32", "--set", "drive_fills=1", "--on", drive,
                  "--set", "sample_seconds=1", "--set", "round-minutes=0.1")  # fmt: skip
-        subprocess.run(
-            _program(*words, "--quiet", "--output", str(corpus / "sweep")),
-            check=True,
-            capture_output=True,
-        )
+        _run(*words, "--quiet", "--output", str(corpus / "sweep"))
 
 
 def interrupted(corpus: Path) -> None:

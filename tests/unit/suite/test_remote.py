@@ -63,7 +63,10 @@ def folder_of(path: Path, device: Path, depths: range) -> SuiteFolder:
     return SuiteFolder.create(path, "sweep", "queue_depth", plan.members)
 
 
-def tables(folder: SuiteFolder) -> dict[tuple[str, str], object]:
+Tables = dict[tuple[str, str], object]
+
+
+def tables(folder: SuiteFolder) -> Tables:
     return {
         (name, table): pq.read_table(folder.run_directory(name) / f"{table}.parquet")
         for name in folder.members
@@ -84,13 +87,20 @@ def none(event: ChildEvent) -> None:
     """Shows nothing."""
 
 
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """What all cells come to on this machine."""
+    path = tmp_path_factory.mktemp("here")
+    folder = folder_of(path / "here", write_small_drive(path), range(1, MEMBERS + 1))
+    run_suite(folder, none, opening={}, finish=str)
+    return tables(folder)
+
+
 def test_workers_that_die_cost_their_runs_only(
-    local: LocalCluster, client: Client, tmp_path: Path
+    local: LocalCluster, client: Client, here: Tables, tmp_path: Path
 ) -> None:
     """Killed at random moments, their members too; every cell is there once, as on one machine."""
     device = write_small_drive(tmp_path)
-    here = folder_of(tmp_path / "here", device, range(1, MEMBERS + 1))
-    run_suite(here, none, opening={}, finish=str)
     there = folder_of(tmp_path / "there", device, range(1, MEMBERS + 1))
     killed: list[int] = []
     over = Event()
@@ -114,7 +124,7 @@ def test_workers_that_die_cost_their_runs_only(
     assert len(killed) >= 2
     assert sorted(one.name for one in outcomes) == sorted(there.members)
     assert there.complete() == tuple(there.members)
-    assert tables(there) == tables(here)
+    assert tables(there) == here
     complete = [one.name for one in events if one.text == "complete"]
     assert sorted(complete) == sorted(there.members)
     left = [path.name for path in there.path.iterdir() if path.name.startswith(".")]
@@ -136,11 +146,10 @@ def test_the_device_file_and_the_report_travel(client: Client, tmp_path: Path) -
         time.sleep(0.05)
 
 
-def test_a_sweep_that_is_stopped_goes_on_elsewhere(client: Client, tmp_path: Path) -> None:
-    device = write_small_drive(tmp_path)
-    whole = folder_of(tmp_path / "whole", device, range(1, 3))
-    run_suite(whole, none, opening={}, finish=str)
-    folder = folder_of(tmp_path / "stopped", device, range(1, 3))
+def test_a_sweep_that_is_stopped_goes_on_elsewhere(
+    client: Client, here: Tables, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path / "stopped", write_small_drive(tmp_path), range(1, 3))
 
     def stop_once_it_runs(event: ChildEvent) -> None:
         if event.text.startswith("started: "):
@@ -149,7 +158,9 @@ def test_a_sweep_that_is_stopped_goes_on_elsewhere(client: Client, tmp_path: Pat
     with pytest.raises(SuiteStopped):
         run_suite(folder, stop_once_it_runs, opening={}, finish=str, cluster=Cluster(client))
     run_suite(folder, none, opening={}, finish=str, cluster=Cluster(client))
-    assert tables(folder) == tables(whole)
+    found = tables(folder)
+    assert found == {name: table for name, table in here.items() if name[0] in folder.members}
+    assert len(found) == 2 * 3
 
 
 def no_page(run: Path) -> None:
