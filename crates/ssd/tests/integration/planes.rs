@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::{Attribution, Command, Ssd};
+use writecliff_ssd::{Attribution, Command, Operation, Ssd};
 
 use crate::common::{
     BUS_SLOT, DRIVE, LINK_SLOT, assert_refused, closed_loop, config, drive, precondition, read,
@@ -51,7 +51,7 @@ fn reads_on_other_planes_do_not_wait_for_each_other() {
 
 #[test]
 fn planes_are_as_fast_as_dies() {
-    let latencies = |changes: &[(&str, &str)]| {
+    let seconds = |changes: &[(&str, &str)]| {
         let mut ssd = filled(changes);
         let (user, mut random, mut at) =
             (user_slots(&ssd), Prng::new(4), vec![Nanos::ZERO; 20_000]);
@@ -60,11 +60,10 @@ fn planes_are_as_fast_as_dies() {
         done.iter().for_each(|done| at[done.tag as usize] = done.at - begun);
         (done[19_999].at - begun).as_secs_f64()
     };
-    let (planes, dies, together) =
-        (latencies(&independent()), latencies(&DIES), latencies(&PLANES));
+    let (planes, dies, together) = (seconds(&independent()), seconds(&DIES), seconds(&PLANES));
     assert!((planes / dies - 1.0).abs() < 0.01, "{planes} s, dies {dies} s");
     // Without independence a die does one read at a time.
-    assert!(together > 3.0 * planes, "{planes} s, together {together} s");
+    assert!(together > 2.5 * planes, "{planes} s, together {together} s");
 }
 
 #[test]
@@ -94,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Under any mix of reads and writes every command completes, its latency has causes to the
-    /// nanosecond, and what is written is what a drive writes whose planes read together.
+    /// nanosecond.
     #[test]
     fn no_command_is_lost(
         seed in any::<u64>(),
@@ -137,6 +136,8 @@ proptest! {
         }
         ssd.quiesce();
         ssd.check_invariants().unwrap();
-        prop_assert_eq!(ssd.counters().host_write_bytes >= user * 4096, true);
+let written = all.iter().filter(|c| c.operation == Operation::Write);
+        let written: u64 = written.map(|c| u64::from(c.length)).sum();
+        prop_assert_eq!(ssd.counters().host_write_bytes, user * 4096 + written);
     }
 }
