@@ -154,7 +154,11 @@ PAGES = {
         "A [device file](../guides/devices.md) describes a simulated drive.",
         lambda text: refused(lambda: _native.Device(text, "drive.toml").describe()),
         (
-            Part("SSDs", SSDS, (("devices.md", "Keys"), ("device-failures.md", ""))),
+            Part(
+                "SSDs",
+                SSDS,
+                (("devices.md", "Keys"), ("device-failures.md", ""), ("mapping-cache.md", "")),
+            ),
             Part("Hard disks", DISKS, (("devices.md", "Hard disks"), ("devices.md", "Keys"))),
         ),
         {"": ["Keys"]},

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kills.disks import small_disk
+from tests.support.dashboard import dashboard
+from tests.support.run_store import aged, make_run
+
 ROOT = Path(__file__).parents[2]
 KINDS = ("drive", "convert", "tag", "capture", "export", "import")
 
@@ -27,3 +31,32 @@ def test_commands_without_space(by: str, tmp_path: Path) -> None:
     assert done.stdout.endswith(f"{len(KINDS)} of {len(KINDS)} as undisturbed\n")
     if by == "read-only":
         assert done.stdout.count("exit code 1: error: ") == len(KINDS), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "code", "said"), [(0, 409, "read-only file system"), (4096, 303, "")]
+)
+def test_the_dashboard_of_a_store_without_space(
+    room: int, code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages need none; a change that cannot be made says why, and changes nothing."""
+    monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with small_disk(disk, "ext4") as resize:
+        for seed, name in enumerate(("first", "second")):
+            make_run(disk / "runs" / name, seed=seed)
+        aged(disk)
+        before = sorted(disk.rglob("*"))
+        resize(room)
+        with dashboard(disk, allow_changes=True) as served:
+            assert "first" in served.ask("/").text
+            for page in ("/run?name=runs/first", "/report?name=runs/first"):
+                assert served.ask(page).status == 200
+            tagged = served.form("/tags", {"name": "runs/first", "add": "kept", "remove": ""})
+            deleted = served.form("/delete", {"name": "runs/second", "confirm": "runs/second"})
+        assert (tagged.status, deleted.status) == (code, code)
+        assert said in tagged.text and said in deleted.text
+        if code != 303:
+            assert sorted(disk.rglob("*")) == before
+        assert served.complaints == []

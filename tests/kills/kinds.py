@@ -204,6 +204,29 @@ def _of_choice(folder: Path) -> Result:
     return {"answer": plain_json(found, ABOUT)}
 
 
+# Of more than 1 GiB: no model of a smaller drive is derived.
+TWIN = ("twin", "sim:large.toml", "--gentle", "--output", "out", "--quiet")
+
+
+def _larger_drive(corpus: Path) -> None:
+    path = write_small_drive(corpus, user_capacity='"1200 MB"', blocks_per_plane="700")
+    path.rename(corpus / "large.toml")
+    _drives(corpus)
+
+
+def _of_twin(folder: Path) -> Result:
+    found = dict(of_run("out")(folder)) | {"twin.toml": (folder / "out/twin.toml").read_bytes()}
+    whole = (folder / "out/twin.html").read_text().rstrip().endswith("</html>")
+    return {**found, "twin.html": b"whole" if whole else b"cut"}
+
+
+def _twin_again(folder: Path) -> Sequence[Words]:
+    """Measurements that are complete are fitted again."""
+    if not (folder / "out/manifest.json").exists():
+        return [TWIN]
+    return [("twin", "--resume", "out", "--quiet")]
+
+
 SERVED = ("-m", "tests.kills.served")
 
 
@@ -249,6 +272,7 @@ def all_kinds() -> Mapping[str, Kind]:
             Kind("index", _finished, _placed("store"), INDEX, _same(INDEX), _of_store),
             Kind("choose", _two_drives, _placed("other.toml", "load.toml"), CHOOSE,
                  _taken_up(CHOOSE, "choose", "choice.json"), _of_choice),
+            Kind("twin", _larger_drive, _placed("large.toml"), TWIN, _twin_again, _of_twin),
             Kind("serve", _served_before, _placed("drive.state", "before.state"), (*SERVED, "out"),
                  _served_again, _of_served),
             *file_kinds(_finished, _placed),

@@ -81,9 +81,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
     let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
-    let mapping_cache = root.optional_table("mapping_cache")?;
-    let mapping_cache =
-        mapping_cache.map(|t| mapping_cache::read(t, &root, &geometry)).transpose()?;
     let recovery = root.optional_table("recovery")?;
     let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
@@ -91,6 +88,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
         indirection_slots: indirection::read(&ftl_table, &root, &geometry, &controller)?,
+        mapping_cache: mapping_cache::section(&root, &geometry)?,
         identity,
         user_capacity,
         geometry,
@@ -107,7 +105,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
-        mapping_cache,
         integrity,
         die_parity,
         recovery: recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity)),

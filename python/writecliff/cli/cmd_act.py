@@ -72,8 +72,10 @@ def print_log(run: Path, *, json: bool = False) -> int:
         Print {"run", "log"}.
     """
     from writecliff.report.campaigns.act_text import log_text
+    from writecliff.report.damage import damage_said
 
-    text = log_text(*_tested(run))
+    with damage_said(run):
+        text = log_text(*_tested(run))
     if json:
         emit_json({"run": run, "log": text}, "act-log")
     else:
@@ -93,9 +95,11 @@ def latency(run: Path, *, json: bool = False) -> int:
         Print {"run", "slices": [{"slice", "reads", "over_1ms_pct", ...}]}.
     """
     from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
+    from writecliff.report.damage import damage_said
 
-    data, trial = _tested(run)
-    done = slices(data, trial)
+    with damage_said(run):
+        data, trial = _tested(run)
+        done = slices(data, trial)
     if not done:
         raise ConfigError(f"{run} has no complete slice", hint="see `writecliff act log`")
     if json:

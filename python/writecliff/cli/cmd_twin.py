@@ -112,7 +112,10 @@ def twin(
     options = {key: value for key, value in given.items() if value is not None}
     if check is not None:
         _check_expected(check)
-    run = _measured(target, options, output, resume, store, screen, dry_run=dry_run, json=json)
+    run = _measured(
+        target, options, output, resume, store, screen,
+        makes_twin=check is None, dry_run=dry_run, json=json,
+    )  # fmt: skip
     if run is None:
         return 0
     if check is not None:
@@ -150,6 +153,7 @@ def _measured(
     store: str | None,
     screen: Screen,
     *,
+    makes_twin: bool,
     dry_run: bool,
     json: bool,
 ) -> Path | None:
@@ -159,6 +163,7 @@ def _measured(
     from writecliff.cli.progress import ProgressView
     from writecliff.cli.runner import check_permission, show_plan, stored_run
     from writecliff.procedures.twin import Twin
+    from writecliff.twin.start import check_drive
 
     if resume is not None:
         if options:
@@ -176,6 +181,8 @@ def _measured(
         directory = output or new_path("runs", Twin.name, target.on, store=store)
     with opened(target, seed=procedure.seed) as engine:
         identity = engine.identify()
+        if makes_twin:
+            check_drive(identity)
         procedure.check_purge(simulated=identity.simulated)
         if dry_run:
             show_plan(procedure, engine, json)

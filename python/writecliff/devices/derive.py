@@ -35,6 +35,7 @@ from writecliff.devices.generations import (
 from writecliff.devices.sheet import DataSheet
 from writecliff.errors import ConfigError
 
+_SPARE = 1.05  # raw flash over user capacity, at least
 _WATERMARKS = {"gc_high_watermark": "8", "gc_low_watermark": "3", "gc_idle_watermark": "16"}
 _WATERMARKS_WHY = {
     "gc_high_watermark": "idle pool that collection is paced to keep",
@@ -461,17 +462,20 @@ class _Derivation:
         ), f"leaves {rate / 1e6:,.0f} MB/s while it is folded: {said}"
 
 
+def check_capacity(capacity: float) -> None:
+    """Raises ConfigError where no model of a drive of so many bytes can be derived."""
+    most = RAW_MAX_BYTES / _SPARE
+    if not GIB <= capacity <= most:
+        hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
+        raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB has no model", hint=hint)
+
+
 def _raw_bytes(capacity: float) -> int:
     """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and at last the
     most that the simulator can map."""
+    check_capacity(capacity)
     sizes = sorted(scale * 2**n * GIB for n in range(13) for scale in (1, 2, 3))
-    sizes.append(RAW_MAX_BYTES)
-    found = next((int(size) for size in sizes if size >= 1.05 * capacity), None)
-    if found is None or capacity < GIB:
-        most_tb = RAW_MAX_BYTES / 1.05e12
-        hint = f"1 GB to {most_tb:.1f} TB"
-        raise ConfigError(f"a capacity of {capacity / 1e9:,.1f} GB", hint=hint)
-    return found
+    return next((int(size) for size in sizes if size >= _SPARE * capacity), RAW_MAX_BYTES)
 
 
 def uniform_amplification(spare: float) -> float:

@@ -28,7 +28,7 @@ from writecliff.procedures.scaling import largest_io_bytes, possible_scales
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
-BUDGET_S = 10.0  # processor time of all pilots, so that a busy machine runs the same ones
+BUDGET_S = 8.0  # processor time of all pilots, so that a busy machine runs the same ones
 PATIENCE_S = 3.0  # before this, agreement is not enough: small pilots may agree on wrong rounds
 AGREEMENT = 0.005  # relative difference up to which two pilots agree
 ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated

@@ -23,7 +23,7 @@ from writecliff.runs.tags import TagsError, read_tags
 from writecliff.store.manifest import MANIFEST_NAME, Manifest, parse_manifest
 
 Entry = dict[str, Any]
-_KINDS = {"workload": "workload", "trace_replay": "replay", "served": "served"}
+_KINDS = {"trace_replay": "replay"}  # of what is no test; others have the name of the procedure
 _LONG_OPTION = 400  # characters of JSON
 _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 
@@ -142,7 +142,7 @@ def _of_manifest(place: Place, found: Found, data: bytes) -> Entry:
 
 def _kind(procedure: str) -> str:
     if procedure in OWN:
-        return _KINDS[procedure]
+        return _KINDS.get(procedure, procedure)
     entry = PROCEDURES.get(procedure)
     return "campaign" if entry is not None and entry.campaign else "test"
 

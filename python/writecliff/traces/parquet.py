@@ -42,15 +42,17 @@ class _Names:
     def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
         words = pc.cast(column, pa.string()).combine_chunks().dictionary_encode()
         words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
-        known = []
-        for value in words.dictionary.to_pylist():
-            if value not in self._numbers:
-                self._numbers[value] = len(self.words)
-                self.words.append(value)
-            known.append(self._numbers[value])
-        indices = words.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        numbers: NDArray[np.int32] = np.array([*known, 0], np.int32)[indices]
+        known = [self._number(value) for value in words.dictionary.to_pylist()]
+        indices = words.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        known.append(self._number("") if words.null_count else 0)  # a name that is not known
+        numbers: NDArray[np.int32] = np.array(known, np.int32)[indices]
         return numbers
+
+    def _number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = len(self.words)
+            self.words.append(word)
+        return self._numbers[word]
 
 
 class ParquetSource:
@@ -250,7 +252,7 @@ def _hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
     names = _Names()
     numbers = names.of(column)
     known = [
-        0 if word is None else zlib.crc32(word.encode()) << 32 | zlib.adler32(word.encode())
+        0 if not word else zlib.crc32(word.encode()) << 32 | zlib.adler32(word.encode())
         for word in names.words
     ]
     return np.array([*known, 0], np.uint64)[numbers]

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from writecliff.devices.derive import Value, derived
+from writecliff.devices.derive import Value, check_capacity, derived
 from writecliff.devices.sheet import CELLS, DataSheet, sheet_of
 from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
 from writecliff.procedures.twin_loads import deepest
 from writecliff.twin.evidence import Evidence
 
@@ -21,6 +22,16 @@ _PCIE = {1: "pcie3", 2: "pcie3", 3: "pcie3", 4: "pcie4", 5: "pcie5"}
 _GT_PER_S = {"2.5": 3, "5": 3, "8": 3, "16": 4, "32": 5}
 UNKNOWN_LINK = "pcie4"
 _TOLD = ("flash.cell", "link.interface", "rated_writes", "form_factor", "uber", "mtbf")
+
+
+def check_drive(identity: DeviceIdentity) -> None:
+    """Raises ConfigError for a drive that no twin can be made of, before anything is measured."""
+    if identity.rotational:
+        raise ConfigError(
+            f"{identity.target} is a hard disk; a twin is a model of flash",
+            hint="--check DRIVE compares it with a drive of the catalogue",
+        )
+    check_capacity(identity.capacity_bytes)
 
 
 def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) -> DataSheet:

@@ -40,6 +40,7 @@ block_size = "64 KiB"
 duration = "100 ms"
 """
 _TABLES = ("rounds", "intervals", "histograms")
+_STOPS = 10  # attempts
 MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"  # a folder with run directories to mutate, too
 
 
@@ -79,26 +80,25 @@ def interrupted(corpus: Path) -> None:
     """A run that was stopped early, with the saved drive from which it can be resumed."""
     small_drive(corpus)
     run = corpus / "stopped"
-    if list(run.glob("*.wcs")):
-        return
-    shutil.rmtree(run, ignore_errors=True)
     steps = "".join(f'[[step]]\n[[step.job]]\nvolume = "{n + 1} MB"\n' for n in range(400))
     (corpus / "steps.toml").write_text(f'name = "steps"\n{steps}')
-    words = (
-        "run",
-        str(corpus / "steps.toml"),
-        "--on",
-        f"sim:{corpus}/small.toml",
-        "--quiet",
-        "--output",
-        str(run),
-    )
+    for _ in range(_STOPS):
+        if list(run.glob("*.wcs")):
+            return
+        shutil.rmtree(run, ignore_errors=True)
+        _stop_early(corpus, run)
+    raise AssertionError("no run that was stopped left a checkpoint")
+
+
+def _stop_early(corpus: Path, run: Path) -> None:
+    """Between two steps, most often; one that is stopped within a step leaves no checkpoint."""
+    words = ("run", str(corpus / "steps.toml"), "--on", f"sim:{corpus}/small.toml",
+             "--quiet", "--output", str(run))  # fmt: skip
     child = subprocess.Popen(_program(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while child.poll() is None and len(list(run.glob("rounds/*.parquet"))) < 3:
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     child.wait()
-    assert list(run.glob("*.wcs")), "the run left no checkpoint"
 
 
 def _chosen(corpus: Path, draw: Random) -> Path:

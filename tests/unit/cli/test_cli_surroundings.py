@@ -4,6 +4,7 @@ several starts in one second."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,8 @@ ASCII = {
     "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii",
 }  # fmt: skip
 UTF_8 = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"}
-NAMES = {
-    "no-text": os.fsdecode(b"b\xff\xfed"),
-    "escapes": "e\x1b[31mred\x1b]0;title\x07\x7f",
-    "direction": "a\u202eb\u2028c",
-    "umlaut": "sm\u00e4ll",
-}
+ODD = "e\x1b[31mred\x1b]0;title\x07\x7f-a\u202eb\u2028c-sm\u00e4ll"  # escapes, direction, umlaut
+NAMES = {"no-text": os.fsdecode(b"b\xff\xfed"), "odd": ODD}
 UNSAFE = {"\x1b", "\x07", "\x7f", "\u202e", "\u2028"}
 
 
@@ -65,6 +62,22 @@ def test_names_that_are_no_plain_text(
     assert (folder / f"r{name}" / "report.html").read_bytes().rstrip().endswith(b"</html>")
     assert "complete" in said(folder, "runs", "list", "--store", ".", **surroundings)
     said(folder, "report", f"r{name}", "--output", f"{name}.html", **surroundings)
+
+
+def test_a_device_whose_fields_move_the_cursor(folder: Path) -> None:
+    """Its texts are shown by commands and pages that a device of somebody else comes to."""
+    text = (folder / "small.toml").read_text()
+    odd = "".join(f"\\u{ord(one):04x}" for one in f"{ODD}<script>")
+    for key in ("name", "description", "model"):
+        text, found = re.subn(rf'(?m)^{key} = ".*?"', lambda _, key=key: f'{key} = "{odd}"', text)
+        assert found == 1
+    (folder / "small.toml").write_text(text)
+    said(folder, "run", "w.toml", "--on", "sim:small.toml", "--output", "run", **UTF_8)
+    page = (folder / "run/report.html").read_text()
+    assert "sm\u00e4ll" in page and f"{ODD[-5:]}<script>" not in page
+    for words in ("device show small.toml", "device show small.toml --sheet", "runs list --store .",
+                  "runs show run", "report run"):  # fmt: skip
+        said(folder, *words.split(), **UTF_8)
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "-5", "x", "1000000"])

@@ -13,8 +13,10 @@ import pytest
 
 from tests.support.run_store import aged, make_run
 from writecliff.errors import StoreError
+from writecliff.procedures.registry import OWN
 from writecliff.runs import entry as entry_module
 from writecliff.runs.catalogue import FILE_NAME, Catalogue
+from writecliff.runs.columns import RUNS
 from writecliff.runs.local import LocalPlace
 from writecliff.runs.place import open_place
 from writecliff.runs.queries import Selection, listed, sql_table
@@ -57,6 +59,14 @@ def test_runs_of_all_kinds_of_folders_are_found(tmp_path: Path) -> None:
         "imports/old": None,
         "suites/pts-e/wsat": "suites/pts-e",
     }
+
+
+@pytest.mark.parametrize("name", [*OWN, "wsat", "datacentre", "of-another-version"])
+def test_runs_of_every_procedure_have_a_kind(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path / "run", procedure=name)
+    (found,) = listed(catalogue(tmp_path), Selection())
+    kinds = next(column.text for column in RUNS if column.name == "kind")
+    assert found["test"] == name and f"`{found['kind']}`" in kinds
 
 
 def test_only_what_has_changed_is_read(store: Path) -> None:

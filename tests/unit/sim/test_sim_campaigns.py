@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.small_drive import write_small_drive
@@ -34,6 +37,7 @@ from writecliff.report.campaigns.ownership import ownership, ownership_section
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.power import PowerSeries, power_figure
 from writecliff.report.testdata import load
+from writecliff.store.checksums import NO_DIGEST, PARQUET_KEY, seal_parquet
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import BlockSize, Job, Workload
 
@@ -166,6 +170,25 @@ def test_act_passes_its_own_load_and_prints_it(
     assert main(["act", "latency", str(runs["act"])]) == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table[4:]] == ["1", "2", "-----", "avg", "max"]
+
+
+@pytest.mark.parametrize("command", ["log", "latency"])
+def test_act_of_a_damaged_run_says_so(
+    runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """A column that its steps need is gone, and the checksum is right."""
+    run = tmp_path / "run"
+    shutil.copytree(runs["act"], run)
+    path = run / "rounds.parquet"
+    table = pq.read_table(path)
+    names = [name for name in table.column_names if "over_1ms" not in name]
+    assert len(names) < len(table.column_names)
+    metadata = {**table.schema.metadata, PARQUET_KEY: NO_DIGEST}
+    sink = io.BytesIO()
+    pq.write_table(table.select(names).replace_schema_metadata(metadata), sink)
+    path.write_bytes(seal_parquet(sink.getvalue()))
+    assert main(["act", command, str(run)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: damaged: {run}: ")
 
 
 def test_act_of_the_old_model_counts_from_the_queue(drive: Path, tmp_path: Path) -> None:

@@ -175,6 +175,23 @@ def test_rows_of_a_table_that_are_no_ios_are_counted(tmp_path: Path) -> None:
     }
 
 
+def test_names_that_are_not_known_are_told_from_those_that_are(tmp_path: Path) -> None:
+    """A null is no name of another row, and none where there is no name at all."""
+    common = {"t": [0.0, 1.0, 2.0], "op": ["w"] * 3, "at": [0, 4096, 0], "n": [4096] * 3}
+    for disks, named in (([None, "a", None], ["", "a"]), ([None] * 3, [""])):
+        table = pa.table({**common, "disk": pa.array(disks, pa.string())})
+        pq.write_table(table, tmp_path / "t.parquet")
+        columns = "time=t,operation=op,offset=at,length=n,volume=disk"
+        source = open_trace(tmp_path / "t.parquet", columns=columns)
+        (batch,) = source.batches()
+        assert [source.volumes[n] or None for n in batch["volume"].tolist()] == disks
+        assert sorted(source.volumes) == named
+        convert_trace(tmp_path / "t.parquet", tmp_path / "o.parquet", columns=columns)
+        paths = read_trace(tmp_path / "o.parquet").table["path"].to_pylist()
+        assert [path or None for path in paths] == disks
+        (tmp_path / "o.parquet").unlink()
+
+
 @pytest.mark.parametrize("command", ["characterise", "convert"])
 def test_what_is_no_trace_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str

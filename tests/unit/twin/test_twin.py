@@ -95,6 +95,15 @@ def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
     assert twin.overprovision_pct == pytest.approx(hidden.overprovision_pct, abs=2)
 
 
+def test_a_drive_too_small_for_a_model_is_refused_before_it_is_measured(
+    tmp_path: Path, cli: CommandLine
+) -> None:
+    small, run = write_small_drive(tmp_path), tmp_path / "run"
+    found = cli(["twin", f"sim:{small}", "--gentle", "--output", str(run)])
+    assert (found.code, run.exists()) == (2, False)
+    assert found.err.startswith("error: a capacity of 0.96 GB has no model")
+
+
 def test_hidden_drives_are_drawn_by_their_number() -> None:
     texts = {name: hidden_drive(name)[0] for name in (f"drawn-{n}" for n in range(1, 41))}
     assert len(set(texts.values())) == len(texts)
@@ -110,6 +119,8 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
         (["twin"], "no target"),
         (["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"], "given twice"),
         (["twin", "sim:sata-tlc-120", "--check", "no-such-drive"], "no-such-drive"),
+        (["twin", "sim:hdd-15k-80"], "sim:hdd-15k-80 is a hard disk"),
+        (["twin", "sim:hdd-15k-80", "--dry-run"], "a twin is a model of flash"),
         (["validate", "twin", "--drive", "drawn-x"], "hidden drive"),
         (["twin", "sim:sata-tlc-120", "--seconds", "0"], "seconds must be"),
         (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),

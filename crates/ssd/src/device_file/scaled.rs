@@ -7,8 +7,8 @@
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
 //! * the time of an erase shrinks with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
-//!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache and
-//!   what is held of the mapping table shrink with the drive.
+//!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
+//!   and what is held of the mapping table shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
 //! command and hold the open units of all streams. The resulting error is about proportional to the

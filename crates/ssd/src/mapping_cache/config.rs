@@ -46,16 +46,16 @@ impl MappingCacheConfig {
     }
 }
 
-/// Reads the section.
+/// Reads the section, if there is one.
 ///
 /// # Errors
 /// Returns an error at the key that is missing or invalid for this flash, or at a section that is
 /// not modelled together with it.
-pub fn read(
-    table: Table<'_>,
+pub fn section(
     root: &Table<'_>,
     geometry: &Geometry,
-) -> Result<MappingCacheConfig, LocatedError> {
+) -> Result<Option<MappingCacheConfig>, LocatedError> {
+    let Some(table) = root.optional_table("mapping_cache")? else { return Ok(None) };
     if root.has("die_parity") {
         let message = "[mapping_cache] and [die_parity] are not modelled together".to_owned();
         return Err(root.error("die_parity", message, Some("remove one of them".to_owned())));
@@ -84,7 +84,7 @@ pub fn read(
         host_memory: host_memory(&table, size, page, limit)?,
     };
     table.finish()?;
-    Ok(config)
+    Ok(Some(config))
 }
 
 fn host_memory(

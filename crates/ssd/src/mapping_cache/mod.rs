@@ -16,7 +16,7 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_base::{Lpn, Nanos, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
-pub use config::{HostMemory, MappingCacheConfig, read};
+pub use config::{HostMemory, MappingCacheConfig, section};
 use pages::{Pages, Tier};
 
 use crate::config::DeviceConfig;
