@@ -53,11 +53,8 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let ftl_table = root.required_table("ftl")?;
     let mut ftl = ftl(&ftl_table, seed)?;
     ftl.rated_cycles = rated_cycles;
-    if timing.independent_plane_reads && root.has("die_parity") {
-        let message = "[die_parity] and independent_plane_reads are not modelled together";
-        return Err(root.error("die_parity", message, Some("remove one of them".to_owned())));
-    }
-    let (die_parity, geometry) = die_parity::section(&root, geometry)?;
+    let (die_parity, geometry) =
+        die_parity::section(&root, geometry, timing.independent_plane_reads)?;
     let geometry = reduced(&root, geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
