@@ -326,7 +326,7 @@ impl<R: Recorder> Backend<R> {
             }
             sensed = self.sensed_otherwise(begun, sensed, sense);
         }
-        self.record_read(index, sense, begun, sensed);
+        self.record_read((index, index as u16), sense, begun, sensed);
         self.busy.read += (sensed - begun).0;
         let die = &mut self.dies[index];
         die.state = DieState::Sensing(operation);

@@ -2,13 +2,14 @@
 //! time.
 //!
 //! A host read of a page takes its plane from the command until its data have left. All else takes
-//! the whole die: it begins when no plane reads any more, and reads that come behind it wait.
+//! the whole die: it begins when no plane reads any more, and reads that come behind it wait. A die
+//! is active, as a limit on active dies counts it, until the data of its last plane have left.
 
 use writecliff_base::{Nanos, Ppa};
 use writecliff_flash::geometry::FlashLocation;
 
 use super::{Backend, HostData};
-use crate::attribution::{FlashRead, Recorder};
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
     DieState, FlashOperation, PAGE_TYPES, PLANE_SHIFT, ReadFor, SENSE_MASK, SENSE_PLANE,
@@ -79,7 +80,7 @@ impl<R: Recorder> Backend<R> {
         self.queue_read(location.die as usize, operation);
     }
 
-    /// A die that was free begins with the read of a plane, and with those of others behind it.
+    /// A die that was free begins with a read on one plane, and with those that wait for others.
     #[cold]
     #[inline(never)]
     pub(super) fn start_planes(&mut self, index: usize, operation: FlashOperation, begun: Nanos) {
@@ -112,21 +113,16 @@ impl<R: Recorder> Backend<R> {
     fn start_plane(&mut self, index: usize, operation: FlashOperation, begun: Nanos) {
         let FlashOperation::Read { sense, .. } = operation else { return };
         let sense = sense & SENSE_MASK;
-        let read = begun + self.read_times[usize::from(sense) % PAGE_TYPES];
-        let corrected = self.sensed_otherwise(begun, read, sense);
-        self.busy.read += (corrected - begun).0;
+        let sensed = begun + self.read_times[usize::from(sense) % PAGE_TYPES];
+        let sensed = self.sensed_otherwise(begun, sensed, sense);
+        self.busy.read += (sensed - begun).0;
         let (Some(planes), Some(plane)) = (&mut self.planes, plane_of(operation)) else { return };
         planes.busy[index] |= 1 << plane;
         let reader = index * PLANES_MAX + plane;
         planes.sensing[reader] = Some(operation);
         let reader = reader as u16;
-        self.queue.push(Lane::Sensed, corrected, SsdEvent::PlaneDone { reader });
-        if R::RECORDS {
-            let addressed = begun - self.timing.command;
-            let read = FlashRead { started: self.now, addressed, sensed: read, corrected };
-            let number = self.read_number(reader);
-            self.recorder.read_started(number, self.channel_of[index], read);
-        }
+        self.queue.push(Lane::Sensed, sensed, SsdEvent::PlaneDone { reader });
+        self.record_read((index, self.read_number(reader)), sense, begun, sensed);
     }
 
     /// The number with which the recorder is told of the reads of a plane: behind those of dies.
@@ -134,8 +130,8 @@ impl<R: Recorder> Backend<R> {
         (self.dies.len() as u16).saturating_add(reader)
     }
 
-    /// Handles the end of a read on a plane, or of the transfer of its data: the die, and the data
-    /// of a host read.
+    /// Handles the end of tR on a plane, or of the transfer of its data. Returns the die and the
+    /// data of the host read after tR.
     pub(crate) fn plane_done(&mut self, reader: u16) -> Option<(u16, HostData)> {
         let index = usize::from(reader) / PLANES_MAX;
         let planes = self.planes.as_mut()?;
