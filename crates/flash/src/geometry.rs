@@ -317,6 +317,15 @@ impl Geometry {
         FlashLocation { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
     }
 
+    /// The plane of an address in its read group, which has one page of every plane.
+    #[inline]
+    pub fn plane_of(&self, ppa: Ppa) -> u32 {
+        let (_, within) = self.by_reclaim_unit.split(ppa.0);
+        let (_, in_unit) = self.by_unit.split(within);
+        let (_, in_group) = self.by_group.split(in_unit);
+        in_group / (self.ppas_per_read_group / self.shape.planes_per_die)
+    }
+
     /// Page type of read group `group` in row `row` (the `row`-th unit of its die).
     #[inline]
     pub fn page_type(&self, row: u32, group: u32) -> u32 {

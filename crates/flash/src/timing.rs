@@ -20,6 +20,8 @@ pub struct FlashTiming {
     /// suspend.
     pub program_suspend: Option<Nanos>,
     pub erase_suspend: Option<Nanos>,
+    /// Whether planes of a die read different pages at the same time.
+    pub independent_plane_reads: bool,
 }
 
 impl FlashTiming {

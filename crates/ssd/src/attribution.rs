@@ -58,8 +58,9 @@ pub trait Recorder: Default {
     fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
     /// The data of the host read on a die are transferred.
     fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
-    /// The data transferred last from a die are the last that the command needs.
-    fn read_done(&mut self, _command: u16, _die: u16) {}
+    /// The data transferred last from a die are the last that the command needs. `read`: the die,
+    /// or the number that the times of the read were told with.
+    fn read_done(&mut self, _command: u16, _die: u16, _read: u16) {}
     /// A program has ended on a die, the last that the command needs.
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
     /// A channel takes no new transfers.
@@ -275,12 +276,13 @@ impl Recorder for Attribution {
         self.dies[usize::from(die)].transfer = Interval { from: begun, until: ended };
     }
 
-    fn read_done(&mut self, command: u16, die: u16) {
+    fn read_done(&mut self, command: u16, die: u16, read: u16) {
         let spent = &mut self.commands[usize::from(command)];
-        let die = &self.dies[usize::from(die)];
+        let activity = &self.dies[usize::from(die)].activity;
+        let die = &self.dies[usize::from(read)];
         let stop = self.stops.get(usize::from(die.channel)).copied().unwrap_or_default();
         let stop = (stop, Cause::Throttling);
-        spent.charge_die(&die.activity, die.read.started, Cause::OtherReads);
+        spent.charge_die(activity, die.read.started, Cause::OtherReads);
         spent.charge_except(Cause::Channel, die.read.addressed, stop);
         spent.charge(Cause::Flash, die.read.sensed);
         spent.charge(Cause::ReadRetry, die.read.corrected);

@@ -14,6 +14,7 @@
 mod active_dies;
 mod die_parity;
 mod mapping;
+mod planes;
 mod power_off;
 mod recording;
 mod sink;
@@ -30,7 +31,7 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
     Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_MAPPING, PROGRAM_SLC, PROGRAM_TYPES,
-    ReadFor, SENSE_MAPPING, SENSE_MASK, SENSE_SLC, Suspended, sense,
+    ReadFor, SENSE_MAPPING, SENSE_MASK, SENSE_PLANE, SENSE_SLC, Suspended, sense,
 };
 use crate::die_parity::DieParity;
 use crate::ecc::Ecc;
@@ -40,6 +41,8 @@ use crate::mapping_cache::LoadId;
 use crate::power::BusyTimes;
 use crate::slc_cache;
 use active_dies::ActiveDies;
+pub use planes::PLANES_MAX;
+use planes::Planes;
 pub(crate) use power_off::Unfinished;
 use sink::HeldErase;
 
@@ -104,6 +107,7 @@ pub struct Backend<R> {
     pub(crate) busy: BusyTimes,
     pub(crate) recorder: R,
     active_dies: Option<Box<ActiveDies>>,
+    planes: Option<Box<Planes>>,
 }
 
 impl<R: Recorder> Backend<R> {
@@ -149,6 +153,7 @@ impl<R: Recorder> Backend<R> {
             busy: BusyTimes::default(),
             recorder: R::default(),
             active_dies: ActiveDies::of(config),
+            planes: Planes::of(config),
             geometry,
             timing,
         }
@@ -222,6 +227,7 @@ impl<R: Recorder> Backend<R> {
                 self.queue.push(Lane::DieShort, die.busy_until, event);
             }
             DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
+            DieState::Reading => self.start_other_planes(index),
             _ => {}
         }
     }
@@ -315,9 +321,12 @@ impl<R: Recorder> Backend<R> {
         let begun = self.take_channel(index, self.timing.command);
         let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
         if sense as usize >= PAGE_TYPES {
+            if sense & SENSE_PLANE > 0 {
+                return self.start_planes(index, operation, begun);
+            }
             sensed = self.sensed_otherwise(begun, sensed, sense);
         }
-        self.record_read(index, sense, begun, sensed);
+        self.record_read((index, index as u16), sense, begun, sensed);
         self.busy.read += (sensed - begun).0;
         let die = &mut self.dies[index];
         die.state = DieState::Sensing(operation);

@@ -18,6 +18,7 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
+use crate::backend::PLANES_MAX;
 use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::power::PowerConfig;
@@ -52,7 +53,8 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let ftl_table = root.required_table("ftl")?;
     let mut ftl = ftl(&ftl_table, seed)?;
     ftl.rated_cycles = rated_cycles;
-    let (die_parity, geometry) = die_parity::section(&root, geometry)?;
+    let (die_parity, geometry) =
+        die_parity::section(&root, geometry, timing.independent_plane_reads)?;
     let geometry = reduced(&root, geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
@@ -151,10 +153,21 @@ fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
         command: table.required_time("command")?,
         program_suspend: table.optional_time("program_suspend")?,
         erase_suspend: table.optional_time("erase_suspend")?,
+        independent_plane_reads: independent_plane_reads(table, &shape)?,
     };
     let rated_cycles = count("rated_cycles", 10_000_000)?;
     let geometry = Geometry::new(shape).map_err(|e| table.error(e.key, e.to_string(), None))?;
     Ok((geometry, timing, rated_cycles))
+}
+
+fn independent_plane_reads(table: &Table<'_>, shape: &Shape) -> Answer<bool> {
+    const KEY: &str = "independent_plane_reads";
+    let is_on = table.or(KEY, false, Table::optional_flag)?;
+    if is_on && !(shape.multi_plane && (2..=PLANES_MAX as u32).contains(&shape.planes_per_die)) {
+        let message = format!("{KEY} needs multi_plane = true and 2 to {PLANES_MAX} planes");
+        return Err(table.error(KEY, message, None));
+    }
+    Ok(is_on)
 }
 
 fn times(table: &Table<'_>, key: &str, count: usize, what: &str) -> Answer<Vec<Nanos>> {

@@ -70,6 +70,10 @@ pub const SENSE_FAILING: u16 = 1 << 9;
 pub const SENSE_STRIPE: u16 = 1 << 10;
 /// Encodes a read of a translation page.
 pub const SENSE_MAPPING: u16 = 1 << 11;
+/// Marks a host read of one plane, where planes read independently; its number is in the bits from
+/// `PLANE_SHIFT` on.
+pub const SENSE_PLANE: u16 = 1 << 12;
+pub const PLANE_SHIFT: u32 = 13;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_SLC - 1;
 
@@ -124,6 +128,8 @@ pub enum DieState {
     Idle,
     /// Array time (tR) of a read; ends with a `Sensed` event.
     Sensing(FlashOperation),
+    /// Host reads on some planes, where planes read independently.
+    Reading,
     /// The data of a host read are transferred until `busy_until`. Its end has no event unless an
     /// operation waits for the die.
     Sending,
@@ -201,6 +207,7 @@ impl Die {
             DieState::Sending => (1, None),
             DieState::Sensing(operation) => (2, Some(operation)),
             DieState::Busy(operation) => (3, Some(operation)),
+            DieState::Reading => unreachable!("host reads have a host command outstanding"),
         };
         out.put(state);
         out.list(operation.iter(), |out, operation| operation.save(out));

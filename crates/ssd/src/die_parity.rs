@@ -33,8 +33,13 @@ pub struct DieParityConfig {
 pub fn section(
     root: &Table<'_>,
     geometry: Geometry,
+    has_independent_planes: bool,
 ) -> Result<(Option<DieParityConfig>, Geometry), LocatedError> {
     let Some(table) = root.optional_table("die_parity")? else { return Ok((None, geometry)) };
+    if has_independent_planes {
+        let message = "[die_parity] and independent_plane_reads are not modelled together";
+        return Err(root.error("die_parity", message, Some("remove one of them".to_owned())));
+    }
     for other in ["slc_cache", "reduction", "bad_blocks"] {
         if root.has(other) {
             let message = format!("[die_parity] and [{other}] are not modelled together");

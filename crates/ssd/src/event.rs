@@ -39,6 +39,8 @@ pub enum SsdEvent {
     ThrottleExpired,
     /// A part of the mapping table has come from the host memory buffer.
     MappingFetched { load: u16 },
+    /// The array time of a read on a plane has ended, or the transfer of its data.
+    PlaneDone { reader: u16 },
 }
 
 /// Groups of events with similar delays between scheduling and occurrence.
@@ -72,6 +74,7 @@ impl SsdEvent {
             Self::ThermalPeriod => 8 << 16,
             Self::ThrottleExpired => 9 << 16,
             Self::MappingFetched { load } => 10 << 16 | u32::from(load),
+            Self::PlaneDone { reader } => 11 << 16 | u32::from(reader),
         }
     }
 
@@ -89,6 +92,7 @@ impl SsdEvent {
             8 => Self::ThermalPeriod,
             9 => Self::ThrottleExpired,
             10 => Self::MappingFetched { load: index },
+            11 => Self::PlaneDone { reader: index },
             _ => Self::IdleCheck,
         }
     }
@@ -339,6 +343,7 @@ mod tests {
             SsdEvent::ThermalPeriod,
             SsdEvent::ThrottleExpired,
             SsdEvent::MappingFetched { load: 3 },
+            SsdEvent::PlaneDone { reader: 65_535 },
         ];
         for event in events {
             assert_eq!(SsdEvent::unpack(event.pack()), event);

@@ -13,6 +13,7 @@
 //! | `event.rs` | the event queue |
 //! | `die.rs` | one die: queues, state, suspension |
 //! | `backend.rs`, `backend/` | timing of dies and channels, a limit on active dies |
+//! | `backend/planes.rs` | planes of a die that read independently |
 //! | `fill.rs` | program units in progress |
 //! | `ecc.rs` | read errors by wear and age, read retries |
 //! | `housekeeping.rs` | firmware background work: media work, journal, checkpoints, hiccups |

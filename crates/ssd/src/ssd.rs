@@ -188,6 +188,7 @@ impl<R: Recorder> Ssd<R> {
                 && config.slc_cache.is_none()
                 && config.integrity.is_none()
                 && config.mapping_cache.is_none()
+                && !config.timing.independent_plane_reads
                 && config.die_parity.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
@@ -277,7 +278,7 @@ impl<R: Recorder> Ssd<R> {
         match event {
             SsdEvent::Sensed { die } => {
                 if let Some(data) = self.backend.sensed(die as usize) {
-                    self.host_data(die, data);
+                    self.host_data(die, die, data);
                 }
                 None
             }

@@ -81,10 +81,10 @@ impl ActiveDies {
     }
 }
 
-/// Whether an operation of the die is in progress, other than a transfer.
+/// Whether an operation of the die is in progress, other than a transfer by all planes.
 fn works(die: &Die) -> bool {
     let running = match die.state {
-        DieState::Sensing(_) => true,
+        DieState::Sensing(_) | DieState::Reading => true,
         DieState::Busy(operation) => !matches!(operation, FlashOperation::Read { .. }),
         DieState::Idle | DieState::Sending => false,
     };

@@ -79,6 +79,9 @@ impl<R: Recorder> Backend<R> {
         if let Some(dies) = &mut self.active_dies {
             dies.clear();
         }
+        if let Some(planes) = &mut self.planes {
+            planes.clear();
+        }
         self.channels.fill(self.now);
         lost
     }

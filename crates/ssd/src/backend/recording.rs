@@ -32,9 +32,16 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Records the times of a read that starts now and has reached the die at `begun`.
+    /// Records the times of a read that starts now and has reached the die at `begun`, as those of
+    /// `number`: the die, or a number of [`Self::read_number`].
     #[inline]
-    pub(super) fn record_read(&mut self, index: usize, sense: u16, begun: Nanos, corrected: Nanos) {
+    pub(super) fn record_read(
+        &mut self,
+        (index, number): (usize, u16),
+        sense: u16,
+        begun: Nanos,
+        corrected: Nanos,
+    ) {
         if R::RECORDS {
             let retries = (sense & SENSE_MASK) / PAGE_TYPES as u16;
             let retrying = Nanos(self.retry_time.0 * u64::from(retries));
@@ -44,7 +51,7 @@ impl<R: Recorder> Backend<R> {
                 sensed: corrected - retrying,
                 corrected,
             };
-            self.recorder.read_started(index as u16, self.channel_of[index], read);
+            self.recorder.read_started(number, self.channel_of[index], read);
         }
     }
 

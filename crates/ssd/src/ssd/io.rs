@@ -325,7 +325,9 @@ impl<R: Recorder> Ssd<R> {
         }
         let reads = match slots {
             _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 if self.backend.die_parity.is_none() => self.read_slot(number, first),
+            1 if self.backend.die_parity.is_none() && !self.backend.has_planes() => {
+                self.read_slot(number, first)
+            }
             _ => self.read_slots(number, first, slots),
         };
         self.reads_of_stripes(reads)
@@ -353,7 +355,7 @@ impl<R: Recorder> Ssd<R> {
         // Reads are counted in allocation units: slots, unless data are reduced.
         let ftl = &self.config.ftl;
         let per_group = ftl.alloc_units(self.config.geometry.slots_per_read_group);
-        let mut run: Option<(FlashLocation, u32)> = None;
+        let mut run: Option<((FlashLocation, u32), u32)> = None;
         let mut reads = 0;
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
@@ -366,23 +368,24 @@ impl<R: Recorder> Ssd<R> {
             if self.is_buffered(ppa, &location) {
                 continue;
             }
+            let page = (location, self.backend.plane_of(ppa));
             let alloc_units = self.ftl.alloc_units_of(lpn);
             match run {
-                Some((start, before)) if start == location => {
+                Some((start, before)) if start == page => {
                     run = Some((start, (before + alloc_units).min(per_group)));
                 }
                 other => {
                     if let Some((start, alloc_units)) = other {
                         reads += 1;
-                        self.backend.host_read_or_rebuild(number, start, ftl.slots_of(alloc_units));
+                        self.backend.host_read_page(number, start, ftl.slots_of(alloc_units));
                     }
-                    run = Some((location, alloc_units));
+                    run = Some((page, alloc_units));
                 }
             }
         }
         if let Some((start, alloc_units)) = run {
             reads += 1;
-            self.backend.host_read_or_rebuild(number, start, ftl.slots_of(alloc_units));
+            self.backend.host_read_page(number, start, ftl.slots_of(alloc_units));
         }
         reads
     }
@@ -429,7 +432,7 @@ impl<R: Recorder> Ssd<R> {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn host_data(&mut self, die: u16, data: HostData) {
+    pub(super) fn host_data(&mut self, die: u16, read: u16, data: HostData) {
         let HostData { command: number, slots, at } = data;
         let c = self.commands.get(number);
         c.pending -= 1;
@@ -438,7 +441,7 @@ impl<R: Recorder> Ssd<R> {
         c.unsent -= bytes;
         let end = self.frontend.send(at, bytes, last);
         if last {
-            self.backend.recorder.read_done(number, die);
+            self.backend.recorder.read_done(number, die, read);
             self.backend.recorder.spent(number, Cause::Link, end);
             self.backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
         }

@@ -18,7 +18,8 @@ const BURST_UNITS: u32 = 4;
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    Main(FlashLocation),
+    /// With the plane.
+    Main(FlashLocation, u32),
     Slc(u32),
 }
 
@@ -106,8 +107,8 @@ impl<R: Recorder> Ssd<R> {
     fn read_run(&mut self, number: u16, run: Option<(Source, u32)>) -> u32 {
         match run {
             None => return 0,
-            Some((Source::Main(location), slots)) => {
-                self.backend.host_read(number, location, slots);
+            Some((Source::Main(location, plane), slots)) => {
+                self.backend.host_read_page(number, (location, plane), slots);
             }
             Some((Source::Slc(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
         }
@@ -126,7 +127,8 @@ impl<R: Recorder> Ssd<R> {
             return None;
         }
         let location = self.config.geometry.locate(ppa);
-        (!self.is_buffered(ppa, &location)).then_some(Source::Main(location))
+        let plane = self.backend.plane_of(ppa);
+        (!self.is_buffered(ppa, &location)).then_some(Source::Main(location, plane))
     }
 
     /// Idle work: folds a burst, or erases when all data are folded. Returns false if there was

@@ -23,6 +23,11 @@ impl<R: Recorder> Ssd<R> {
             SsdEvent::ThermalPeriod => self.thermal_period(),
             SsdEvent::MediaWork => self.media_work(),
             SsdEvent::MappingFetched { load } => self.mapping_loaded(load),
+            SsdEvent::PlaneDone { reader } => {
+                if let Some((die, data)) = self.backend.plane_done(reader) {
+                    self.host_data(die, self.backend.read_number(reader), data);
+                }
+            }
             _ => unreachable!("events of commands and dies are handled before"),
         }
     }

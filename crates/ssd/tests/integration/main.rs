@@ -20,6 +20,7 @@ mod mapping_cache;
 #[path = "../../../base/tests/support/mutate.rs"]
 mod mutate;
 mod patrol;
+mod planes;
 mod power;
 mod power_cut;
 mod reduction;

@@ -66,7 +66,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 7] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 9] = [
+const MECHANISMS: [&[(&str, &str)]; 10] = [
     &common::PLACING,
     &SHARED_CORE,
     &HOUSEKEEPING,
@@ -76,6 +76,14 @@ const MECHANISMS: [&[(&str, &str)]; 9] = [
     &common::SLC,
     &SLC_IN_FRONT,
     &common::REDUCTION,
+    &PLANES,
+];
+
+/// Pages as large as before on two planes, which read independently.
+const PLANES: [(&str, &str); 3] = [
+    ("planes_per_die = 1", "planes_per_die = 2"),
+    ("page = \"16 KiB\"", "page = \"8 KiB\""),
+    ("rated_cycles = 1000", "rated_cycles = 1000\nindependent_plane_reads = true"),
 ];
 
 /// A core that reads and merges need too, behind a barrier between reads and writes.
