@@ -56,8 +56,8 @@ pub struct Mixes {
     pub stream: Vec<u32>,
     pub back: Vec<u32>,
     pub count: Vec<u64>,
-    /// Numbers of the first and of the last of them among all I/Os of the mix; the others are evenly
-    /// spaced between. The sweeps of a mix take its I/Os one after another.
+    /// Numbers of the first and of the last of them among all I/Os of the mix; the others are
+    /// evenly spaced between. The sweeps of a mix take its I/Os one after another.
     pub first: Vec<u64>,
     pub last: Vec<u64>,
 }
