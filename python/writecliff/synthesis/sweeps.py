@@ -84,14 +84,14 @@ def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
 def _table(trace: LaidOut, pieces: list[Piece], mix: list[int]) -> ModelSweeps:
     rows, span, steps = [], [], []
     for piece, of in zip(pieces, mix, strict=True):
-        ios = piece.ios
-        first = int(trace.offset[ios[0]])
-        rows.append((int(ios[0]), int(ios[-1]), first, len(ios), of))
+        of_piece = piece.ios
+        first = int(trace.offset[of_piece[0]])
+        rows.append((int(of_piece[0]), int(of_piece[-1]), first, len(of_piece), of))
         if piece.left_out:
-            span.append(int((trace.offset + trace.length)[ios].max()) - first)
+            span.append(int((trace.offset + trace.length)[of_piece].max()) - first)
             steps.append(piece.left_out)
-    columns = zip(*rows, strict=True)
-    return ModelSweeps(*(tuple(column) for column in columns), span=tuple(span), steps=tuple(steps))
+    begin, end, offset, ios, mixes = (tuple(column) for column in zip(*rows, strict=True))
+    return ModelSweeps(begin, end, offset, ios, mixes, tuple(span), tuple(steps))
 
 
 def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
