@@ -8,6 +8,9 @@
 //! * `places`: where I/Os begin that continue no run: groups of places that are used alike;
 //! * `runs`: sequential I/Os, which continue what was begun.
 //!
+//! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
+//! time in intervals.
+//!
 //! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
 //! a pass has exactly as many of each as the model says. Periods with a histogram each follow
 //! Tarasov et al., "Extracting flexible, replayable models from large block traces" (FAST '12); the
@@ -17,6 +20,7 @@
 mod arrivals;
 mod places;
 mod runs;
+mod sweeps;
 mod toml;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +31,7 @@ use crate::io_log::IoLog;
 use arrivals::Arrivals;
 use places::Starts;
 use runs::Runs;
+use sweeps::{Demand, Mixes, Sweeps};
 pub(crate) use toml::read;
 
 const KEY: &str = "model";
@@ -41,6 +46,7 @@ const SHAPES: std::ops::RangeInclusive<u32> = 10..=1000;
 const CHAIN_LABEL: u64 = 0x10d_0001;
 const PLACES_LABEL: u64 = 0x10d_0002;
 const RUNS_LABEL: u64 = 0x10d_0003;
+const SWEEPS_LABEL: u64 = 0x10d_0004;
 
 /// A model; all columns of a table have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +64,13 @@ pub struct IoModel {
     /// How often the run is continued that is the most, second most ... recently used one.
     pub read_ranks: Vec<u64>,
     pub write_ranks: Vec<u64>,
+    /// These three together are in place of the tables from `gaps` on, which are empty then.
+    #[serde(default)]
+    pub sweeps: Option<Sweeps>,
+    #[serde(default)]
+    pub mixes: Option<Mixes>,
+    #[serde(default)]
+    pub demand: Option<Demand>,
 }
 
 /// I/O streams: operation and length.
@@ -143,6 +156,9 @@ pub struct Places {
 impl IoModel {
     /// I/Os of a pass, flushes included.
     pub fn ios(&self) -> u64 {
+        if let Some(sweeps) = &self.sweeps {
+            return sweeps.total();
+        }
         self.periods.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
 
@@ -158,6 +174,10 @@ impl IoModel {
     /// The I/Os of one pass, at addresses from `offset` on.
     pub fn expand(&self, offset: u64) -> IoLog {
         let random = |label| Prng::derive(self.seed, label);
+        if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
+        {
+            return sweeps.expand(self, mixes, demand, offset, &mut random(SWEEPS_LABEL));
+        }
         let mut arrivals = Arrivals::new(self, random(CHAIN_LABEL));
         let mut starts = Starts::new(self, &mut random(PLACES_LABEL));
         let mut runs = Runs::new(self, random(RUNS_LABEL));
@@ -189,6 +209,9 @@ impl IoModel {
 
     pub(crate) fn check(&self) -> Check {
         whole_sectors(KEY, self.range_bytes)?;
+        if self.sweeps.is_some() || self.mixes.is_some() || self.demand.is_some() {
+            return self.check_swept();
+        }
         let columns = |table: &str, lengths: &[usize]| {
             ensure(lengths.iter().all(|one| *one == lengths[0]), KEY, || {
                 format!("the columns of {table} differ in length")
@@ -226,6 +249,20 @@ impl IoModel {
         self.check_streams()?;
         self.check_chain()?;
         self.check_places()
+    }
+
+    fn check_swept(&self) -> Check {
+        let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
+        else {
+            return ensure(false, KEY, || "sweeps, mixes and demand belong together".to_owned());
+        };
+        let chain = self.states.stream.len() + self.periods.ios.len() + self.places.stream.len();
+        ensure(chain == 0, KEY, || "sweeps are in place of states and places".to_owned())?;
+        ensure(self.streams.operations.len() == self.streams.lengths.len(), KEY, || {
+            "the columns of streams differ in length".to_owned()
+        })?;
+        self.check_streams()?;
+        sweeps.check(self, mixes, demand)
     }
 
     fn check_streams(&self) -> Check {

@@ -114,8 +114,8 @@ CAPTURED: Mapping[str, Schema] = {
             "workload": "the workload file that was written",
             "fio_job": "the fio job file that was written",
             "model": "how compact the model is: `numbers` in all, `streams`, `states`, "
-            "`transitions`, `phases`, `periods`, `places`; `range_bytes` that its addresses take, "
-            "`span_bytes` of those of the trace; `seed`",
+            "`transitions`, `phases`, `periods`, `places`, or `sweeps` and `intervals`; "
+            "`range_bytes` that its addresses take, `span_bytes` of those of the trace; `seed`",
             "measures": "trace and workload side by side: `name`, `unit`, `trace`, `synthetic`, "
             "`kind` of the `difference` (`points` of percent, or `percent` of the trace's), "
             "`bound` (`null`: none is promised), `within`",

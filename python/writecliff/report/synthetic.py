@@ -17,6 +17,7 @@ from writecliff.traces.characterise import Characterised
 if TYPE_CHECKING:
     from writecliff.synthesis.played import Played
     from writecliff.synthesis.result import Synthesised
+    from writecliff.workload.io_model import IoModel
 
 
 @one_page()
@@ -113,17 +114,28 @@ def _model(found: Synthesised) -> Section:
         ("I/Os of a pass", f"{model.ios:,}"),
         ("Numbers in all", f"{model.numbers:,}"),
         ("I/O streams", f"{len(model.streams.lengths):,}"),
-        ("States of the chain", f"{len(model.states.stream):,}"),
-        ("Transitions", f"{len(model.transitions.count):,}"),
-        ("Phases", f"{len(set(model.periods.phase)):,}"),
-        ("Periods", f"{len(model.periods.ios):,}"),
-        ("Groups of places", f"{len(model.places.count):,}"),
+        *_parts(model),
         ("Range of addresses", units.size(model.range_bytes)),
         ("Addresses of the trace", units.size(found.span_bytes)),
         ("Seed", f"{model.seed}"),
     ]
     intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."
     return section("The model", intro, table("", ("", ""), counts))
+
+
+def _parts(model: IoModel) -> list[tuple[str, str]]:
+    if model.sweeps is not None and model.demand is not None:
+        return [
+            ("Sweeps", f"{len(model.sweeps.begin):,}"),
+            ("Intervals of demand", f"{len(model.demand.work):,}"),
+        ]
+    return [
+        ("States of the chain", f"{len(model.states.stream):,}"),
+        ("Transitions", f"{len(model.transitions.count):,}"),
+        ("Phases", f"{len(set(model.periods.phase)):,}"),
+        ("Periods", f"{len(model.periods.ios):,}"),
+        ("Groups of places", f"{len(model.places.count):,}"),
+    ]
 
 
 def _disclosures(found: Synthesised) -> list[str]:

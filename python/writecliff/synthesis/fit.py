@@ -12,6 +12,7 @@ from writecliff.synthesis.arrivals import arrivals_of
 from writecliff.synthesis.laid_out import FLUSH
 from writecliff.synthesis.places import places_of
 from writecliff.synthesis.streams import streams_of
+from writecliff.synthesis.sweeps import swept_model
 from writecliff.workload.io_model import IoModel
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
-    """The model of a trace. Deterministic."""
+    """The model of a trace: sweeps if few are enough, else a chain. Deterministic."""
+    swept = swept_model(trace, seed=seed)
+    return swept if swept is not None else _chained(trace, seed=seed)
+
+
+def _chained(trace: LaidOut, *, seed: int) -> IoModel:
     streams = streams_of(trace)
     with as_user_errors():
         runs = _native.trace_runs(trace.columns())

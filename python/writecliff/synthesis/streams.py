@@ -37,9 +37,9 @@ class StreamsOf:
         return np.array(self.model.lengths, np.int64)
 
 
-def streams_of(trace: LaidOut) -> StreamsOf:
-    """The most frequent sizes of each operation, and the others in classes of an octave with their
-    mean size."""
+def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
+    """The `exact` most frequent sizes of each operation, and the others in classes of an octave
+    with their mean size."""
     of = np.zeros(len(trace), np.int32)
     letters: list[str] = []
     lengths: list[int] = []
@@ -50,7 +50,7 @@ def streams_of(trace: LaidOut) -> StreamsOf:
         sizes, which, counts = np.unique(
             trace.length[rows], return_inverse=True, return_counts=True
         )
-        classes = _classes(sizes, counts)
+        classes = _classes(sizes, counts, exact)
         used, number = np.unique(classes, return_inverse=True)
         taken = set(used[used > 0].tolist())
         for one in used:
@@ -63,11 +63,11 @@ def streams_of(trace: LaidOut) -> StreamsOf:
     return StreamsOf(ModelStreams("".join(letters), tuple(lengths)), of)
 
 
-def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) -> NDArray[np.int64]:
     """A number for each size: its own if it is frequent, else that of its octave."""
-    exact = np.argsort(-counts, kind="stable")[:_EXACT]
+    frequent = np.argsort(-counts, kind="stable")[:exact]
     classes = -1 - np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64)
-    classes[exact] = sizes[exact]
+    classes[frequent] = sizes[frequent]
     return classes
 
 

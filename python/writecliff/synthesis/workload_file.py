@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from writecliff.workload.io_model import Column, IoModel
 
 _WIDTH = 98  # of lines
-_TABLES = ("streams", "gaps", "states", "transitions", "periods", "places")
 _SAID = {
     "streams": "operation (r read, w write, t trim, f flush) and bytes of each I/O stream",
     "gaps": "times between I/Os: eight values for each class",
@@ -20,6 +19,9 @@ _SAID = {
     "transitions": "how often a state follows another, in each phase",
     "periods": "demand over time: phase, I/Os and length of each period",
     "places": "where runs begin: groups of places that are used alike",
+    "sweeps": "I/Os through the addresses upwards, and at random: first and last I/O, addresses",
+    "mixes": "mixes of I/O streams of sweeps that are alike",
+    "demand": "demand over time: I/Os and length of each interval",
 }
 
 
@@ -42,7 +44,7 @@ def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
         *_column("read_ranks", model.read_ranks),
         *_column("write_ranks", model.write_ranks),
     ]
-    for table in _TABLES:
+    for table in model.tables:
         lines += ["", f"# {_SAID[table]}", f"[job.model.{table}]"]
         of = getattr(model, table)
         for one in fields(of):

@@ -6,9 +6,9 @@ have the same length. `writecliff.synthesis` fits models to traces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 Column = tuple[int, ...]
 
@@ -19,6 +19,9 @@ class _Table:
     def from_mapping(cls, given: Mapping[str, Any]) -> Self:
         """The table whose `asdict` was `given`; lists become tuples."""
         return cls(**{key: _plain(value) for key, value in given.items()})
+
+
+_T = TypeVar("_T", bound=_Table)
 
 
 def _plain(value: Any) -> Any:
@@ -89,6 +92,48 @@ class ModelPlaces(_Table):
     stride: Column  # from one place to the next
 
 
+@dataclass(frozen=True)
+class ModelSweeps(_Table):
+    """I/Os that go through the addresses upwards; one row for each sequence."""
+
+    begin: Column  # number of the first I/O within the pass
+    end: Column  # and of the last
+    offset: Column  # least address
+    ios: Column
+    mix: Column  # number of the mix of sizes
+    # Of the last rows only; the others leave nothing out.
+    span: Column  # bytes from the least address to the end of the last I/O
+    steps: Column  # I/Os before which something is left out
+
+
+@dataclass(frozen=True)
+class ModelMixes(_Table):
+    """Mixes of I/O streams, which sweeps that are alike share."""
+
+    sizes: Column  # rows of the next two columns, those of the mixes one after another
+    stream: Column  # I/O stream
+    back: Column  # bytes before the end of the I/O before at which it begins
+    count: Column  # I/Os of that kind in all sweeps of the mix
+    first: Column  # number of the first of them among all I/Os of the mix
+    last: Column  # and of the last; the others are evenly spaced between
+
+
+@dataclass(frozen=True)
+class ModelDemand(_Table):
+    """Demand over time, in intervals."""
+
+    work: Column  # of each: bytes, and 16 KiB for each I/O
+    length_ns: Column  # from the last I/O of the interval before to the last one of this
+    shape: Column  # of the Weibull distribution of times between I/Os, in hundredths
+
+
+_NO_CHAIN: dict[str, Any] = {
+    "gaps": ModelGaps((), 0), "states": ModelStates((), (), (), ()),
+    "transitions": ModelTransitions((), (), (), ()), "periods": ModelPeriods((), (), (), ()),
+    "places": ModelPlaces((), (), (), (), (), (), (), (), (), ()),
+}  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class IoModel:
     """A model; the I/Os of one pass follow from it and its seed, and are repeated."""
@@ -96,42 +141,58 @@ class IoModel:
     seed: int = 1  # of the pass
     range_bytes: int  # addresses are below this, relative to the job's offset
     streams: ModelStreams  # operations and lengths
-    gaps: ModelGaps  # times between I/Os
-    states: ModelStates  # of the chain of arrivals
-    transitions: ModelTransitions  # of the chain
-    periods: ModelPeriods  # demand over time
-    places: ModelPlaces  # where runs begin
+    gaps: ModelGaps = _NO_CHAIN["gaps"]  # times between I/Os
+    states: ModelStates = _NO_CHAIN["states"]  # of the chain of arrivals
+    transitions: ModelTransitions = _NO_CHAIN["transitions"]  # of the chain
+    periods: ModelPeriods = _NO_CHAIN["periods"]  # demand over time
+    places: ModelPlaces = _NO_CHAIN["places"]  # where runs begin
     read_ranks: Column = ()  # how often the run is continued that was used last, before that, ...
     write_ranks: Column = ()  # the same for writes
+    # These three together are in place of all tables from `gaps` on.
+    sweeps: ModelSweeps | None = None
+    mixes: ModelMixes | None = None
+    demand: ModelDemand | None = None
 
     @property
     def ios(self) -> int:
         """I/Os of a pass, flushes included."""
-        return sum(self.periods.ios)
+        return sum((self.sweeps or self.periods).ios)
+
+    @property
+    def of_streams(self) -> Iterator[tuple[int, int]]:
+        """Streams with I/Os of a pass; a stream may come more than once."""
+        if self.mixes is not None:
+            return zip(self.mixes.stream, self.mixes.count, strict=True)
+        moves = zip(self.transitions.after, self.transitions.count, strict=True)
+        return ((self.states.stream[state], count) for state, count in moves)
 
     @property
     def flushes(self) -> int:
         """Of a pass."""
-        flushes = {n for n, letter in enumerate(self.streams.operations) if letter == "f"}
-        moves = zip(self.transitions.after, self.transitions.count, strict=True)
-        return sum(count for state, count in moves if self.states.stream[state] in flushes)
+        letters = self.streams.operations
+        return sum(count for stream, count in self.of_streams if letters[stream] == "f")
 
     @property
     def bytes(self) -> int:
         """That a pass transfers."""
-        lengths = [self.streams.lengths[stream] for stream in self.states.stream]
-        moves = zip(self.transitions.after, self.transitions.count, strict=True)
-        return sum(count * lengths[state] for state, count in moves)
+        return sum(count * self.streams.lengths[stream] for stream, count in self.of_streams)
 
     @property
     def duration_ns(self) -> int:
         """Length of a pass."""
-        return sum(self.periods.length_ns)
+        return sum((self.demand or self.periods).length_ns)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that it has."""
+        if self.sweeps is not None:
+            return ("streams", "sweeps", "mixes", "demand")
+        return ("streams", "gaps", "states", "transitions", "periods", "places")
 
     @property
     def numbers(self) -> int:
         """Numbers that the model consists of: how compact it is."""
-        tables = (self.streams, self.gaps, self.states, self.transitions, self.periods, self.places)
+        tables = [getattr(self, name) for name in self.tables]
         columns = [getattr(table, one.name) for table in tables for one in fields(table)]
         counted = sum(len(column) for column in columns if not isinstance(column, int))
         return counted + len(self.read_ranks) + len(self.write_ranks)
@@ -150,4 +211,11 @@ def io_model_from_mapping(given: Mapping[str, Any]) -> IoModel:
         places=ModelPlaces.from_mapping(given["places"]),
         read_ranks=tuple(given["read_ranks"]),
         write_ranks=tuple(given["write_ranks"]),
+        sweeps=_given(ModelSweeps, given.get("sweeps")),
+        mixes=_given(ModelMixes, given.get("mixes")),
+        demand=_given(ModelDemand, given.get("demand")),
     )
+
+
+def _given(table: type[_T], given: Mapping[str, Any] | None) -> _T | None:
+    return None if given is None else table.from_mapping(given)

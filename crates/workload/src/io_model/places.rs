@@ -81,7 +81,12 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
 
 /// When a place is used, from 0 to `life`: the times between its uses are those of a Weibull
 /// distribution, scaled to the life.
-fn spread(uses: u64, life: u64, shape: f64, random: &mut Prng) -> impl Iterator<Item = u64> {
+pub(super) fn spread(
+    uses: u64,
+    life: u64,
+    shape: f64,
+    random: &mut Prng,
+) -> impl Iterator<Item = u64> {
     let gaps = uses.saturating_sub(1) as usize;
     // `unit` is in [0, 1), so the argument of the logarithm is in (0, 1].
     let drawn: Vec<f64> =

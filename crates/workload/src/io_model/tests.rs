@@ -42,6 +42,7 @@ fn model() -> IoModel {
         },
         read_ranks: vec![],
         write_ranks: vec![1],
+        ..IoModel::default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use writecliff_base::located::{LocatedError, Table};
 
+use super::sweeps::{Demand, Mixes, Sweeps};
 use super::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
 
 type Read<T> = Result<T, LocatedError>;
@@ -27,18 +28,28 @@ fn part<'a>(table: &Table<'a>, key: &str) -> Read<Table<'a>> {
 /// The model of a job, if it has one.
 pub(crate) fn read(job: &Table<'_>) -> Read<Option<IoModel>> {
     let Some(table) = job.optional_table("model")? else { return Ok(None) };
-    let model = IoModel {
+    let swept = table.optional_table("sweeps")?;
+    let demand = table.optional_table("demand")?;
+    let mixed = table.optional_table("mixes")?;
+    let chained = swept.is_none() && mixed.is_none() && demand.is_none();
+    let mut model = IoModel {
         seed: table.optional_integer("seed", ANY)?.unwrap_or(1),
         range_bytes: table.required_size("range")?.0,
         streams: streams(part(&table, "streams")?)?,
-        gaps: gaps(part(&table, "gaps")?)?,
-        states: states(part(&table, "states")?)?,
-        transitions: transitions(part(&table, "transitions")?)?,
-        periods: periods(part(&table, "periods")?)?,
-        places: places(part(&table, "places")?)?,
+        sweeps: swept.map(sweeps).transpose()?,
+        mixes: mixed.map(mixes).transpose()?,
+        demand: demand.map(intervals).transpose()?,
         read_ranks: table.optional_integers("read_ranks", ANY)?.unwrap_or_default(),
         write_ranks: table.optional_integers("write_ranks", ANY)?.unwrap_or_default(),
+        ..IoModel::default()
     };
+    if chained {
+        model.gaps = gaps(part(&table, "gaps")?)?;
+        model.states = states(part(&table, "states")?)?;
+        model.transitions = transitions(part(&table, "transitions")?)?;
+        model.periods = periods(part(&table, "periods")?)?;
+        model.places = places(part(&table, "places")?)?;
+    }
     table.finish()?;
     Ok(Some(model))
 }
@@ -102,6 +113,43 @@ fn places(table: Table<'_>) -> Read<Places> {
         run_bytes: column(&table, "run_bytes")?,
         offset: column(&table, "offset")?,
         stride: column(&table, "stride")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn sweeps(table: Table<'_>) -> Read<Sweeps> {
+    let found = Sweeps {
+        begin: column(&table, "begin")?,
+        end: column(&table, "end")?,
+        offset: column(&table, "offset")?,
+        ios: column(&table, "ios")?,
+        mix: narrow(&table, "mix")?,
+        span: column(&table, "span")?,
+        steps: column(&table, "steps")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn mixes(table: Table<'_>) -> Read<Mixes> {
+    let found = Mixes {
+        sizes: narrow(&table, "sizes")?,
+        stream: narrow(&table, "stream")?,
+        back: narrow(&table, "back")?,
+        count: column(&table, "count")?,
+        first: column(&table, "first")?,
+        last: column(&table, "last")?,
+    };
+    table.finish()?;
+    Ok(found)
+}
+
+fn intervals(table: Table<'_>) -> Read<Demand> {
+    let found = Demand {
+        work: column(&table, "work")?,
+        length_ns: column(&table, "length_ns")?,
+        shape: narrow(&table, "shape")?,
     };
     table.finish()?;
     Ok(found)

@@ -1,0 +1,80 @@
+"""Demand over time: how much work arrives in which time, in intervals.
+
+Work is bytes, and some more for each I/O. Intervals with amounts of work keep how much a burst asks
+of a drive, even if which I/O is large has moved a little. They end where work would otherwise be
+furthest from its time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import pairwise
+from math import gamma
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.workload.io_model import ModelDemand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from writecliff.synthesis.laid_out import LaidOut
+
+WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
+_LATE_NS = 50e6  # later than this is no worse: no drive's queue is as long
+_SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
+# Squares of the coefficient of variation of Weibull distributions with these shapes.
+_VARIATIONS = np.array(
+    [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
+)
+
+
+def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
+    """The intervals of a pass; the first one is its first I/O."""
+    work = np.cumsum(trace.length + WORK_OF_IO)
+    last = _ends(trace.time_ns.astype(np.float64), work.astype(np.float64), intervals_max)
+    length = np.diff(trace.time_ns[last], prepend=0)
+    shapes = [_shape(trace.time_ns[a : b + 1]) for a, b in pairwise(last)]
+    return ModelDemand(
+        work=tuple(np.diff(work[last], prepend=0).tolist()),
+        length_ns=tuple(length.tolist()),
+        shape=(1000, *shapes),
+    )
+
+
+def _ends(time_ns: NDArray[np.float64], work: NDArray[np.float64], intervals_max: int) -> list[int]:
+    """I/Os with which intervals end: in the interval in which most work is furthest from its time,
+    the one that is, one after another."""
+    ends = {0, len(time_ns) - 1}
+    worst: list[tuple[float, int, int, int]] = []
+
+    def add(first: int, last: int) -> None:
+        if last - first > 1:
+            time, done = time_ns[first : last + 1], work[first : last + 1]
+            off = np.abs(time - np.interp(done, done[[0, -1]], time[[0, -1]]))
+            missed = (np.minimum(off[1:], _LATE_NS) * np.diff(done)).sum()
+            heapq.heappush(worst, (-float(missed), first, first + int(off.argmax()), last))
+
+    add(0, len(time_ns) - 1)
+    while worst and len(ends) < intervals_max:
+        _, first, at, last = heapq.heappop(worst)
+        if not first < at < last:
+            continue
+        ends.add(at)
+        add(first, at)
+        add(at, last)
+    return sorted(ends)
+
+
+def _shape(time_ns: NDArray[np.int64]) -> int:
+    """The shape of the times between I/Os, in hundredths."""
+    gaps = np.diff(time_ns)
+    if len(gaps) == 1:
+        # If more I/Os come in this interval, they come together: idle time is not divided.
+        return round(100 * float(_SHAPES[0]))
+    mean = gaps.mean()
+    variation = float(gaps.var() / mean**2) if mean > 0 else 0.0
+    # Variations fall with shapes.
+    at = np.abs(np.log(_VARIATIONS) - np.log(max(variation, _VARIATIONS[-1]))).argmin()
+    return round(100 * float(_SHAPES[at]))
