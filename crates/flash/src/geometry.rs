@@ -127,6 +127,10 @@ pub struct Geometry {
     by_die: Divider,
     /// Parity across dies, if there is any.
     stripes: Option<Box<Stripes>>,
+    /// Reclaim groups, each with as many dies and reclaim units of its own; 1: all have all.
+    reclaim_groups: u32,
+    /// Whether the place in a row is the die: neither parity nor several reclaim groups.
+    is_plain: bool,
 }
 
 /// The location on flash of a physical page address.
@@ -168,9 +172,73 @@ impl Geometry {
             by_group: Divider::new(slots_per_read_group),
             by_die: Divider::new(dies),
             stripes: None,
+            reclaim_groups: 1,
+            is_plain: true,
             shape,
         };
         Ok(geometry)
+    }
+
+    /// The same geometry with the dies divided among `groups` reclaim groups: a reclaim unit is one
+    /// block of every plane of the dies of its group. The units of a group are in a row, and so are
+    /// its dies, so that each group has dies on as many channels as there can be.
+    ///
+    /// # Errors
+    /// Fails unless so many groups divide the dies.
+    pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
+        if groups == 0 || !self.dies.is_multiple_of(groups) {
+            let dies = self.dies;
+            let message = format!(
+                "reclaim_groups is {groups}; it must be 1 or more and divide the {dies} dies"
+            );
+            return Err(GeometryError { key: "reclaim_groups", message });
+        }
+        assert!(self.stripes.is_none(), "stripes are of all dies");
+        let ppas = self.ppas_per_reclaim_unit / groups;
+        Ok(Self {
+            program_units_per_reclaim_unit: self.program_units_per_reclaim_unit / groups,
+            slots_per_reclaim_unit: self.slots_per_reclaim_unit / groups,
+            ppas_per_reclaim_unit: ppas,
+            reclaim_units: self.reclaim_units * groups,
+            by_reclaim_unit: Divider::new(ppas),
+            by_die: Divider::new(self.dies / groups),
+            reclaim_groups: groups,
+            is_plain: groups == 1,
+            ..self
+        })
+    }
+
+    #[inline]
+    pub fn reclaim_groups(&self) -> u32 {
+        self.reclaim_groups
+    }
+
+    /// Whether the place of a program unit in its row is its die.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The reclaim group of a reclaim unit.
+    pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
+        unit.0 / (self.reclaim_units / self.reclaim_groups)
+    }
+
+    /// The reclaim units of a reclaim group.
+    pub fn units_of_group(&self, group: u32) -> Range<u32> {
+        let units = self.reclaim_units / self.reclaim_groups;
+        group * units..(group + 1) * units
+    }
+
+    /// The dies that a reclaim unit is on.
+    pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
+        // Units behind those of the drive are of an SLC cache, which has all dies.
+        if self.reclaim_groups == 1 {
+            return 0..self.dies;
+        }
+        let dies = self.dies / self.reclaim_groups;
+        let first = self.group_of(unit) * dies;
+        first..first + dies
     }
 
     /// The same geometry with one of every `dies` dies for parity: reclaim units are smaller.
@@ -192,6 +260,7 @@ impl Geometry {
             by_reclaim_unit: Divider::new(slots),
             by_die: Divider::new(stripes.data_dies()),
             stripes: Some(Box::new(stripes)),
+            is_plain: false,
             ..self
         })
     }
@@ -285,6 +354,7 @@ impl Geometry {
         die % self.shape.channels
     }
 
+    /// The die of program unit `unit` of any reclaim unit, where there is one reclaim group.
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
         let (row, place) = self.by_die.split(unit);
@@ -294,19 +364,31 @@ impl Geometry {
         }
     }
 
+    /// The die of program unit `unit` of a reclaim unit.
+    #[inline]
+    pub fn die_of(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
+        if self.is_plain {
+            return self.by_die.split(unit).1;
+        }
+        self.die_otherwise(reclaim_unit, unit)
+    }
+
+    #[cold]
+    fn die_otherwise(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
+        let first = if self.stripes.is_some() { 0 } else { self.dies_of(reclaim_unit).start };
+        first + self.die_of_unit(unit)
+    }
+
     #[inline]
     pub fn locate(&self, ppa: Ppa) -> FlashLocation {
         let location = self.locate_plain(ppa);
-        match &self.stripes {
-            None => location,
-            Some(stripes) => {
-                let (row, place) = self.by_die.split(location.unit);
-                FlashLocation { die: stripes.die(row, place), ..location }
-            }
+        if self.is_plain {
+            return location;
         }
+        FlashLocation { die: self.die_otherwise(location.reclaim_unit, location.unit), ..location }
     }
 
-    /// The same where there is no parity across dies.
+    /// The same where there is neither parity across dies nor a second reclaim group.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         let (reclaim_unit, within) = self.by_reclaim_unit.split(ppa.0);
@@ -441,6 +523,29 @@ mod tests {
         assert_eq!(location.reclaim_unit, ReclaimUnitId(3));
         assert_eq!((location.unit, location.die, location.group, location.page_type), (9, 1, 2, 2));
         assert_eq!(g.channel_of(5), 1);
+    }
+
+    #[test]
+    fn reclaim_groups_divide_the_dies() {
+        let plain = Geometry::new(shape()).unwrap();
+        assert_eq!(plain.clone().with_reclaim_groups(1).unwrap(), plain);
+        let g = plain.clone().with_reclaim_groups(2).unwrap();
+        assert_eq!((g.reclaim_units, g.raw_ppas()), (32, plain.raw_ppas()));
+        assert_eq!(g.slots_per_reclaim_unit, plain.slots_per_reclaim_unit / 2);
+        for (group, dies) in [(0, 0..4), (1, 4..8)] {
+            let units = g.units_of_group(group);
+            assert_eq!(units, group * 16..(group + 1) * 16);
+            let unit = ReclaimUnitId(units.start + 3);
+            assert_eq!((g.group_of(unit), g.dies_of(unit)), (group, dies.clone()));
+            let mut found: Vec<u32> = g.ppas(unit).map(|ppa| g.locate(Ppa(ppa)).die).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, dies.collect::<Vec<_>>());
+            let last = g.program_units_per_reclaim_unit - 1;
+            assert_eq!(g.locate(Ppa(g.ppas(unit).end - 1)).die, g.die_of(unit, last));
+        }
+        let error = plain.with_reclaim_groups(3).unwrap_err();
+        assert_eq!(error.key, "reclaim_groups");
     }
 
     #[test]
