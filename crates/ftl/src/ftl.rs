@@ -225,6 +225,12 @@ impl Ftl {
         prefetch_far(&self.forward, lpn.index());
     }
 
+    /// The same for an access that is about to come.
+    #[inline]
+    pub fn prefetch_now(&self, lpn: Lpn) {
+        prefetch(&self.forward, lpn.index());
+    }
+
     /// Writes `bytes` bytes of one slot. A partial write is merged with the slot's old data, which
     /// costs a flash read if there are any.
     #[inline]

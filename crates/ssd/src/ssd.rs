@@ -353,6 +353,8 @@ impl<R: Recorder> Ssd<R> {
             pending: 0,
             unsent: command.length,
         });
+        // Its host announced it long ago if many are outstanding.
+        self.ftl.prefetch_now(Lpn(first as u32));
         self.backend.recorder.begun(number, arrival, self.backend.now);
         match command.operation {
             Operation::Read => {

@@ -59,7 +59,7 @@ def pair(make: Make) -> tuple[Path, Path]:
 def table_of(html: str, caption: str) -> str:
     """The table with that caption, as it stands in the page."""
     tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
-    (found,) = (text for text in tables if f"<caption>{caption}" in text)
+    (found,) = (text for text in tables if f"<caption><div>{caption}" in text)
     return found
 
 
