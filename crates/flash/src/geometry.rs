@@ -13,6 +13,8 @@
 //! channels`, so that consecutive program units use all channels before they use a second die of a
 //! channel.
 
+mod groups;
+
 use std::ops::Range;
 
 use thiserror::Error;
