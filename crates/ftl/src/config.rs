@@ -191,12 +191,11 @@ impl FtlConfig {
         let per_unit = u64::from(slots);
         // GC must still gain space while the open units are nearly empty.
         let groups = geometry.reclaim_groups();
-        let open = match groups {
-            1 => self.open_units(),
-            _ => {
-                let handles = u64::from(self.streams) / u64::from(groups);
-                u64::from(groups) * (self.units_needed(groups) + handles + 1)
-            }
+        let open = if groups == 1 {
+            self.open_units()
+        } else {
+            let handles = u64::from(self.streams) / u64::from(groups);
+            u64::from(groups) * (self.units_needed(groups) + handles + 1)
         };
         let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());
         let usable = u64::from(units).saturating_sub(open) * per_unit;

@@ -294,7 +294,9 @@ impl Ftl {
     pub(crate) fn count_idle_of_each(&mut self) {
         let in_charge = self.groups.as_ref().map(|groups| u32::from(groups.in_charge));
         self.in_each_group(|ftl| ftl.idle = ftl.count_idle());
-        in_charge.into_iter().for_each(|group| self.enter(group));
+        if let Some(group) = in_charge {
+            self.enter(group);
+        }
     }
 
     /// The reclaim units of the group in charge.

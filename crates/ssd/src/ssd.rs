@@ -190,9 +190,7 @@ impl<R: Recorder> Ssd<R> {
                 && config.slc_cache.is_none()
                 && config.integrity.is_none()
                 && config.mapping_cache.is_none()
-                && !config.timing.independent_plane_reads
-                && config.geometry.is_plain()
-                && config.die_parity.is_none(),
+                && config.reads_slots_alone(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some())

@@ -328,9 +328,7 @@ impl<R: Recorder> Ssd<R> {
         }
         let reads = match slots {
             _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 if self.config.geometry.is_plain() && !self.backend.has_planes() => {
-                self.read_slot(number, first)
-            }
+            1 if self.config.reads_slots_alone() => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),
         };
         self.reads_of_stripes(reads)
