@@ -14,8 +14,8 @@ impl Geometry {
     /// # Errors
     /// Fails unless so many groups divide the dies.
     pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
-        if groups == 0 || !self.dies.is_multiple_of(groups) {
-            let dies = self.dies;
+        let dies = self.dies;
+        if groups == 0 || !dies.is_multiple_of(groups) {
             let message = format!(
                 "reclaim_groups is {groups}; it must be 1 or more and divide the {dies} dies"
             );
