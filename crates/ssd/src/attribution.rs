@@ -58,8 +58,8 @@ pub trait Recorder: Default {
     fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
     /// The data of the host read on a die are transferred.
     fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
-    /// The data transferred last from a die are the last that the command needs. `read`: the die, or
-    /// the number that the times of the read were told with.
+    /// The data transferred last from a die are the last that the command needs. `read`: the die,
+    /// or the number that the times of the read were told with.
     fn read_done(&mut self, _command: u16, _die: u16, _read: u16) {}
     /// A program has ended on a die, the last that the command needs.
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}

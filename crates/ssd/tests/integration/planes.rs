@@ -57,7 +57,9 @@ fn planes_are_as_fast_as_dies() {
             (user_slots(&ssd), Prng::new(4), vec![Nanos::ZERO; 20_000]);
         let begun = ssd.now();
         let done = closed_loop(&mut ssd, 32, 20_000, |_| read(random.below(user), 1));
-        done.iter().for_each(|done| at[done.tag as usize] = done.at - begun);
+        for done in &done {
+            at[done.tag as usize] = done.at - begun;
+        }
         (done[19_999].at - begun).as_secs_f64()
     };
     let (planes, dies, together) = (seconds(&independent()), seconds(&DIES), seconds(&PLANES));
@@ -85,8 +87,8 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     7_400.0 / (done[7_399].at - begun).as_secs_f64()
 }
 
-/// The rate of `planes` planes that always have work. The channel serves in order of arrival, so the
-/// commands of a round wait for the transfers of the round before, and sensing for its command.
+/// The rate of `planes` planes that always have work. The channel serves in order of arrival, so
+/// the commands of a round wait for the transfers of the round before, and sensing for its command.
 fn theory(planes: u32, sense: f64, transfer: f64) -> f64 {
     let planes = f64::from(planes);
     planes / (planes * (COMMAND + transfer) + sense)
@@ -163,7 +165,7 @@ fn a_read_of_several_pages_takes_their_planes() {
     let at = ssd.now();
     ssd.submit(at, read(0, 16));
     let done = ssd.step(Nanos::MAX).unwrap();
-    // Commands of four planes begin one after the other, and the bus is free when the first is read.
+    // Commands of four planes begin one after the other; the bus is free when the first is read.
     let first_page = 2_000 + 5_000 + 1_000 + 50_000 + 4 * BUS_SLOT;
     assert_eq!((done.at - at).0, first_page + 12 * BUS_SLOT + 3_000 + 4 * LINK_SLOT);
 }
