@@ -1,9 +1,9 @@
 //! Reclaim groups: each has dies, free reclaim units and garbage collection of its own.
 //!
 //! Streams are numbered group after group: those of a group are its reclaim unit handles. A logical
-//! page belongs to no group; where the host writes it, it is. The FTL works for one group at a time,
-//! the one in charge: [`Ftl::enter`] exchanges what it has of its own for what another one has. So
-//! an FTL of one group does nothing more for having groups.
+//! page belongs to no group; where the host writes it, it is. The FTL works for one group at a
+//! time, the one in charge: [`Ftl::enter`] exchanges what it has of its own for what another one
+//! has. So an FTL of one group does nothing more for having groups.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -197,8 +197,8 @@ impl Ftl {
     }
 
     /// Puts the group in charge that the host's next slot for `stream` goes to, and returns the
-    /// stream that it goes to: where its group has no room for another reclaim unit of data, that of
-    /// the same handle in the group that has most.
+    /// stream that it goes to: where its group has no room for another reclaim unit of data, that
+    /// of the same handle in the group that has most.
     pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
         if self.groups.is_none() {
             return stream;

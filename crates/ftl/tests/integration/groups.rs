@@ -12,7 +12,7 @@ use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 
-/// Dies of one plane with SLC pages of a slot; a reclaim unit has `pages` slots of each of its dies.
+/// Dies of one plane with SLC pages of a slot; a reclaim unit has `pages` slots of each die.
 fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
     let shape = Shape {
         channels: 2,

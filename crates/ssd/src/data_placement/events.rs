@@ -87,8 +87,8 @@ pub struct FdpEvent {
 pub(crate) struct EventLog {
     host: VecDeque<FdpEvent>,
     controller: VecDeque<FdpEvent>,
-    /// Indexed by FTL stream, a reclaim unit handle in a reclaim group: bit n enables `EventType::ALL[n]`. None are enabled at
-    /// power-up.
+    /// Indexed by FTL stream, a reclaim unit handle in a reclaim group: bit n enables
+    /// `EventType::ALL[n]`. None are enabled at power-up.
     enabled: Vec<u8>,
     /// Reclaim unit handles: FTL streams are numbered group after group.
     reclaim_unit_handles: u16,

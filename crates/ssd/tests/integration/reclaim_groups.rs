@@ -1,4 +1,4 @@
-//! Reclaim groups: tenants that do not wait for each other's programs, erases and garbage collection.
+//! Reclaim groups: tenants that do not wait for each other's programs, erases and relocations.
 
 use writecliff_base::{Lpn, Nanos, Prng, StreamId};
 use writecliff_host_interface::Cause;
@@ -44,13 +44,15 @@ fn settled() -> Ssd {
     ssd
 }
 
+/// Tag of the reads.
+const READ: u32 = 1000;
+
 /// The times of 2000 reads of the first tenant, one after the other, and what they were spent on at
 /// the dies for others; meanwhile eight writes of the tenant that is noisy are outstanding.
 fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&GROUPS)).unwrap();
     fill(|command| ssd.fast_forward(command));
     ssd.end_fast_forward();
-    const READ: u32 = 1000;
     let mut random = Prng::new(9);
     let mut next = |tag: u32| -> Option<Command> {
         if tag == READ {
@@ -62,7 +64,9 @@ fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
     };
     let (mut times, mut waited, mut begun) = (Vec::new(), Nanos::ZERO, ssd.now());
     for tag in (0..8).chain([READ]) {
-        next(tag).into_iter().for_each(|command| ssd.submit(ssd.now(), command));
+        if let Some(command) = next(tag) {
+            ssd.submit(ssd.now(), command);
+        }
     }
     while times.len() < 2_000 {
         let done = ssd.step(Nanos::MAX).unwrap();
@@ -73,7 +77,9 @@ fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
             waited = of_others.into_iter().fold(waited, |sum, cause| sum + spent.of(cause));
             begun = done.at;
         }
-        next(done.tag).into_iter().for_each(|command| ssd.submit(done.at, command));
+        if let Some(command) = next(done.tag) {
+            ssd.submit(done.at, command);
+        }
     }
     ssd.ftl().check_invariants().unwrap();
     times.sort_unstable();
