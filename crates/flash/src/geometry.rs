@@ -13,6 +13,8 @@
 //! channels`, so that consecutive program units use all channels before they use a second die of a
 //! channel.
 
+mod groups;
+
 use std::ops::Range;
 
 use thiserror::Error;
@@ -127,6 +129,10 @@ pub struct Geometry {
     by_die: Divider,
     /// Parity across dies, if there is any.
     stripes: Option<Box<Stripes>>,
+    /// Reclaim groups, each with as many dies and reclaim units of its own; 1: all have all.
+    reclaim_groups: u32,
+    /// Whether the place in a row is the die: neither parity nor several reclaim groups.
+    is_plain: bool,
 }
 
 /// The location on flash of a physical page address.
@@ -168,6 +174,8 @@ impl Geometry {
             by_group: Divider::new(slots_per_read_group),
             by_die: Divider::new(dies),
             stripes: None,
+            reclaim_groups: 1,
+            is_plain: true,
             shape,
         };
         Ok(geometry)
@@ -192,6 +200,7 @@ impl Geometry {
             by_reclaim_unit: Divider::new(slots),
             by_die: Divider::new(stripes.data_dies()),
             stripes: Some(Box::new(stripes)),
+            is_plain: false,
             ..self
         })
     }
@@ -285,6 +294,7 @@ impl Geometry {
         die % self.shape.channels
     }
 
+    /// The die of program unit `unit` of any reclaim unit, where there is one reclaim group.
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
         let (row, place) = self.by_die.split(unit);
@@ -294,19 +304,31 @@ impl Geometry {
         }
     }
 
+    /// The die of program unit `unit` of a reclaim unit.
+    #[inline]
+    pub fn die_of(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
+        if self.is_plain {
+            return self.by_die.split(unit).1;
+        }
+        self.die_otherwise(reclaim_unit, unit)
+    }
+
+    #[cold]
+    fn die_otherwise(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
+        let first = if self.stripes.is_some() { 0 } else { self.dies_of(reclaim_unit).start };
+        first + self.die_of_unit(unit)
+    }
+
     #[inline]
     pub fn locate(&self, ppa: Ppa) -> FlashLocation {
         let location = self.locate_plain(ppa);
-        match &self.stripes {
-            None => location,
-            Some(stripes) => {
-                let (row, place) = self.by_die.split(location.unit);
-                FlashLocation { die: stripes.die(row, place), ..location }
-            }
+        if self.is_plain {
+            return location;
         }
+        FlashLocation { die: self.die_otherwise(location.reclaim_unit, location.unit), ..location }
     }
 
-    /// The same where there is no parity across dies.
+    /// The same where there is neither parity across dies nor a second reclaim group.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         let (reclaim_unit, within) = self.by_reclaim_unit.split(ppa.0);

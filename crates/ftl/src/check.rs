@@ -48,7 +48,7 @@ impl Ftl {
     /// written and unwritten allocation units add up to all of them, and no more are valid than
     /// written.
     fn check_units(&self) -> Result<(), String> {
-        let mut free = 0;
+        let (mut free, listed) = (0, self.all_free().collect::<Vec<_>>());
         for index in 0..self.table.len() {
             let unit = ReclaimUnitId(index);
             match self.table.state[unit.index()] {
@@ -57,7 +57,7 @@ impl Ftl {
                     if self.table.valid[unit.index()] != 0 {
                         return Err(format!("free unit {index} holds valid data"));
                     }
-                    if !self.free.contains(&unit) {
+                    if !listed.contains(&unit) {
                         return Err(format!("free unit {index} is not in the free list"));
                     }
                 }
@@ -73,7 +73,7 @@ impl Ftl {
                     }
                 }
                 UnitState::Victim => {
-                    if self.collection.victim != unit {
+                    if !self.victims().contains(&unit) {
                         return Err(format!(
                             "unit {index} is in the victim state but is not being garbage-collected"
                         ));
@@ -81,16 +81,16 @@ impl Ftl {
                 }
             }
         }
-        if free != self.free.len() {
+        if free != listed.len() {
             return Err(format!(
                 "{free} units are free, but {} are in the free list",
-                self.free.len()
+                listed.len()
             ));
         }
-        let (idle, counted) = (self.count_idle(), self.idle);
-        if idle != counted {
-            return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
+        if !self.groups_hold() {
+            return Err("a reclaim unit is in another reclaim group than its stream".to_owned());
         }
+        let idle = self.check_idle()?;
         let all = i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
         let valid: i64 = self.table.valid.iter().map(|&v| i64::from(v)).sum();
         if valid + idle > all {
@@ -100,6 +100,23 @@ impl Ftl {
             ));
         }
         Ok(())
+    }
+
+    /// The idle allocation units are as many as counted, in each reclaim group; returns their sum.
+    fn check_idle(&self) -> Result<i64, String> {
+        let in_charge = (self.pool(), self.free.len(), self.idle);
+        let others = self.groups.iter().flat_map(|groups| groups.idle());
+        let others =
+            others.map(|(group, free, idle)| (self.geometry.units_of_group(group), free, idle));
+        let mut all = 0;
+        for (units, free, counted) in others.chain([in_charge]) {
+            let idle = self.idle_in(&units, free);
+            if idle != counted {
+                return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
+            }
+            all += idle;
+        }
+        Ok(all)
     }
 
     /// Checks owners: an open host unit belongs to its frontier's stream.
@@ -155,6 +172,7 @@ impl Ftl {
         eat(c.last_wear_move);
         self.counters.to_array().into_iter().for_each(&mut eat);
         self.spare.to_words().into_iter().for_each(&mut eat);
+        self.groups.iter().for_each(|groups| groups.to_words().into_iter().for_each(&mut eat));
         self.random.state().into_iter().for_each(&mut eat);
         self.reduction.iter().for_each(|r| r.words().for_each(&mut eat));
         self.bad_blocks.iter().for_each(|bad| bad.words().into_iter().for_each(&mut eat));

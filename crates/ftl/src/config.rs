@@ -110,6 +110,12 @@ impl FtlConfig {
         2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1
     }
 
+    /// The same of each of several reclaim groups. A group takes a unit of data for every handle
+    /// beyond what it is full with, and one more, before another group takes them.
+    pub(crate) fn units_needed(&self, groups: u32) -> u64 {
+        2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
+    }
+
     /// The blocks of a new drive, if it has bad ones.
     pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
@@ -124,14 +130,14 @@ impl FtlConfig {
             return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
         }
         if let GcDestination::PerHandle { isolated } = self.gc_destination {
-            let all = u128::MAX >> (128 - self.streams);
+            let handles = self.streams / geometry.reclaim_groups() as u16;
+            let all = u128::MAX >> (128 - handles);
             if isolated & !all != 0 || isolated & all == all || isolated == 0 {
                 return fail(
                     "isolated_streams",
                     format!(
-                        "isolated_streams must list some of the {} streams, but not all; to \
-                         isolate all, use gc_destination 'per-stream', to isolate none, 'shared'",
-                        self.streams
+                        "isolated_streams must list some of the {handles} streams, but not all; to \
+                         isolate all, use gc_destination 'per-stream', to isolate none, 'shared'"
                     ),
                 );
             }
@@ -184,7 +190,13 @@ impl FtlConfig {
         let fail = |key, message: String| Err(ConfigError { key, message });
         let per_unit = u64::from(slots);
         // GC must still gain space while the open units are nearly empty.
-        let open = self.open_units();
+        let groups = geometry.reclaim_groups();
+        let open = if groups == 1 {
+            self.open_units()
+        } else {
+            let handles = u64::from(self.streams) / u64::from(groups);
+            u64::from(groups) * (self.units_needed(groups) + handles + 1)
+        };
         let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());
         let usable = u64::from(units).saturating_sub(open) * per_unit;
         if u64::from(self.user_slots) >= usable {

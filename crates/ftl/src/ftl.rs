@@ -12,6 +12,7 @@ use crate::counters::{Allocated, Counters};
 use crate::frontier::{Frontier, FrontierId};
 use crate::garbage_collection::Collection;
 use crate::gc_log::GcLog;
+use crate::groups::Groups;
 use crate::reduce::Reduction;
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
@@ -63,6 +64,8 @@ pub struct Ftl {
     pub(crate) has_stripes: bool,
     /// Parity units programmed.
     pub(crate) parity_programs: u64,
+    /// The reclaim groups, if there are several.
+    pub(crate) groups: Option<Box<Groups>>,
 }
 
 impl Ftl {
@@ -95,11 +98,13 @@ impl Ftl {
             lost_die: None,
             has_stripes: geometry.stripes().is_some(),
             parity_programs: 0,
+            groups: Groups::of(&geometry, &config),
             geometry,
             config,
         };
         ftl.drop_factory_units();
         ftl.update_idle_target();
+        ftl.divide_units();
         Ok(ftl)
     }
 
@@ -245,6 +250,7 @@ impl Ftl {
     ) {
         debug_assert!(self.reduction.is_none(), "see write_reduced");
         let frontier = self.host_frontier(stream);
+        debug_assert!(self.is_in_charge(frontier), "see choose_stream");
         if bytes < SLOT_BYTES {
             self.merge(frontier, lpn, sink);
         }
@@ -311,6 +317,7 @@ impl Ftl {
         }
         let padding = slots - filled;
         f.next = f.fill_end;
+        self.enter_for(frontier);
         self.counters.padding_slots += u64::from(padding);
         self.idle -= i64::from(padding);
         self.program_filled(frontier, filled, sink);
@@ -334,6 +341,7 @@ impl Ftl {
     /// how many slots stay unwritten, 0 if there was no unit.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
         self.pad(frontier, sink);
+        self.enter_for(frontier);
         let f = &mut self.frontiers[frontier.index()];
         let rest = f.end - f.next;
         if rest > 0 {
@@ -370,6 +378,8 @@ impl Ftl {
             self.purge_dropped(&old.state);
         }
         self.update_idle_target();
+        self.groups = Groups::of(&self.geometry, &self.config);
+        self.divide_units();
     }
 
     #[inline]

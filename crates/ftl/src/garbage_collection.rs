@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 
 use crate::config::GcPacing;
-use crate::frontier::FrontierId;
+use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
 use crate::gc_log::GcEvent;
 use crate::sink::FlashSink;
@@ -143,7 +143,9 @@ impl Ftl {
         if self.config.gc_pacing == GcPacing::OnDemand {
             return;
         }
-        let open = self.frontiers.iter().filter(|f| !f.needs_unit()).count() as u32;
+        let pool = &self.table.pool;
+        let is_open = |f: &&Frontier| !f.needs_unit() && pool.contains(&f.unit.0);
+        let open = self.frontiers.iter().filter(is_open).count() as u32;
         let units = self.config.gc_high_watermark + open.saturating_sub(2);
         self.idle_target = i64::from(units) * i64::from(self.table.alloc_units_per_reclaim_unit);
     }
@@ -163,6 +165,10 @@ impl Ftl {
     /// Runs one step of background GC, a read group. Returns false when there is nothing left to
     /// do.
     pub fn gc_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
+        self.in_any_group(|ftl| ftl.gc_in_group(sink))
+    }
+
+    fn gc_in_group<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         if !self.collection.is_running() {
             if self.free.len() as u32 >= self.config.gc_idle_watermark || !self.choose_victim() {
                 return false;
@@ -181,6 +187,10 @@ impl Ftl {
     /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns false if
     /// the next victim has more, there is none, or GC is in progress.
     pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
+        self.in_any_group(|ftl| ftl.gc_early_in_group(valid_max, sink))
+    }
+
+    fn gc_early_in_group<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         if self.collection.is_running() || !self.choose_victim() {
             return false;
         }
@@ -196,6 +206,7 @@ impl Ftl {
     /// Relocates all data of a closed unit, after the victim that is being emptied. Returns false
     /// if it is no longer closed then.
     pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
+        self.enter(self.geometry.group_of(unit));
         while self.collection.is_running() {
             self.relocate_group(sink);
         }
@@ -212,7 +223,9 @@ impl Ftl {
 
     /// Whether `gc_in_background` would have work to do.
     pub fn needs_background_gc(&self) -> bool {
-        self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_watermark
+        self.collection.is_running()
+            || (self.free.len() as u32) < self.config.gc_idle_watermark
+            || self.groups.as_ref().is_some_and(|g| g.need_gc(self.config.gc_idle_watermark))
     }
 
     fn choose_victim(&mut self) -> bool {
@@ -248,7 +261,7 @@ impl Ftl {
     /// its end. Returns the number of relocated slots.
     fn relocate_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
         let owner = self.table.owner[self.collection.victim.index()];
-        let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
+        let frontier = self.destination(owner);
         self.relocate_group_to(frontier, sink)
     }
 
@@ -397,7 +410,8 @@ impl Ftl {
     // Out of line, as the next one: once a victim is seldom.
     #[inline(never)]
     fn note_moved(&mut self, owner: Owner) {
-        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(owner.stream);
+        let handle = self.handle_of(owner.stream);
+        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(handle);
         let of = if is_mixed { self.config.streams } else { owner.stream.0 };
         self.moved_by_stream[usize::from(of)] += u64::from(self.collection.moved);
     }

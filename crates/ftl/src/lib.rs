@@ -23,6 +23,7 @@
 //! | `indirection.rs` | units of several slots that are mapped as one |
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |
 //! | `power_up.rs` | the state after a loss of power |
+//! | `groups.rs` | reclaim groups: dies, free units and garbage collection of their own |
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
 //! | `limit.rs` | the least work of a page-mapped FTL, for benchmarks |
 //! | `theory.rs` | closed forms for write amplification, for validation |
@@ -37,6 +38,7 @@ pub mod garbage_collection;
 pub mod gc;
 pub mod gc_destination;
 pub mod gc_log;
+mod groups;
 mod indirection;
 pub mod limit;
 mod lost_die;

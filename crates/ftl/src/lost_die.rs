@@ -116,7 +116,7 @@ impl Ftl {
             return 0;
         }
         let owner = self.table.owner[unit.index()];
-        let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
+        let frontier = self.destination(owner);
         let mut live: LiveSlots = [const { MaybeUninit::uninit() }; GROUP_MAX];
         let count = self.live_slots(first, self.geometry.ppas_per_read_group, &mut live);
         if count == 0 {

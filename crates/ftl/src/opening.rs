@@ -12,6 +12,7 @@ impl Ftl {
     /// collection may fill the frontier's program unit before that.
     pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         if self.frontiers[frontier.index()].needs_unit() {
+            self.enter_for(frontier);
             self.open_for_host(frontier, sink);
         }
     }

@@ -10,7 +10,7 @@ use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::Ftl;
 use crate::sink::FlashSink;
-use crate::table::UnitState;
+use crate::table::{Among, UnitState};
 
 /// A change of the mapping that the flash does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,11 +125,23 @@ impl Ftl {
     /// Returns whether it did anything; all of it is then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.counters.collections;
+        self.in_each_group(|ftl| ftl.empty_units(sink));
+        let has_relocated = self.counters.collections > collections;
+        if has_relocated {
+            (0..self.frontiers.len() as u16).for_each(|id| {
+                self.pad(FrontierId(id), sink);
+            });
+        }
+        has_relocated
+    }
+
+    fn empty_units<S: FlashSink>(&mut self, sink: &mut S) {
         while self.free.len() as u32 <= self.config.gc_low_watermark {
             if self.collection.is_running() {
                 self.give_back_victim();
             }
-            let closed = self.table.closed().min_by_key(|unit| self.table.valid[unit.index()]);
+            let closed = self.table.candidates(Among::All);
+            let closed = closed.min_by_key(|unit| self.table.valid[unit.index()]);
             let Some(victim) = closed else { break };
             if self.table.valid[victim.index()] == self.table.alloc_units_per_reclaim_unit {
                 break;
@@ -140,20 +152,13 @@ impl Ftl {
                 self.relocate_group_to(frontier, sink);
             }
         }
-        let has_relocated = self.counters.collections > collections;
-        if has_relocated {
-            (0..self.frontiers.len() as u16).for_each(|id| {
-                self.pad(FrontierId(id), sink);
-            });
-        }
-        has_relocated
     }
 
     /// Where the next data of a victim go: where they belong, unless that needs a free unit and
     /// there is none.
     fn frontier_with_room(&self, victim: ReclaimUnitId) -> FrontierId {
         let owner = self.table.owner[victim.index()];
-        let own = self.config.gc_destination.frontier(owner, self.config.streams);
+        let own = self.destination(owner);
         let room = |id: FrontierId| {
             let f = &self.frontiers[id.index()];
             f.end - f.next
@@ -162,6 +167,7 @@ impl Ftl {
             return own;
         }
         let all = (0..self.frontiers.len() as u16).map(FrontierId);
+        let all = all.filter(|&id| self.is_in_charge(id));
         all.max_by_key(|&id| room(id)).unwrap_or(own)
     }
 

@@ -5,7 +5,7 @@ use writecliff_base::{Ppa, ReclaimUnitId};
 
 use crate::frontier::Frontier;
 use crate::ftl::Ftl;
-use crate::table::UnitState;
+use crate::table::{Owner, UnitState};
 
 impl Ftl {
     /// Checks a state against the valid pages of each unit by the maps; returns the name of the
@@ -15,7 +15,8 @@ impl Ftl {
         if self.reduction.is_none() && valid != self.table.valid {
             return Err("ftl.valid");
         }
-        if self.table.owner.iter().any(|owner| owner.stream.0 >= self.config.streams) {
+        let is_unknown = |owner: &Owner| owner.stream.0 >= self.config.streams;
+        if self.table.owner.iter().any(is_unknown) || !self.groups_hold() {
             return Err("ftl.owners");
         }
         self.check_free()?;
@@ -28,7 +29,7 @@ impl Ftl {
     /// The free list has each free unit once, and what is free or dropped holds no data.
     fn check_free(&self) -> Result<(), &'static str> {
         let mut listed = vec![false; self.table.state.len()];
-        for unit in &self.free {
+        for unit in self.all_free() {
             match listed.get_mut(unit.index()) {
                 Some(seen) if !*seen => *seen = true,
                 _ => return Err("ftl.free"),
@@ -81,10 +82,10 @@ impl Ftl {
     }
 
     fn victim_holds(&self) -> bool {
-        let victim = self.collection.victim;
-        let victims = self.units_in(UnitState::Victim);
+        let mut victims = self.victims();
+        victims.sort_unstable_by_key(|victim| victim.0);
         self.collection.next_position <= self.geometry.ppas_per_reclaim_unit
-            && if victim == ReclaimUnitId::NONE { victims.is_empty() } else { victims == [victim] }
+            && self.units_in(UnitState::Victim) == victims
     }
 
     fn units_in(&self, state: UnitState) -> Vec<ReclaimUnitId> {

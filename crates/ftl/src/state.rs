@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::mem::{replace, take};
+use std::ops::Range;
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId};
@@ -55,6 +56,7 @@ impl Ftl {
             lost_die: other.lost_die,
             has_stripes: other.has_stripes,
             parity_programs: other.parity_programs,
+            groups: other.groups.clone(),
         };
     }
 
@@ -93,6 +95,11 @@ impl Ftl {
             self.idle_target as u64,
         ];
         out.u64s("ftl.collection", &collection)?;
+        if let Some(groups) = &self.groups {
+            let words = groups.to_words();
+            out.u32s("ftl.groups_length", &[words.len() as u32])?;
+            out.u64s("ftl.groups", &words)?;
+        }
         let spare = self.spare.to_words();
         if !spare.is_empty() {
             out.u64s("ftl.spare", &spare)?;
@@ -159,6 +166,7 @@ impl Ftl {
             for_wear: c[4] == 1,
             last_wear_move: c[5],
         };
+        self.restore_groups(input)?;
         let words = self.spare.to_words().len();
         if words > 0 && !self.spare.set_words(&input.u64s("ftl.spare", words)?) {
             return Err(damaged("ftl.spare"));
@@ -168,7 +176,7 @@ impl Ftl {
             bad.restore(input)?;
         }
         self.check_restored(&valid).map_err(damaged)?;
-        self.idle = self.count_idle();
+        self.count_idle_of_each();
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
         self.counters = Counters::from_array(counters);
@@ -180,12 +188,18 @@ impl Ftl {
     /// Allocation units that can be written without garbage collection: those of free reclaim
     /// units and the unwritten rest of open ones.
     pub(crate) fn count_idle(&self) -> i64 {
+        self.idle_in(&self.pool(), self.free.len())
+    }
+
+    /// The same of a reclaim group with these units, so many of which are free.
+    pub(crate) fn idle_in(&self, units: &Range<u32>, free: usize) -> i64 {
         let unwritten = |(id, f): (usize, &Frontier)| match &self.reduction {
             None => i64::from(f.end - f.next),
             Some(r) => self.unpacked(f, r.used(FrontierId(id as u16))),
         };
-        let in_open: i64 = self.frontiers.iter().enumerate().map(unwritten).sum();
-        self.free.len() as i64 * i64::from(self.table.alloc_units_per_reclaim_unit) + in_open
+        let here = |(_, f): &(usize, &Frontier)| units.contains(&f.unit.0);
+        let in_open: i64 = self.frontiers.iter().enumerate().filter(here).map(unwritten).sum();
+        free as i64 * i64::from(self.table.alloc_units_per_reclaim_unit) + in_open
     }
 
     /// Maps the logical pages from `first` on to `ppas`, and counts them in `valid`.

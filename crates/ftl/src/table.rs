@@ -4,6 +4,8 @@
 //! Space is counted in allocation units: slots, or sectors if the controller reduces data and a
 //! piece of data takes one or more of them (`reduce/`).
 
+use std::ops::Range;
+
 use writecliff_base::{ReclaimUnitId, StreamId};
 
 /// State of a reclaim unit.
@@ -70,6 +72,8 @@ pub struct UnitTable {
     /// Number of reclaim units freed before this one when it was last freed: data that were
     /// allocated earlier may replace what it holds.
     pub freed_at: Vec<u64>,
+    /// The units that policies choose from: those of the reclaim group in charge.
+    pub pool: Range<u32>,
 }
 
 impl UnitTable {
@@ -83,6 +87,7 @@ impl UnitTable {
             closed_at: vec![0; n],
             erased: vec![true; n],
             freed_at: vec![0; n],
+            pool: 0..units,
         }
     }
 
@@ -108,7 +113,12 @@ impl UnitTable {
 
     /// Candidates in ascending order.
     pub fn candidates(&self, among: Among) -> impl Iterator<Item = ReclaimUnitId> + '_ {
-        self.closed().filter(move |&u| among.holds(self.owner[u.index()]))
+        self.pool().filter(move |&u| self.is_candidate(u, among))
+    }
+
+    /// The units that policies choose from.
+    pub fn pool(&self) -> impl Iterator<Item = ReclaimUnitId> + use<> {
+        self.pool.clone().map(ReclaimUnitId)
     }
 
     /// Closed units in ascending order.

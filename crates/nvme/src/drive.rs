@@ -169,7 +169,7 @@ pub enum Isolation {
     Persistently = 2,
 }
 
-/// The drive's only FDP configuration (log page 20h): one reclaim group, one namespace, enabled.
+/// The drive's only FDP configuration (log page 20h): one namespace, enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpConfiguration {
     /// Type of each reclaim unit handle.
@@ -180,6 +180,30 @@ pub struct FdpConfiguration {
     pub reclaim_unit: Bytes,
     /// Estimated Reclaim Unit Time Limit in seconds; 0 if there is none.
     pub time_limit_s: u32,
+    pub reclaim_groups: u16,
+    /// Reclaim Group Identifier Format: upper bits of a placement identifier that name the group;
+    /// the others are the placement handle.
+    pub rgif: u8,
+}
+
+impl FdpConfiguration {
+    /// Placement identifiers of the namespace: its placement handles in each reclaim group.
+    pub fn identifiers(&self) -> usize {
+        self.placement_handles.len() * usize::from(self.reclaim_groups)
+    }
+
+    /// The reclaim group of a placement identifier, and its placement handle.
+    pub fn split(&self, identifier: u16) -> (u16, u16) {
+        let lower = 16 - u32::from(self.rgif);
+        let group = identifier.checked_shr(lower).unwrap_or(0);
+        (group, identifier & (u16::MAX >> self.rgif))
+    }
+
+    /// Whether the namespace has a placement identifier.
+    pub fn has(&self, identifier: u16) -> bool {
+        let (group, handle) = self.split(identifier);
+        group < self.reclaim_groups && usize::from(handle) < self.placement_handles.len()
+    }
 }
 
 /// Reclaim unit handle status (I/O Management Receive).
@@ -241,7 +265,8 @@ pub struct FdpEvent {
 
 /// The placement handles of a drive with Flexible Data Placement (Base 2.1, 8.1.10).
 pub trait Fdp {
-    /// Of each placement handle, in order.
+    /// Of each placement identifier: the placement handles in order, in one reclaim group after the
+    /// other.
     fn handle_status(&mut self) -> Vec<HandleStatus>;
 
     /// Gives each handle an empty reclaim unit. The identifiers are valid.

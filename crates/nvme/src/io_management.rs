@@ -3,7 +3,7 @@
 
 use crate::admin::whole_page;
 use crate::command::{MAX_TRANSFER, Request};
-use crate::drive::Fdp;
+use crate::drive::{Fdp, FdpConfiguration};
 use crate::page::{Page, read};
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
@@ -44,9 +44,9 @@ pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered 
         HANDLES => {}
         _ => return Err(Refusal::field(10)),
     }
-    let placement_handles = context.drive.identity().fdp().map_or(0, |f| f.placement_handles.len());
+    let fdp = context.drive.identity().fdp();
     let count = entry.bits(10, 16, 31) as usize + 1;
-    if count > placement_handles {
+    if count > fdp.map_or(0, FdpConfiguration::identifiers) {
         return Err(Refusal::field(10));
     }
     let Some(list) = request.data.get(..2 * count) else {
@@ -54,7 +54,7 @@ pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered 
     };
     let identifiers: Vec<u16> =
         list.chunks_exact(2).filter_map(|id| read(id, 0)).map(u16::from_le_bytes).collect();
-    if identifiers.iter().any(|&id| usize::from(id) >= placement_handles) {
+    if !identifiers.iter().all(|&id| fdp.is_some_and(|fdp| fdp.has(id))) {
         return Err(Refusal::at(Status::INVALID_FIELD, 24));
     }
     if let Some(fdp) = context.drive.fdp() {

@@ -49,7 +49,7 @@ const WORDS: [&str; 32] = [
 ];
 
 /// SSDs with what the first one cannot have besides.
-fn ssds() -> [String; 9] {
+fn ssds() -> [String; 10] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(own));
@@ -82,6 +82,8 @@ fn ssds() -> [String; 9] {
         SSD.replace(fold_at, "dynamic = true"),
         SSD.replace(fold_at, "dynamic = true\nstatic_size = \"1 MiB\""),
         units,
+        plain.replace("power_loss_protection = false", "power_loss_protection = true")
+            + "[data_placement]\ninterface = \"nvme-fdp\"\nreclaim_groups = 2\n",
     ]
 }
 

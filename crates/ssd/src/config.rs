@@ -124,6 +124,14 @@ impl DeviceConfig {
         states.map(|&dies| (dies, power.most(dies, channels, directions))).collect()
     }
 
+    /// Whether a read of a slot takes its die, which follows from its place alone.
+    #[inline]
+    pub fn reads_slots_alone(&self) -> bool {
+        self.die_parity.is_none()
+            && self.geometry.is_plain()
+            && !self.timing.independent_plane_reads
+    }
+
     pub fn raw_capacity(&self) -> Bytes {
         self.geometry.raw_bytes()
     }

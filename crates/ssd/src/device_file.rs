@@ -4,6 +4,7 @@
 //! most similar key. Values that are individually valid but incompatible (a capacity larger than
 //! the flash, a buffer too small for the open units) are rejected at the key to change.
 
+mod groups;
 mod resized;
 mod scaled;
 mod streams;
@@ -56,6 +57,12 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let (die_parity, geometry) =
         die_parity::section(&root, geometry, timing.independent_plane_reads)?;
     let geometry = reduced(&root, geometry, &mut ftl)?;
+    let data_placement_table = root.optional_table("data_placement")?;
+    let placement_table = data_placement_table.as_ref();
+    let placement = placement_table.map(|t| data_placement::config::read(t, ftl.streams));
+    let data_placement = placement.transpose()?.flatten();
+    let geometry =
+        groups::divided(&root, placement_table, data_placement.as_ref(), geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
     ftl.volatile_buffer = !controller.power_loss_protection && ftl.reduction.is_none();
@@ -70,10 +77,6 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
     let power = modelled_power(&root, geometry.dies)?;
-    let data_placement_table = root.optional_table("data_placement")?;
-    let placement = data_placement_table.as_ref();
-    let placement = placement.map(|t| data_placement::config::read(t, ftl.streams));
-    let data_placement = placement.transpose()?.flatten();
     let thermal =
         root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
     let slc_cache = root.optional_table("slc_cache")?;
@@ -108,6 +111,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
+    groups::check(placement_table, &config)?;
     flash_table.finish()?;
     ftl_table.finish()?;
     controller_table.finish()?;

@@ -4,6 +4,7 @@ mod admin;
 pub mod counters;
 mod die_failure;
 mod energy;
+mod groups;
 mod idle;
 mod indirection;
 mod io;
@@ -110,6 +111,7 @@ impl WritePath {
             && config.ftl.bad_blocks.is_none()
             && config.integrity.is_none()
             && config.mapping_cache.is_none()
+            && config.geometry.reclaim_groups() == 1
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         match (is_plain, has_core) {
             (true, false) => Self::Plain,
@@ -188,8 +190,7 @@ impl<R: Recorder> Ssd<R> {
                 && config.slc_cache.is_none()
                 && config.integrity.is_none()
                 && config.mapping_cache.is_none()
-                && !config.timing.independent_plane_reads
-                && config.die_parity.is_none(),
+                && config.reads_slots_alone(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some())
@@ -457,6 +458,8 @@ impl<R: Recorder> Ssd<R> {
             self.fast_forward_reduced(command);
         } else if self.has_large_units() {
             self.fast_forward_in_units(command);
+        } else if self.has_groups() {
+            self.fast_forward_in_group(command);
         } else {
             return false;
         }

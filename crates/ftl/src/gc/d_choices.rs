@@ -27,7 +27,8 @@ pub(super) fn choose(
 
 fn draw(table: &UnitTable, among: Among, random: &mut Prng) -> Option<ReclaimUnitId> {
     for _ in 0..TRIES {
-        let unit = ReclaimUnitId(random.below(u64::from(table.len())) as u32);
+        let nth = random.below(table.pool.len() as u64) as u32;
+        let unit = ReclaimUnitId(table.pool.start + nth);
         if table.is_candidate(unit, among) {
             return Some(unit);
         }

@@ -12,7 +12,9 @@ use crate::table::{Among, UnitState, UnitTable};
 pub(super) fn choose(table: &UnitTable, among: Among) -> Option<ReclaimUnitId> {
     let mut best = (table.alloc_units_per_reclaim_unit, 0);
     let mut victim = None;
-    for (index, (&valid, &state)) in table.valid.iter().zip(&table.state).enumerate() {
+    let pool = table.pool.start as usize..table.pool.end as usize;
+    let units = table.valid[pool.clone()].iter().zip(&table.state[pool.clone()]);
+    for (index, (&valid, &state)) in pool.zip(units) {
         if valid > best.0
             || state != UnitState::Closed
             || valid == table.alloc_units_per_reclaim_unit

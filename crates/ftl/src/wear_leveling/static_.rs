@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Wear;
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
 /// At least this many erases between relocations, which bounds the write amplification that wear
 /// levelling adds.
@@ -26,11 +26,15 @@ pub(super) fn cold_unit(
     if since_last < ERASES_BETWEEN_MOVES {
         return None;
     }
-    let mean = wear.total() / u64::from(table.len());
+    let mean = if table.pool.len() == table.state.len() {
+        wear.total() / u64::from(table.len())
+    } else {
+        table.pool().map(|u| u64::from(wear.of(u))).sum::<u64>() / table.pool.len() as u64
+    };
     // Choose the oldest data among the less worn units: a unit that is rewritten frequently is
     // already in circulation and will catch up by itself.
     table
-        .closed()
+        .candidates(Among::All)
         .filter(|&u| u64::from(wear.of(u)) + u64::from(threshold) < mean)
         .min_by_key(|u| (table.closed_at[u.index()], u.0))
 }

@@ -4,6 +4,7 @@
 
 mod against_a_plain_map;
 mod bad_blocks;
+mod groups;
 mod reduction;
 mod streams;
 mod write_amplification;

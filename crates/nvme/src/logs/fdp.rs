@@ -17,9 +17,9 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     page.u32(4, (HEADER + size) as u32);
     let at = HEADER;
     page.u16(at, size as u16);
-    // FDPA: valid, whether there is a volatile cache, and RGIF 0 as there is one reclaim group.
-    page.u8(at + 2, 1 << 7 | u8::from(identity.volatile_cache) << 4);
-    page.u32(at + 4, 1);
+    // FDPA: valid, whether there is a volatile cache, and RGIF.
+    page.u8(at + 2, 1 << 7 | u8::from(identity.volatile_cache) << 4 | fdp.rgif & 0xf);
+    page.u32(at + 4, fdp.reclaim_groups.into());
     page.u16(at + 8, fdp.handles.len() as u16);
     page.u16(at + 10, fdp.placement_handles.len() as u16 - 1);
     page.u32(at + 12, 1);
@@ -61,7 +61,8 @@ pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     for (n, event) in events.iter().enumerate() {
         let timestamp = context.controller.features.timestamp_of(event.time);
         let at = 64 + EVENT * n;
-        put(&mut page, at, event, timestamp);
+        let group = event.placement_id.map_or(0, |id| group_of(context, id));
+        put(&mut page, at, (event, group), timestamp);
         if let Some(moved) = event.moved {
             let blocks = moved.0 / block.0;
             page.u16(at + 18, u16::try_from(blocks).unwrap_or(u16::MAX));
@@ -70,7 +71,13 @@ pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     page
 }
 
-fn put(page: &mut Page, at: usize, event: &FdpEvent, timestamp: u64) {
+/// The reclaim group of an event with this identifier; the first one if the namespace lacks it.
+fn group_of(context: &Context<'_>, identifier: u16) -> u16 {
+    let fdp = context.drive.identity().fdp().filter(|fdp| fdp.has(identifier));
+    fdp.map_or(0, |fdp| fdp.split(identifier).0)
+}
+
+fn put(page: &mut Page, at: usize, (event, group): (&FdpEvent, u16), timestamp: u64) {
     let has_id = event.placement_id.is_some();
     let has_handle = event.handle.is_some();
     page.u8(at, event.kind as u8);
@@ -79,5 +86,6 @@ fn put(page: &mut Page, at: usize, event: &FdpEvent, timestamp: u64) {
     page.u16(at + 2, event.placement_id.unwrap_or(0));
     page.u64(at + 4, timestamp);
     page.u32(at + 12, if has_id { NSID } else { 0 });
+    page.u16(at + 32, group);
     page.u16(at + 34, event.handle.unwrap_or(0));
 }

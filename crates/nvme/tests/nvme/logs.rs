@@ -1,6 +1,7 @@
 //! Log pages: every field at its offset (Base 2.1, 5.1.12).
 
 use crate::support::*;
+use writecliff_nvme::drive::FdpConfiguration;
 use writecliff_nvme::{PlacementInterface, Status};
 
 #[test]
@@ -208,6 +209,24 @@ fn fdp_log_pages() {
         let mut plain = Host::new(PlacementInterface::Streams);
         assert_eq!(plain.admin(group(id, 64)).status, Status::INVALID_LOG_PAGE);
     }
+}
+
+#[test]
+fn the_configuration_of_a_drive_with_reclaim_groups() {
+    let fdp = FdpConfiguration { reclaim_groups: 3, rgif: 2, ..fdp_configuration() };
+    let (split, has) = (|id| fdp.split(id), |id| fdp.has(id));
+    assert_eq!((split(0x8002), split(3), fdp.identifiers()), ((2, 2), (0, 3), 12));
+    assert!(has(0) && has(0x8003) && !has(4) && !has(0x8004) && !has(0xc000));
+    assert!(!fdp_configuration().has(0x8000));
+    let mut host = Host::new(PlacementInterface::Fdp(fdp));
+    let page = host.page(log(0x20, 512).dword(11, 1 << 16));
+    let fields = [
+        ("desc.fdpa", 18, 1, 1 << 7 | 1 << 4 | 2),
+        ("desc.nrg", 20, 4, 3),
+        ("desc.nruh", 24, 2, 8),
+        ("desc.maxpids", 26, 2, 3),
+    ];
+    assert_fields(&page, &fields);
 }
 
 #[test]

@@ -120,6 +120,8 @@ pub(crate) fn fdp_configuration() -> FdpConfiguration {
     FdpConfiguration {
         handles: [vec![Isolation::Initially; 7], vec![Isolation::Persistently]].concat(),
         placement_handles: vec![4, 5, 6, 7],
+        reclaim_groups: 1,
+        rgif: 0,
         reclaim_unit: Bytes(8 << 20),
         time_limit_s: 3600,
     }

@@ -55,6 +55,8 @@ fn of_ssd(identity: &mut Identity, ssd: &DeviceConfig) {
             placement_handles: found.placement_handles,
             reclaim_unit: Bytes(found.reclaim_unit_bytes),
             time_limit_s: found.time_limit_s,
+            reclaim_groups: found.reclaim_groups as u16,
+            rgif: found.rgif,
         }),
         Some(Report::Scsi(_)) | None => PlacementInterface::None,
     };

@@ -59,12 +59,12 @@ impl<R: Recorder> Backend<R> {
             }
             lost.time = lost.time.max(Nanos(time));
         }
-        let dies = self.geometry.dies;
         let is_log = |unit: ReclaimUnitId| unit.0 >= self.slc_unit.0;
         lost.held_log_erases =
             self.held_erases.iter().filter(|held| is_log(held.unit)).count() as u64;
         let held = self.held_erases.iter().filter(|held| !is_log(held.unit));
-        lost.erases.extend(held.flat_map(|held| (0..dies).map(|die| (held.unit, die))));
+        let dies = |unit| self.geometry.dies_of(unit);
+        lost.erases.extend(held.flat_map(|held| dies(held.unit).map(|die| (held.unit, die))));
         let outstanding: Vec<_> = self.fills.outstanding().collect();
         for fill in outstanding {
             let Some(unit) = self.fills.get(fill).unit else { continue };

@@ -96,8 +96,8 @@ impl<R: Recorder> Backend<R> {
     }
 
     pub(super) fn erase_now(&mut self, unit: ReclaimUnitId) {
-        for die in 0..self.dies.len() {
-            self.work(die, FlashOperation::Erase { unit });
+        for die in self.geometry.dies_of(unit) {
+            self.work(die as usize, FlashOperation::Erase { unit });
         }
     }
 
@@ -128,7 +128,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
         }
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
-        let location = self.geometry.locate_plain(from);
+        let location = self.geometry.locate(from);
         let (sense, purpose) = (self.sense(&location, slots), ReadFor::Fill { fill });
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         self.work(location.die as usize, operation);

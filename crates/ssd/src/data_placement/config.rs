@@ -5,6 +5,8 @@ use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, Table};
 
 const SECOND: u64 = 1_000_000_000;
+/// Most streams of an FTL.
+const STREAMS_MAX: u16 = 128;
 
 /// How the host identifies the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,8 @@ pub struct DataPlacementConfig {
     pub handles: Vec<u16>,
     /// FDP: how long a reclaim unit may stay open, in whole seconds.
     pub time_limit: Option<Nanos>,
+    /// FDP: reclaim groups, among which the dies are divided; otherwise 1.
+    pub reclaim_groups: u16,
 }
 
 type Answer<T> = Result<T, LocatedError>;
@@ -66,6 +70,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
         ("overflow", directive, "nvme-streams"),
         ("handles", fdp, "nvme-fdp"),
         ("time_limit", fdp, "nvme-fdp"),
+        ("reclaim_groups", fdp, "nvme-fdp"),
     ];
     if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
         return Err(table.error(key, format!("{key} needs interface '{to}'"), None));
@@ -83,9 +88,30 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
         table.or("overflow", Overflow::Default, |t, key| t.optional_choice(key, &overflow))?;
     let handles = if fdp { handles(table, streams)? } else { Vec::new() };
     let (open_streams, time_limit) = (open as u16, time_limit(table)?);
-    let config =
-        |interface| DataPlacementConfig { interface, open_streams, overflow, handles, time_limit };
-    Ok(interface.map(config))
+    let reclaim_groups = reclaim_groups(table, streams)?;
+    Ok(interface.map(|interface| DataPlacementConfig {
+        interface,
+        open_streams,
+        overflow,
+        handles,
+        time_limit,
+        reclaim_groups,
+    }))
+}
+
+/// Reads the number of reclaim groups, in each of which every handle has a reclaim unit.
+fn reclaim_groups(table: &Table<'_>, streams: u16) -> Answer<u16> {
+    const KEY: &str = "reclaim_groups";
+    let most = u64::from(STREAMS_MAX / streams);
+    let groups = table.or(KEY, 1, |t, key| t.optional_integer(key, 1..=u64::from(STREAMS_MAX)))?;
+    if groups > most {
+        let message = format!(
+            "{KEY} is {groups}; with {streams} streams, each in every group, it must be at most \
+             {most}"
+        );
+        return Err(table.error(KEY, message, Some("lower ftl.streams".to_owned())));
+    }
+    Ok(groups as u16)
 }
 
 /// Reads the time limit, which the standard specifies in seconds with 32 bits.

@@ -76,7 +76,7 @@ pub struct FdpEvent {
     pub time: Nanos,
     pub placement_id: Option<u16>,
     pub namespace: Option<u32>,
-    /// Reclaim unit handle in reclaim group 0, the only group.
+    /// Reclaim unit handle, in the reclaim group that the placement identifier names.
     pub handle: Option<u16>,
     /// Media reallocated: Number of LBAs Moved, FFFFh if more.
     pub blocks_moved: Option<u16>,
@@ -87,18 +87,21 @@ pub struct FdpEvent {
 pub(crate) struct EventLog {
     host: VecDeque<FdpEvent>,
     controller: VecDeque<FdpEvent>,
-    /// Indexed by reclaim unit handle: bit n enables `EventType::ALL[n]`. None are enabled at
-    /// power-up.
+    /// Indexed by FTL stream, a reclaim unit handle in a reclaim group: bit n enables
+    /// `EventType::ALL[n]`. None are enabled at power-up.
     enabled: Vec<u8>,
+    /// Reclaim unit handles: FTL streams are numbered group after group.
+    reclaim_unit_handles: u16,
     pub(crate) happened: [u64; EventType::ALL.len()],
 }
 
 impl EventLog {
-    pub(crate) fn new(handles: u16) -> Self {
+    pub(crate) fn new(streams: u16, reclaim_unit_handles: u16) -> Self {
         Self {
             host: VecDeque::new(),
             controller: VecDeque::new(),
-            enabled: vec![0; usize::from(handles)],
+            enabled: vec![0; usize::from(streams)],
+            reclaim_unit_handles,
             happened: [0; EventType::ALL.len()],
         }
     }
@@ -121,18 +124,18 @@ impl EventLog {
         self.happened[kind as usize] += times;
     }
 
-    /// Logs an event of `handle` if it is enabled there.
+    /// Logs an event of an FTL stream if it is enabled there.
     pub(crate) fn about(
         &mut self,
         kind: EventType,
         time: Nanos,
-        handle: u16,
+        stream: u16,
         placement_id: Option<u16>,
         blocks_moved: Option<u16>,
     ) {
-        if self.is_enabled(handle, kind) {
+        if self.is_enabled(stream, kind) {
             let namespace = placement_id.map(|_| NSID);
-            let handle = Some(handle);
+            let handle = Some(stream % self.reclaim_unit_handles);
             self.push(FdpEvent { kind, time, placement_id, namespace, handle, blocks_moved });
         }
     }

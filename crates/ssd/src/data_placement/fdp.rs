@@ -1,10 +1,12 @@
 //! Flexible Data Placement: NVMe Base Specification 2.1, 8.1.10 (TP4146), for one endurance group
-//! with one reclaim group and one namespace. It is enabled with its only configuration; changing
-//! that would require a drive without namespaces.
+//! with one namespace. It is enabled with its only configuration; changing that would require a
+//! drive without namespaces.
 //!
-//! A placement identifier is a placement handle (RGIF is 0: there is one reclaim group), and the
-//! namespace's list maps it to a reclaim unit handle. A reclaim unit handle corresponds to an FTL
-//! stream. A write without an identifier, or with an invalid one, goes to placement handle 0.
+//! A placement identifier has the reclaim group in its upper bits (RGIF of them: none if there is
+//! one group) and a placement handle in the others. The namespace's list maps that to a reclaim
+//! unit handle. A reclaim unit handle corresponds to an FTL stream in each group, group after
+//! group. A write without an identifier, or with an invalid one, goes to placement handle 0 of
+//! group 0.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, StreamId};
@@ -15,6 +17,7 @@ use super::Sizes;
 use super::config::DataPlacementConfig;
 use super::error::Refusal;
 use super::events::{EventLog, EventType};
+use super::resources::UNROUTED;
 use super::time_limit::TimeLimit;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -81,8 +84,13 @@ pub struct FdpStatistics {
 #[derive(Clone, Debug)]
 pub(crate) struct Fdp {
     pub(crate) events: EventLog,
+    /// Reclaim unit handle of each placement handle.
     pub(crate) handles: Vec<u16>,
+    /// By FTL stream.
     types: Vec<Isolation>,
+    groups: u16,
+    /// Reclaim unit handles, each with a stream in every group.
+    reclaim_unit_handles: u16,
     /// Blocks left unwritten in units that the host or a reset abandoned.
     pub(crate) abandoned_slots: u64,
     pub(crate) limit: Option<TimeLimit>,
@@ -90,12 +98,16 @@ pub(crate) struct Fdp {
 
 impl Fdp {
     pub(crate) fn new(config: &DataPlacementConfig, streams: u16, policy: GcDestination) -> Self {
+        let groups = config.reclaim_groups;
+        let reclaim_unit_handles = streams / groups;
         let isolation = |stream| {
-            let for_good = policy.isolates(StreamId(stream));
+            let for_good = policy.isolates(StreamId(stream % reclaim_unit_handles));
             if for_good { Isolation::Persistently } else { Isolation::Initially }
         };
         Self {
-            events: EventLog::new(streams),
+            events: EventLog::new(streams, reclaim_unit_handles),
+            groups,
+            reclaim_unit_handles,
             handles: config.handles.clone(),
             types: (0..streams).map(isolation).collect(),
             abandoned_slots: 0,
@@ -105,15 +117,53 @@ impl Fdp {
 
     /// Route of each placement identifier.
     pub(crate) fn routes(&self) -> Vec<u16> {
-        self.handles.clone()
+        let ids = || self.identifiers();
+        let last = ids().map(|(id, _)| id).max().unwrap_or(0);
+        let mut routes = vec![UNROUTED; usize::from(last) + 1];
+        ids().for_each(|(id, stream)| routes[usize::from(id)] = stream);
+        routes
+    }
+
+    /// Reclaim Group Identifier Format: upper bits of an identifier that name the group.
+    fn rgif(&self) -> u32 {
+        self.groups.next_power_of_two().trailing_zeros()
+    }
+
+    /// The placement identifiers with their FTL streams, group after group.
+    pub(crate) fn identifiers(&self) -> impl Iterator<Item = (u16, u16)> {
+        let lower = u16::BITS - self.rgif();
+        (0..self.groups).flat_map(move |group| {
+            let upper = u16::try_from(u32::from(group) << lower).unwrap_or(0);
+            (upper..)
+                .zip(&self.handles)
+                .map(move |(id, &handle)| (id, group * self.reclaim_unit_handles + handle))
+        })
+    }
+
+    /// The FTL streams of a placement handle, one in each group.
+    pub(crate) fn streams_of(&self, placement_handle: u16) -> Result<Vec<u16>, Refusal> {
+        let handle = self.handles.get(usize::from(placement_handle)).copied();
+        let groups = 0..self.groups;
+        let handle = handle.ok_or_else(|| self.unknown("handle", placement_handle))?;
+        Ok(groups.map(|group| group * self.reclaim_unit_handles + handle).collect())
+    }
+
+    /// The reclaim unit handle of an FTL stream.
+    pub(crate) fn reclaim_unit_handle(&self, stream: u16) -> u16 {
+        stream % self.reclaim_unit_handles
+    }
+
+    /// Reclaim unit handles of the drive.
+    pub(crate) fn reclaim_unit_handles(&self) -> u16 {
+        self.reclaim_unit_handles
     }
 
     pub(crate) fn configuration(&self, sizes: &Sizes, cache: bool) -> FdpConfiguration {
         FdpConfiguration {
-            rgif: 0,
+            rgif: self.rgif() as u8,
             fdpvwc: cache,
-            reclaim_groups: 1,
-            handles: self.types.clone(),
+            reclaim_groups: self.groups.into(),
+            handles: self.types[..usize::from(self.reclaim_unit_handles)].to_vec(),
             max_placement_ids: self.handles.len() as u16,
             reclaim_unit_bytes: sizes.reclaim_unit_bytes,
             time_limit_s: self.limit.as_ref().map_or(0, TimeLimit::seconds),
@@ -121,28 +171,34 @@ impl Fdp {
         }
     }
 
-    /// The placement handle that is mapped to a reclaim unit handle.
-    pub(crate) fn placement_id(&self, handle: u16) -> Option<u16> {
-        self.handles.iter().position(|&listed| listed == handle).map(|index| index as u16)
+    /// The placement identifier that is mapped to an FTL stream.
+    pub(crate) fn placement_id(&self, stream: u16) -> Option<u16> {
+        self.identifiers().find(|&(_, found)| found == stream).map(|(id, _)| id)
     }
 
-    /// The reclaim unit handles of a list of placement identifiers; an error if any is invalid.
+    /// The FTL streams of a list of placement identifiers; an error if any is invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
-        if ids.is_empty() || ids.len() > self.handles.len() {
-            let (count, most) = (ids.len(), self.handles.len());
+        let (count, most) = (ids.len(), self.handles.len() * usize::from(self.groups));
+        if ids.is_empty() || count > most {
             let about = format!("{count} placement identifiers; 1 to {most} can be given");
             return Err(Refusal::InvalidField(about));
         }
-        ids.iter().map(|&id| self.handle(id)).collect()
+        ids.iter().map(|&id| self.stream(id)).collect()
     }
 
-    pub(crate) fn handle(&self, id: u16) -> Result<u16, Refusal> {
-        self.handles.get(usize::from(id)).copied().ok_or_else(|| {
-            let last = self.handles.len() - 1;
-            Refusal::InvalidField(format!(
-                "placement identifier {id}; the namespace has 0 to {last}"
-            ))
-        })
+    fn stream(&self, id: u16) -> Result<u16, Refusal> {
+        let found = self.identifiers().find(|&(listed, _)| listed == id);
+        found.map(|(_, stream)| stream).ok_or_else(|| self.unknown("identifier", id))
+    }
+
+    fn unknown(&self, what: &str, number: u16) -> Refusal {
+        let last = self.handles.len() - 1;
+        let groups = match self.groups {
+            1 => String::new(),
+            groups => format!(" in each of {groups} reclaim groups"),
+        };
+        let message = format!("placement {what} {number}; the namespace has 0 to {last}{groups}");
+        Refusal::InvalidField(message)
     }
 
     /// Handles a write with an invalid identifier; returns the handle that the controller chooses.

@@ -87,7 +87,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn overflow(&mut self, number: u16, bytes: u32) {
+    pub(crate) fn overflow(&mut self, number: u16, bytes: u32) {
         self.overflow_writes += 1;
         self.overflow_bytes += u64::from(bytes);
         let full = self.overflow_by_number.len() == NUMBERS_TOLD;

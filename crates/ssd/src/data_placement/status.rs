@@ -12,7 +12,7 @@ pub struct DataPlacementStatus {
     /// Streams: identifiers that are open, ascending.
     pub open_streams: Vec<u16>,
     /// Streams: maximum number of open streams in addition to the default one. FDP: number of
-    /// placement handles.
+    /// placement identifiers: the placement handles in each reclaim group.
     pub limit: u16,
     pub streams_opened: u64,
     pub streams_released: u64,

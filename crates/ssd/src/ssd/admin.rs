@@ -8,7 +8,7 @@ use writecliff_ftl::frontier::FrontierId;
 use super::Ssd;
 use crate::attribution::Recorder;
 use crate::data_placement::events::{EventType, FdpEvent};
-use crate::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
+use crate::data_placement::fdp::{Fdp, FdpConfiguration, FdpStatistics, HandleStatus};
 use crate::data_placement::scsi::BlockLimitsExtension;
 use crate::data_placement::status::{DataPlacementStatus, FdpStatus};
 use crate::data_placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
@@ -37,7 +37,7 @@ impl<R: Recorder> Ssd<R> {
     accessors! {
         nvme = Nvme(crate::data_placement::streams::NvmeStreams) of InterfaceKind::NvmeStreams;
         scsi = Scsi(crate::data_placement::scsi::ScsiStreams) of InterfaceKind::ScsiStreams;
-        fdp = Fdp(crate::data_placement::fdp::Fdp) of InterfaceKind::NvmeFdp;
+        fdp = Fdp(Fdp) of InterfaceKind::NvmeFdp;
     }
 
     pub fn interface_name(&self) -> &'static str {
@@ -148,29 +148,30 @@ impl<R: Recorder> Ssd<R> {
 
     /// Reclaim unit handle usage (log page 21h): whether the host can specify each handle.
     pub fn fdp_usage(&mut self) -> Answer<Vec<bool>> {
-        let streams = self.config.ftl.streams;
         let (fdp, _) = self.fdp()?;
-        Ok((0..streams).map(|handle| fdp.placement_id(handle).is_some()).collect())
+        let handles = 0..fdp.reclaim_unit_handles();
+        Ok(handles.map(|handle| fdp.handles.contains(&handle)).collect())
     }
 
     /// I/O Management Receive, reclaim unit handle status.
     pub fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
         self.end_old_units();
-        let handles = self.fdp()?.0.handles.clone();
-        Ok(handles.iter().enumerate().map(|(id, &handle)| self.handle_status(id, handle)).collect())
+        let _ = self.fdp()?;
+        Ok(self.status_of_handles())
     }
 
-    fn handle_status(&self, id: usize, handle: u16) -> HandleStatus {
-        let (slots, _) = self.ftl.host_room(FrontierId(handle));
-        let limit = match &self.data_placement.interface {
-            Interface::Fdp(fdp) => fdp.limit.as_ref(),
-            _ => None,
-        };
-        let now = self.backend.now;
+    fn status_of_handles(&self) -> Vec<HandleStatus> {
+        let Interface::Fdp(fdp) = &self.data_placement.interface else { return Vec::new() };
+        fdp.identifiers().map(|identifier| self.handle_status(fdp, identifier)).collect()
+    }
+
+    fn handle_status(&self, fdp: &Fdp, (placement_id, stream): (u16, u16)) -> HandleStatus {
+        let (slots, _) = self.ftl.host_room(FrontierId(stream));
+        let (limit, now) = (fdp.limit.as_ref(), self.backend.now);
         HandleStatus {
-            placement_id: id as u16,
-            handle,
-            time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(handle, now)),
+            placement_id,
+            handle: fdp.reclaim_unit_handle(stream),
+            time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(stream, now)),
             available_blocks: u64::from(slots) * u64::from(BLOCKS_PER_SLOT),
         }
     }
@@ -248,8 +249,9 @@ impl<R: Recorder> Ssd<R> {
     /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
     pub fn fdp_enable_events(&mut self, id: u16, kinds: &[EventType], enabled: bool) -> Answer<()> {
         let (fdp, _) = self.fdp()?;
-        let handle = fdp.handle(id)?;
-        fdp.events.enable(handle, kinds, enabled);
+        for stream in fdp.streams_of(id)? {
+            fdp.events.enable(stream, kinds, enabled);
+        }
         Ok(())
     }
 
@@ -257,8 +259,9 @@ impl<R: Recorder> Ssd<R> {
     /// effect on a drive with another interface.
     pub fn fdp_enable_all_events(&mut self) {
         if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
-            for &handle in &fdp.handles {
-                fdp.events.enable(handle, &EventType::ALL, true);
+            let streams: Vec<u16> = fdp.identifiers().map(|(_, stream)| stream).collect();
+            for stream in streams {
+                fdp.events.enable(stream, &EventType::ALL, true);
             }
         }
     }
@@ -266,8 +269,9 @@ impl<R: Recorder> Ssd<R> {
     /// Get Features, FDP events.
     pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<EventType>> {
         let (fdp, _) = self.fdp()?;
-        let handle = fdp.handle(id)?;
-        Ok(EventType::ALL.into_iter().filter(|&k| fdp.events.is_enabled(handle, k)).collect())
+        let streams = fdp.streams_of(id)?;
+        let in_all = |&kind: &EventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
+        Ok(EventType::ALL.into_iter().filter(in_all).collect())
     }
 
     /// FDP Events log page (23h): the newest 63 of the host or of the controller, oldest first.
@@ -343,14 +347,13 @@ impl<R: Recorder> Ssd<R> {
             Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
             Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
             Interface::Fdp(fdp) => {
-                let each = fdp.handles.iter().enumerate();
                 let status = FdpStatus {
-                    handles: each.map(|(id, &handle)| self.handle_status(id, handle)).collect(),
+                    handles: self.status_of_handles(),
                     events: fdp.events.happened,
                     log: [fdp.events.list(true), fdp.events.list(false)].concat(),
                     abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
                 };
-                (Vec::new(), fdp.handles.len() as u16, Some(status))
+                (Vec::new(), status.handles.len() as u16, Some(status))
             }
         };
         Some(DataPlacementStatus {

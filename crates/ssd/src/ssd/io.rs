@@ -162,6 +162,9 @@ impl<R: Recorder> Ssd<R> {
         } else if self.has_large_units() {
             self.write_in_units(command, slots);
             true
+        } else if self.has_groups() {
+            self.write_in_group(command);
+            true
         } else {
             self.write_to_flash(number, command, first, slots)
         };
@@ -325,9 +328,7 @@ impl<R: Recorder> Ssd<R> {
         }
         let reads = match slots {
             _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 if self.backend.die_parity.is_none() && !self.backend.has_planes() => {
-                self.read_slot(number, first)
-            }
+            1 if self.config.reads_slots_alone() => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),
         };
         self.reads_of_stripes(reads)

@@ -23,6 +23,7 @@ mod patrol;
 mod planes;
 mod power;
 mod power_cut;
+mod reclaim_groups;
 mod reduction;
 mod service_order;
 mod slc_cache;

@@ -1,0 +1,102 @@
+//! Reclaim groups: the dies, and with them the reclaim units, divided among several groups.
+
+use std::ops::Range;
+
+use writecliff_base::ReclaimUnitId;
+
+use super::{Divider, Geometry, GeometryError};
+
+impl Geometry {
+    /// The same geometry with the dies divided among `groups` reclaim groups: a reclaim unit is one
+    /// block of every plane of the dies of its group. The units of a group are in a row, and so are
+    /// its dies, so that each group has dies on as many channels as there can be.
+    ///
+    /// # Errors
+    /// Fails unless so many groups divide the dies.
+    pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
+        let dies = self.dies;
+        if groups == 0 || !dies.is_multiple_of(groups) {
+            let message = format!(
+                "reclaim_groups is {groups}; it must be 1 or more and divide the {dies} dies"
+            );
+            return Err(GeometryError { key: "reclaim_groups", message });
+        }
+        assert!(self.stripes.is_none(), "stripes are of all dies");
+        let ppas = self.ppas_per_reclaim_unit / groups;
+        Ok(Self {
+            program_units_per_reclaim_unit: self.program_units_per_reclaim_unit / groups,
+            slots_per_reclaim_unit: self.slots_per_reclaim_unit / groups,
+            ppas_per_reclaim_unit: ppas,
+            reclaim_units: self.reclaim_units * groups,
+            by_reclaim_unit: Divider::new(ppas),
+            by_die: Divider::new(self.dies / groups),
+            reclaim_groups: groups,
+            is_plain: groups == 1,
+            ..self
+        })
+    }
+
+    #[inline]
+    pub fn reclaim_groups(&self) -> u32 {
+        self.reclaim_groups
+    }
+
+    /// Whether the place of a program unit in its row is its die.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The reclaim group of a reclaim unit.
+    pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
+        unit.0 / (self.reclaim_units / self.reclaim_groups)
+    }
+
+    /// The reclaim units of a reclaim group.
+    pub fn units_of_group(&self, group: u32) -> Range<u32> {
+        let units = self.reclaim_units / self.reclaim_groups;
+        group * units..(group + 1) * units
+    }
+
+    /// The dies that a reclaim unit is on.
+    pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
+        // Units behind those of the drive are of an SLC cache, which has all dies.
+        if self.reclaim_groups == 1 {
+            return 0..self.dies;
+        }
+        let dies = self.dies / self.reclaim_groups;
+        let first = self.group_of(unit) * dies;
+        first..first + dies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use writecliff_base::Ppa;
+
+    use super::super::tests::shape;
+    use super::*;
+
+    #[test]
+    fn reclaim_groups_divide_the_dies() {
+        let plain = Geometry::new(shape()).unwrap();
+        assert_eq!(plain.clone().with_reclaim_groups(1).unwrap(), plain);
+        let g = plain.clone().with_reclaim_groups(2).unwrap();
+        assert_eq!((g.reclaim_units, g.raw_ppas()), (32, plain.raw_ppas()));
+        assert_eq!(g.slots_per_reclaim_unit, plain.slots_per_reclaim_unit / 2);
+        for (group, dies) in [(0, 0..4), (1, 4..8)] {
+            let units = g.units_of_group(group);
+            assert_eq!(units, group * 16..(group + 1) * 16);
+            let unit = ReclaimUnitId(units.start + 3);
+            assert_eq!((g.group_of(unit), g.dies_of(unit)), (group, dies.clone()));
+            let mut found: Vec<u32> = g.ppas(unit).map(|ppa| g.locate(Ppa(ppa)).die).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, dies.collect::<Vec<_>>());
+            let last = g.program_units_per_reclaim_unit - 1;
+            assert_eq!(g.locate(Ppa(g.ppas(unit).end - 1)).die, g.die_of(unit, last));
+        }
+        let error = plain.with_reclaim_groups(3).unwrap_err();
+        assert_eq!(error.key, "reclaim_groups");
+    }
+}
