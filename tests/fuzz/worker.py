@@ -26,8 +26,8 @@ _LEFT_S = 1.0  # until what a stopped command had started is stopped, too
 _ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
 _PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
 # A simulation may take as long as the load that the file asks for, if it says where it is: by a
-# share, or by the steps that are done.
-_SAYS_HOW_FAR = re.compile(r"^.*\b\d+ %(  (about|at most) .* left)?$|^step-\d+  ", re.MULTILINE)
+# share, or by the steps or rounds that are done.
+_SAYS_HOW_FAR = re.compile(r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE)
 _STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 
 

@@ -20,9 +20,7 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::backend::PLANES_MAX;
-use crate::cell_care::CellCareConfig;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
-use crate::power::PowerConfig;
 use crate::recovery::{self, RecoveryConfig};
 use crate::{
     bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
@@ -68,21 +66,17 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl.volatile_buffer = !controller.power_loss_protection && ftl.reduction.is_none();
     let link_table = root.required_table("link")?;
     let link = LinkConfig::read(&link_table)?;
-    let housekeeping = root
-        .optional_table("housekeeping")?
-        .map(|t| housekeeping::read(t, &geometry, controller.has_mapping_core()))
-        .transpose()?;
-    let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
-    let cell_care = care(&root, ecc.is_some())?;
-    let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
-    let integrity = root.optional_table("integrity")?.map(integrity::read).transpose()?;
-    let power = modelled_power(&root, geometry.dies)?;
-    let thermal =
-        root.optional_table("thermal")?.map(|t| thermal::read(t, power.is_some())).transpose()?;
-    let slc_cache = root.optional_table("slc_cache")?;
-    let slc_cache = slc_cache.map(|t| slc_cache::read(t, &geometry, user_capacity)).transpose()?;
-    let recovery = root.optional_table("recovery")?;
-    let recovery = recovery.map(|t| recovery::read(t, &geometry, user_capacity)).transpose()?;
+    let has_core = controller.has_mapping_core();
+    let housekeeping =
+        section(&root, "housekeeping", |t| housekeeping::read(t, &geometry, has_core))?;
+    let ecc = section(&root, "ecc", ecc::read)?;
+    let cell_care = section(&root, "cell_care", |t| cell_care::read(t, ecc.is_some()))?;
+    let endurance = section(&root, "endurance", endurance::read)?.flatten();
+    let integrity = section(&root, "integrity", integrity::read)?;
+    let power = section(&root, "power", |t| power::read(t, geometry.dies))?;
+    let thermal = section(&root, "thermal", |t| thermal::read(t, power.is_some()))?;
+    let slc_cache = section(&root, "slc_cache", |t| slc_cache::read(t, &geometry, user_capacity))?;
+    let recovery = section(&root, "recovery", |t| recovery::read(t, &geometry, user_capacity))?;
     ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
@@ -120,12 +114,12 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     root.finish().map(|()| config)
 }
 
-fn modelled_power(root: &Table<'_>, dies: u32) -> Answer<Option<PowerConfig>> {
-    root.optional_table("power")?.map(|table| power::read(table, dies)).transpose()
-}
-
-fn care(root: &Table<'_>, has_ecc: bool) -> Answer<Option<CellCareConfig>> {
-    root.optional_table("cell_care")?.map(|table| cell_care::read(table, has_ecc)).transpose()
+fn section<'a, T>(
+    root: &Table<'a>,
+    key: &'static str,
+    read: impl FnOnce(Table<'a>) -> Answer<T>,
+) -> Answer<Option<T>> {
+    root.optional_table(key)?.map(read).transpose()
 }
 
 fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
