@@ -27,7 +27,9 @@ _ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved c
 _PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
 # A simulation may take as long as the load that the file asks for, if it says where it is: by a
 # share, or by the steps or rounds that are done.
-_SAYS_HOW_FAR = re.compile(r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE)
+_SAYS_HOW_FAR = re.compile(
+    r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE
+)
 _STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 
 
