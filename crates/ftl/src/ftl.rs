@@ -450,16 +450,15 @@ impl Ftl {
     }
 }
 
-/// Prefetches an element that will be needed soon.
+/// Prefetches an element that will be needed soon. `index` may be beyond the end: then nothing that
+/// is used is fetched.
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    if index < array.len() {
-        // SAFETY: the address lies inside the slice, and a prefetch has no architectural effect.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().add(index).cast());
-        }
+    // SAFETY: a prefetch has no architectural effect, at any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (array, index);
@@ -470,12 +469,10 @@ pub(crate) fn prefetch<T>(array: &[T], index: usize) {
 #[inline]
 pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    if index < array.len() {
-        // SAFETY: as above.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().add(index).cast());
-        }
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().wrapping_add(index).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (array, index);
