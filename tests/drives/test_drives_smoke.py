@@ -36,7 +36,7 @@ def test_each_drive_takes_a_short_fio_step(drive: Drive) -> None:
     job = Job(pattern="random", duration_ns=SECOND // 2)
     with FioEngine.open_device(drive.path, destroy_serial=drive.serial) as engine:
         result = engine.run(Workload("smoke", (job,)))
-    assert result.total()[0] > 10
+    assert result.total()[0] > 0
 
 
 @pytest.mark.parametrize(
