@@ -19,7 +19,7 @@ QUICK = ("act", "capture", "device", "events", "figures", "fio", "fio-json", "mo
 STORED = ("columns", "manifest", "parquet", "meter", "archive")
 
 
-# So many that each has some 20 s of processor time, of which the runs that `stored` mutates are most.
+# Few: to make the runs that `stored` mutates takes most of its time.
 @pytest.mark.parametrize(("kinds", "cases"), [(QUICK, 2), (STORED, 2)], ids=["given", "stored"])
 def test_mutated_inputs_are_read_or_refused(
     kinds: tuple[str, ...], cases: int, tmp_path: Path

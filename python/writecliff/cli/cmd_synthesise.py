@@ -33,7 +33,8 @@ def synthesise(
     """Write a workload that behaves like a block trace, and show how near it comes.
 
     The workload has the trace's mix, sizes, runs, hot areas, bursts and idle times, within stated
-    bounds, but not its addresses. A fio job file says as much of it as fio can.
+    bounds. Its I/Os are drawn anew, in a range without what the trace never used. A fio job file
+    says as much of it as fio can.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ _SAID = {
     "transitions": "how often a state follows another, in each phase",
     "periods": "demand over time: phase, I/Os and length of each period",
     "places": "where runs begin: groups of places that are used alike",
-    "sweeps": "I/Os through the addresses upwards, and at random: first and last I/O, addresses",
+    "sweeps": "I/Os that go through the addresses upwards: first and last I/O, address, mix",
     "mixes": "mixes of I/O streams of sweeps that are alike",
-    "demand": "demand over time: I/Os and length of each interval",
+    "demand": "demand over time: work (bytes, and 16 KiB for each I/O) and length of intervals",
 }
 
 

@@ -110,7 +110,7 @@ class ModelSweeps(_Table):
 class ModelMixes(_Table):
     """Mixes of I/O streams, which sweeps that are alike share."""
 
-    sizes: Column  # rows of the next two columns, those of the mixes one after another
+    sizes: Column  # rows of the other columns, those of the mixes one after another
     stream: Column  # I/O stream
     back: Column  # bytes before the end of the I/O before at which it begins
     count: Column  # I/Os of that kind in all sweeps of the mix

@@ -49,6 +49,11 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
     assert played.within
     # Amplification is of data that move: a drive that relocates nothing would prove nothing.
     assert (played.trace.waf or 0) > 1.3
+    assert found.model.sweeps is None, "their I/Os are at random over a large range"
+    _mix_is_kept(found)
+
+
+def _mix_is_kept(found: Synthesised) -> None:
     mix = [row for row in found.rows if row.name in ("I/Os", "reads", "bytes read",
            "bytes written") or row.name.startswith("I/Os of ")]  # fmt: skip
     assert len(mix) >= 5
@@ -57,12 +62,12 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
 
 
 def test_a_captured_database_is_matched() -> None:
-    """The one of the captured examples that keeps both bounds with each seed tried."""
+    """The one of the four captured examples that keeps both bounds."""
     found = synthesise_trace("example:cassandra")
     played = play(lay_out(open_trace(trace_path("example:cassandra"))), found.job, DRIVE)
     assert played.within
     assert (played.trace.waf or 0) > 1.2
-    assert found.missed == []
+    _mix_is_kept(found)
 
 
 def test_how_far_drives_differ_is_said() -> None:

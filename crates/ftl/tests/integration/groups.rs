@@ -8,9 +8,10 @@ use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
-use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
+
+use crate::support::plain;
 
 /// Dies of one plane with SLC pages of a slot; a reclaim unit has `pages` slots of each die.
 fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
@@ -26,26 +27,6 @@ fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
         one_shot: false,
     };
     Geometry::new(shape).unwrap().with_reclaim_groups(groups).unwrap()
-}
-
-fn config(user_slots: u32, streams: u16) -> FtlConfig {
-    FtlConfig {
-        user_slots,
-        streams,
-        gc: GcPolicy::Greedy,
-        gc_pacing: GcPacing::Incremental,
-        gc_destination: GcDestination::PerStream,
-        spare: SparePolicy::Global,
-        wear: WearPolicy::None,
-        gc_high_watermark: 4,
-        gc_low_watermark: 2,
-        gc_idle_watermark: 8,
-        rated_cycles: 1000,
-        volatile_buffer: false,
-        seed: 1,
-        reduction: None,
-        bad_blocks: None,
-    }
 }
 
 /// Writes as a drive does; returns the stream that it went to.
@@ -67,7 +48,7 @@ fn two_groups(op: [f64; 2]) -> (Ftl, [u32; 2]) {
     // Garbage collection of each keeps four units idle.
     let pages = op.map(|op| (f64::from((UNITS - 4) * SLOTS) / (1.0 + op)) as u32);
     let geometry = geometry(2, UNITS, SLOTS, 2);
-    let mut ftl = Ftl::new(geometry, config(pages[0] + pages[1], 2)).unwrap();
+    let mut ftl = Ftl::new(geometry, plain(pages[0] + pages[1], 2)).unwrap();
     for lpn in 0..pages[0] + pages[1] {
         let stream = u16::from(lpn >= pages[0]);
         assert_eq!(write(&mut ftl, lpn, stream), stream, "a group is full");
@@ -126,7 +107,7 @@ fn a_group_that_is_not_written_is_not_erased() {
 fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let geometry = geometry(4, 64, 8, 4);
     // Of each group's 512 slots, those of 15 units are left to garbage collection and open units.
-    let mut ftl = Ftl::new(geometry, config(4 * 8 * 48, 8)).unwrap();
+    let mut ftl = Ftl::new(geometry, plain(4 * 8 * 48, 8)).unwrap();
     let user = ftl.config().user_slots;
     // Handle 1 of group 2 asks for all.
     let streams: Vec<u16> = (0..user).map(|lpn| write(&mut ftl, lpn, 5)).collect();
@@ -187,7 +168,7 @@ proptest! {
         let streams = HANDLES * groups as u16;
         let geometry = geometry(4, 48, 8, groups);
         let user = 32 * 32;
-        let config = FtlConfig { gc, gc_destination, gc_pacing, wear, ..config(user, streams) };
+        let config = FtlConfig { gc, gc_destination, gc_pacing, wear, ..plain(user, streams) };
         let new = || Ftl::new(geometry.clone(), config.clone()).unwrap();
         let (mut ftl, mut random, mut model) = (new(), Prng::new(seed), BTreeMap::new());
         for n in 0..12_000 {

@@ -7,4 +7,5 @@ mod bad_blocks;
 mod groups;
 mod reduction;
 mod streams;
+mod support;
 mod write_amplification;

@@ -3,12 +3,12 @@
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::theory::{self, Class};
-use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing};
+use writecliff_ftl::{FastForward, Ftl, FtlConfig};
+
+use crate::support::plain;
 
 const OP: f64 = 0.10;
 const UNITS: u32 = 1024;
@@ -30,23 +30,9 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
     // GC keeps one more unit idle for every open unit beyond two.
     let open = if gc_destination == GcDestination::PerStream { 2 * u32::from(streams) } else { 2 };
     let circulating = f64::from((UNITS - gc_high_watermark - (open - 2)) * SLOTS);
-    let config = FtlConfig {
-        user_slots: (circulating / (1.0 + OP)) as u32,
-        streams,
-        gc: GcPolicy::Greedy,
-        gc_pacing: GcPacing::Incremental,
-        gc_destination,
-        spare,
-        wear: WearPolicy::None,
-        gc_high_watermark,
-        gc_low_watermark: 2,
-        gc_idle_watermark: 8,
-        rated_cycles: 1000,
-        volatile_buffer: false,
-        seed: 1,
-        reduction: None,
-        bad_blocks: None,
-    };
+    let user_slots = (circulating / (1.0 + OP)) as u32;
+    let config =
+        FtlConfig { gc_destination, spare, gc_high_watermark, ..plain(user_slots, streams) };
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 

@@ -4,10 +4,9 @@
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::gc_destination::GcDestination;
-use writecliff_ftl::spare::SparePolicy;
-use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
+
+use crate::support::plain;
 
 const OP: f64 = 0.127;
 const UNITS: u32 = 2048;
@@ -29,23 +28,7 @@ fn flat(units: u32, slots: u32) -> Geometry {
 }
 
 fn ftl(gc: GcPolicy, gc_pacing: GcPacing, streams: u16) -> Ftl {
-    let mut config = FtlConfig {
-        user_slots: 0,
-        streams,
-        gc,
-        gc_pacing,
-        gc_destination: GcDestination::PerStream,
-        spare: SparePolicy::Global,
-        wear: WearPolicy::None,
-        gc_high_watermark: 4,
-        gc_low_watermark: 2,
-        gc_idle_watermark: 8,
-        rated_cycles: 1000,
-        volatile_buffer: false,
-        seed: 1,
-        reduction: None,
-        bad_blocks: None,
-    };
+    let mut config = FtlConfig { gc, gc_pacing, ..plain(0, streams) };
     let circulating = (f64::from(UNITS - config.reserved_units())) * f64::from(SLOTS);
     config.user_slots = (circulating / (1.0 + OP)) as u32;
     Ftl::new(flat(UNITS, SLOTS), config).unwrap()

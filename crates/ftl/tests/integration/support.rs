@@ -1,0 +1,28 @@
+//! What the tests have in common.
+
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::spare::SparePolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{FtlConfig, GcPacing};
+
+/// Greedy garbage collection in small steps, without wear levelling: what theory is about.
+pub(crate) fn plain(user_slots: u32, streams: u16) -> FtlConfig {
+    FtlConfig {
+        user_slots,
+        streams,
+        gc: GcPolicy::Greedy,
+        gc_pacing: GcPacing::Incremental,
+        gc_destination: GcDestination::PerStream,
+        spare: SparePolicy::Global,
+        wear: WearPolicy::None,
+        gc_high_watermark: 4,
+        gc_low_watermark: 2,
+        gc_idle_watermark: 8,
+        rated_cycles: 1000,
+        volatile_buffer: false,
+        seed: 1,
+        reduction: None,
+        bad_blocks: None,
+    }
+}
