@@ -42,6 +42,23 @@ pub(crate) struct Groups {
     handles: u16,
     /// By group; nothing for the one in charge, whose are the fields of the FTL.
     others: Vec<Own>,
+    /// By stream of the host.
+    placements: Vec<Placement>,
+}
+
+/// Where a stream's data go for as long as the unit is open.
+#[derive(Clone, Copy, Debug)]
+struct Placement {
+    /// The stream itself, or the same handle in another group while its own is full.
+    stream: StreamId,
+    /// None before the group has opened it.
+    unit: ReclaimUnitId,
+}
+
+impl Placement {
+    fn new(stream: StreamId) -> Self {
+        Self { stream, unit: ReclaimUnitId::NONE }
+    }
 }
 
 impl Groups {
@@ -50,7 +67,8 @@ impl Groups {
         let groups = geometry.reclaim_groups() as u16;
         (groups > 1).then(|| {
             let others = vec![Own::default(); usize::from(groups)];
-            Box::new(Self { in_charge: 0, handles: config.streams / groups, others })
+            let placements = (0..config.streams).map(StreamId).map(Placement::new).collect();
+            Box::new(Self { in_charge: 0, handles: config.streams / groups, others, placements })
         })
     }
 
@@ -93,6 +111,10 @@ impl Groups {
             out.put(c.last_wear_move);
             out.put(own.idle_target as u64);
         }
+        for placement in &self.placements {
+            out.put(placement.stream.0);
+            out.put(placement.unit.0);
+        }
         out.words().to_vec()
     }
 
@@ -113,6 +135,14 @@ impl Groups {
                 last_wear_move: input.get()?,
             };
             own.idle_target = input.get()? as i64;
+        }
+        let streams = self.placements.len();
+        for (stream, placement) in (0..).zip(&mut self.placements) {
+            let (to, unit) = (StreamId(input.narrow()?), ReclaimUnitId(input.narrow()?));
+            if to.index() >= streams || to.0 % self.handles != stream % self.handles {
+                return Err(damaged("ftl.groups"));
+            }
+            *placement = Placement { stream: to, unit };
         }
         Ok(())
     }
@@ -150,6 +180,9 @@ impl Ftl {
                 self.geometry.units_of_group(group).map(ReclaimUnitId).collect();
             debug_assert_eq!(idle, free.len() as i64 * per_unit);
             *own = Own { free, collection: Collection::default(), idle, idle_target };
+        }
+        for (stream, placement) in (0..).zip(&mut groups.placements) {
+            *placement = Placement::new(StreamId(stream));
         }
         let first = take(&mut groups.others[0]);
         (self.free, self.idle) = (first.free, first.idle);
@@ -197,27 +230,38 @@ impl Ftl {
     }
 
     /// Puts the group in charge that the host's next slot for `stream` goes to, and returns the
-    /// stream that it goes to: where its group has no room for another reclaim unit of data, that
-    /// of the same handle in the group that has most.
+    /// stream that it goes to. It is chosen for each reclaim unit: where the group of `stream` has
+    /// no room for another one, it is the same handle in the group that has most.
     pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
-        if self.groups.is_none() {
-            return stream;
+        let Some(groups) = &self.groups else { return stream };
+        let mut placement = groups.placements[stream.index()];
+        let frontier = &self.frontiers[placement.stream.index()];
+        if frontier.needs_unit() || frontier.unit != placement.unit {
+            placement = self.choose_group(stream);
+            if let Some(groups) = &mut self.groups {
+                groups.placements[stream.index()] = placement;
+            }
         }
-        let frontier = FrontierId(stream.0);
-        self.enter_for(frontier);
-        let own = self.group_of(frontier);
-        if !self.frontiers[stream.index()].needs_unit() || self.room(own) >= 0 {
-            return stream;
-        }
-        let all = 0..self.geometry.reclaim_groups();
-        let most = all.max_by_key(|&group| (self.room(group), group == own)).unwrap_or(own);
-        self.enter(most);
-        StreamId(most as u16 * self.handles() + self.handle_of(stream).0)
+        self.enter_for(FrontierId(placement.stream.0));
+        placement.stream
     }
 
-    /// Slots of data that a group still holds with what garbage collection needs, besides another
-    /// reclaim unit; what the host's open units may come to hold is taken.
-    fn room(&self, group: u32) -> i64 {
+    #[cold]
+    fn choose_group(&self, stream: StreamId) -> Placement {
+        let own = self.group_of(FrontierId(stream.0));
+        let handle = self.handle_of(stream).0;
+        let in_group = |group: u32| StreamId(group as u16 * self.handles() + handle);
+        let room = |group| self.room(group, in_group(group));
+        let most = || (0..self.geometry.reclaim_groups()).max_by_key(|&group| room(group));
+        let stream = if room(own) >= 0 { stream } else { most().map_or(stream, in_group) };
+        let frontier = &self.frontiers[stream.index()];
+        let unit = if frontier.needs_unit() { ReclaimUnitId::NONE } else { frontier.unit };
+        Placement { stream, unit }
+    }
+
+    /// Slots of data that a group still holds with what garbage collection needs. What the host's
+    /// open units may come to hold is taken, and another unit where `stream` needs one.
+    fn room(&self, group: u32, stream: StreamId) -> i64 {
         let units = self.geometry.units_of_group(group);
         let per_unit = i64::from(self.geometry.slots_per_reclaim_unit);
         let needed = self.config.units_needed(self.geometry.reclaim_groups());
@@ -227,7 +271,8 @@ impl Ftl {
         let is_here = |f: &&Frontier| !f.needs_unit() && units.contains(&f.unit.0);
         let unwritten: i64 =
             of_host.iter().filter(is_here).map(|f| i64::from(f.end - f.next)).sum();
-        most - valid - unwritten - per_unit
+        let another = if of_host[stream.index()].needs_unit() { per_unit } else { 0 };
+        most - valid - unwritten - another
     }
 
     /// Where the relocated data of a unit go.
@@ -282,7 +327,9 @@ impl Ftl {
     ) -> Result<(), CodecError> {
         let Some(groups) = &mut self.groups else { return Ok(()) };
         let length = input.u32s("ftl.groups_length", 1)?[0] as usize;
-        if length > self.table.state.len() + 1 + WORDS * groups.others.len() {
+        let most =
+            self.table.state.len() + 1 + WORDS * groups.others.len() + 2 * groups.placements.len();
+        if length > most {
             return Err(damaged("ftl.groups_length"));
         }
         groups.restore(&input.u64s("ftl.groups", length)?)?;

@@ -154,7 +154,7 @@ fn policies() -> impl Strategy<Value = (GcPolicy, GcDestination, GcPacing, WearP
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Under any load data stay in their group until the host writes them elsewhere, nothing is
     /// lost, and a saved drive goes on like the one that was saved.
