@@ -119,6 +119,11 @@ class TestReport:
         """What the run is quoted by, the most telling figure first; unknown ones are left out."""
         return ()
 
+    @cached_property
+    def quoted(self) -> Sequence[Headline]:
+        """The same, found once: a page of many runs says them in several places."""
+        return tuple(self.headlines())
+
     @property
     def tells_tails(self) -> bool:
         """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what
@@ -135,7 +140,7 @@ class TestReport:
 
     def answer(self) -> str:
         """The outcome in one line, the last one of a command that made the run."""
-        figures = "; ".join(f"{item.label} {item.full_text}" for item in self.headlines()[:3])
+        figures = "; ".join(f"{item.label} {item.full_text}" for item in self.quoted[:3])
         return ". ".join(filter(None, (self.verdict().headline, figures)))
 
     # -- what all reports have ----------------------------------------------------------------

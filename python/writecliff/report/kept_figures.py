@@ -38,7 +38,7 @@ def figures_mapping(report: TestReport) -> dict[str, Any]:
         "steps": len(data.rows),
         "device_time_ns": round(data.elapsed_ns),
         "host_write_bytes": data.host_write_bytes,
-        "figures": [asdict(item) for item in report.headlines()],
+        "figures": [asdict(item) for item in report.quoted],
     }
 
 

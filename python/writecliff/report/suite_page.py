@@ -134,7 +134,7 @@ def _summary(report: TestReport) -> dict[str, Any]:
         "status": report.data.status,
         "figures": {
             item.key: {"label": item.label, "unit": item.unit, **headline_mapping(item)}
-            for item in report.headlines()
+            for item in report.quoted
         },
     }
 
@@ -189,7 +189,7 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
     """The headline figures of every run with their intervals, and the curves. Runs of one test,
     which differ in their active range, stand side by side."""
-    every = [(name, item) for name, report in reports.items() for item in report.headlines()]
+    every = [(name, item) for name, report in reports.items() for item in report.quoted]
     numbers = (
         (name, item.label, item.unit, item.value, *_ends(item), item.at, int(item.steady))
         for name, item in every
@@ -221,13 +221,13 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
     others = [table("", head, rows, "llrrll", data=data)] if rows else []
     intro = "With 95 % intervals in parentheses." if tables else ""
     yield section("Key figures", intro, *tables, *others)
-    yield curves_section(members_of(folder))
+    yield curves_section(members_of(folder, reports))
 
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
     """The headline figures of several runs of one test, a column for each run."""
     by_run = {
-        name: {one.key: one for one in report.headlines()} for name, report in reports.items()
+        name: {one.key: one for one in report.quoted} for name, report in reports.items()
     }
     kinds: dict[str, list[Headline]] = {}
     for figures in by_run.values():

@@ -44,7 +44,7 @@ def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | No
         settings = folder.members[name].settings
         if folder.kind != "sweep" or [key.rpartition(".")[2] for key in settings] != [_DEPTH]:
             return None
-        rates = [one.value for one in report.headlines() if one.unit == "IOPS"]
+        rates = [one.value for one in report.quoted if one.unit == "IOPS"]
         (depth,) = settings.values()
         if not rates or not str(depth).isdecimal():
             return None
@@ -74,7 +74,7 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
     names = [name for name in reports if folder.members[name].settings]
     if not names:
         return
-    headlines = {name: {one.key: one for one in reports[name].headlines()} for name in names}
+    headlines = {name: {one.key: one for one in reports[name].quoted} for name in names}
     common = [
         one for one in headlines[names[0]].values() if all(one.key in headlines[n] for n in names)
     ]

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.errors import ConfigError, StoreError
 from writecliff.report.comparison.answers import SUFFIX, read_answer
-from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, telling
+from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, run_of, telling
 from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.sweep import DEVICE, LOAD, OVERPROVISION
+
+if TYPE_CHECKING:
+    from writecliff.report.base import TestReport
 
 # Two runs of one drive that differ in one of these are not put together.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
@@ -100,7 +104,7 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
 def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
     anything yet are left out."""
-    runs, left_out = _measured(folder)
+    runs, left_out = _measured(folder, {})
     if folder.kind == "sweep":
         for name, run in runs.items():
             label = settings_text(folder.members[name])
@@ -110,17 +114,20 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
         yield Contender(by_test, fixed=True, left_out=left_out)
 
 
-def members_of(folder: SuiteFolder) -> list[Contender]:
+def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
     """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
-    that are the only ones of their test are called by the drive."""
+    that are the only ones of their test are called by the drive. `reports` has those reports, by
+    name of the run, that are already read."""
     found: dict[str, dict[str, Run]] = {}
-    for name, run in _measured(folder)[0].items():
+    for name, run in _measured(folder, reports)[0].items():
         label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
         found.setdefault(label, {})[run.test] = run
     return [Contender(runs, label, fixed=True) for label, runs in found.items()]
 
 
-def _measured(folder: SuiteFolder) -> tuple[dict[str, Run], list[Path]]:
+def _measured(
+    folder: SuiteFolder, reports: Mapping[str, TestReport]
+) -> tuple[dict[str, Run], list[Path]]:
     """The runs by name, and the directories of those that have not measured anything yet."""
     runs: dict[str, Run] = {}
     left_out = []
@@ -129,7 +136,7 @@ def _measured(folder: SuiteFolder) -> tuple[dict[str, Run], list[Path]]:
         if not (path / MANIFEST_NAME).is_file():
             continue
         try:
-            runs[name] = read_run(path)
+            runs[name] = run_of(reports[name]) if name in reports else read_run(path)
         except StoreError:
             left_out.append(path)
     return runs, left_out

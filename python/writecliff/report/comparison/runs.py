@@ -18,6 +18,7 @@ from writecliff.report.headline import Headline
 from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
+    from writecliff.report.base import TestReport
     from writecliff.store.manifest import Manifest
 
 DRIVE = "drive"
@@ -61,18 +62,23 @@ class Difference:
 def read_run(path: Path) -> Run:
     """A run directory. Raises StoreError: damaged, without a report, or nothing measured yet."""
     with damage_said(path), RunDirectory.open(path) as run:
-        report = report_of(run)
-        manifest = run.manifest
+        return run_of(report_of(run))
+
+
+def run_of(report: TestReport) -> Run:
+    """The run of a report. Raises StoreError as `read_run` does."""
+    data, manifest = report.data, report.data.manifest
+    with damage_said(data.run.path):
         return Run(
-            path=path,
+            path=data.run.path,
             test=manifest.procedure,
             created=manifest.created,
             setup=setup_of(manifest),
-            headlines=report.headlines(),
+            headlines=report.quoted,
             curves=report.curves(),
             grids=report.grids(),
-            status=run.status,
-            stamp=report.data.stamp,
+            status=data.run.status,
+            stamp=data.stamp,
             simulated=manifest.device.simulated,
         )
 
