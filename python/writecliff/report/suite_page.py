@@ -226,9 +226,7 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
     """The headline figures of several runs of one test, a column for each run."""
-    by_run = {
-        name: {one.key: one for one in report.quoted} for name, report in reports.items()
-    }
+    by_run = {name: {one.key: one for one in report.quoted} for name, report in reports.items()}
     kinds: dict[str, list[Headline]] = {}
     for figures in by_run.values():
         for key, one in figures.items():

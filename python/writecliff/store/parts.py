@@ -51,6 +51,7 @@ class PartedTable:
         self.folder = folder / name
         self._name = name
         self._schema = SCHEMAS[name]
+        self._written: dict[int, pa.Table] = {}  # by step: parts that this object has written
 
     def _numbers(self) -> list[int]:
         """The steps that have a part."""
@@ -73,6 +74,15 @@ class PartedTable:
 
     def _typed(self, path: Path, columns: Sequence[str] | None) -> pa.Table:
         return with_types(self._name, _read(path, columns), path)
+
+    def _rows_of(self, number: int, columns: Sequence[str] | None) -> pa.Table:
+        """The rows of a step that is not merged yet."""
+        table = self._written.get(number)
+        if table is None:
+            return self._typed(self._part(number), columns)
+        if columns is None:
+            return table
+        return table.select([name for name in table.column_names if name in columns])
 
     def last(self) -> int:
         """The last step of the table, merged or not."""
@@ -104,7 +114,7 @@ class PartedTable:
             covered, merged = self._merged(columns)
             try:
                 first = max(covered, after) + 1
-                parts = [self._typed(self._part(n), columns) for n in range(first, last + 1)]
+                parts = [self._rows_of(n, columns) for n in range(first, last + 1)]
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
@@ -130,7 +140,11 @@ class PartedTable:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise store_error(error, self.folder) from error
-        write_atomically(self._part(number), _parquet(table, number, _PART_FORMAT))
+        # Each column takes time. One that is left out is null when the part is read.
+        unknown = {name for name in self._schema.names if 0 < len(table) == table[name].null_count}
+        told = table.select([name for name in table.column_names if name not in unknown])
+        write_atomically(self._part(number), _parquet(told, number, _PART_FORMAT))
+        self._written[number] = told
 
     def tidy(self, last: int) -> None:
         """Remove what a crash left behind: temporary files, and parts that do not count."""
@@ -146,6 +160,7 @@ class PartedTable:
         """Put steps 1 to `last` into the merged file; `tidy` then removes the parts."""
         if self._numbers():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
+            self._written.clear()
 
 
 def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
