@@ -13,6 +13,7 @@ from writecliff.shown import Grid, Shown, Shows
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
     from writecliff.report.expectations import Expectation, Judged
+    from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import SuiteFolder
 
@@ -30,8 +31,11 @@ class Suite(Shows):
     runs: Mapping[str, Run]
     """The runs by name, in order."""
 
-    limits: Mapping[str, Sequence[Judged]] = field(default_factory=dict)
+    limits: Mapping[str, Sequence[Judged]]
     """Limits and what became of them, by run; under "" those of which no run has the figure."""
+
+    written: SuitePage = field(repr=False, compare=False)
+    """What the page was made of, so that nobody has to read it again."""
 
     def _shown(self) -> Shown:
         from writecliff.errors import WritecliffError
@@ -104,7 +108,8 @@ def run_members(
     runs = {name: Run(folder.run_directory(name)) for name in folder.members}
     done = {name: (member.test, runs[name].path) for name, member in folder.members.items()}
     judged = judge_members(done, expect) if expect else {}
-    return Suite(folder.path, write_suite_page(folder), runs, judged)
+    written = write_suite_page(folder)
+    return Suite(folder.path, written.path, runs, judged, written)
 
 
 def compare(*runs: Run | Suite | PathLike) -> Comparison:

@@ -20,6 +20,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import Kind, Member, SuiteFolder
 
@@ -87,26 +88,24 @@ def run_members(
     if as_json:
         emit_json(_outcome(folder, done.page, end), "set-outcome")
         return end.end(options.junit)
-    _show(folder, done.page)
+    _show(done.written)
     if said := [*end.lines()]:
         print(pairs(said))
     return end.end(options.junit)
 
 
-def _show(folder: SuiteFolder, page: Path) -> None:
+def _show(page: SuitePage) -> None:
     """A sweep ends with its settings side by side, a suite with the answer of each test."""
     from writecliff.cli.comparison import show_comparison
-    from writecliff.report.suite_page import reports_of, side_by_side
-    from writecliff.report.sweep_page import knee_of, knee_text
+    from writecliff.report.sweep_page import knee_text
 
-    compared, reports = side_by_side(folder), reports_of(folder)
-    if compared is not None:
-        show_comparison(compared, page)
+    if page.compared is not None:
+        show_comparison(page.compared, page.path)
     else:
-        print(page)
-        print(pairs((name, report.answer()) for name, report in reports.items()))
-    if (found := knee_of(folder, reports)) is not None:
-        print(knee_text(found))
+        print(page.path)
+        print(pairs((name, report.answer()) for name, report in page.reports.items()))
+    if page.knee is not None:
+        print(knee_text(page.knee))
 
 
 def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:

@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,18 @@ PAGE_NAME = "summary.html"
 Reports = Mapping[str, TestReport]  # of the complete runs, by name
 
 
+@dataclass(frozen=True)
+class SuitePage:
+    """The page of a suite or sweep, and what it was made of."""
+
+    path: Path
+    reports: Reports
+    compared: Comparison | None  # see `side_by_side`
+    knee: Cell | None  # see `knee_of`
+
+
 @one_page()
-def write_suite_page(folder: SuiteFolder) -> Path:
+def write_suite_page(folder: SuiteFolder) -> SuitePage:
     """Write the summary of what is complete: `summary.html` in the folder, whole or not there."""
     reports = reports_of(folder)
     for report in reports.values():
@@ -53,7 +64,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
             write_report(path)
     conformant = all(report.data.conformant for report in reports.values())
     mixed = len({report.data.stamp for report in reports.values()}) > 1  # then it is said which
-    compared = side_by_side(folder)
+    compared = side_by_side(folder, reports)
     left = len(folder.members) - len(reports)
     found = knee_of(folder, reports)
     said = ["" if found is None else knee_text(found), "" if compared is None else compared.verdict]
@@ -86,7 +97,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
         ),
         stamp="" if conformant else "NOT PTS-CONFORMANT",
     )
-    return write_page(page, folder.path / PAGE_NAME)
+    return SuitePage(write_page(page, folder.path / PAGE_NAME), reports, compared, found)
 
 
 def _knee_mapping(found: Cell) -> dict[str, float]:
@@ -109,12 +120,12 @@ def reports_of(folder: SuiteFolder) -> Reports:
     }
 
 
-def side_by_side(folder: SuiteFolder) -> Comparison | None:
+def side_by_side(folder: SuiteFolder, reports: Reports) -> Comparison | None:
     """The runs of a sweep compared; None for a suite, for many runs, and while they have nothing in
     common."""
     if folder.kind == "suite" or has_cells(folder):
         return None
-    found = Comparison(labelled(list(of_folder(folder))))
+    found = Comparison(labelled(list(of_folder(folder, reports))))
     return found if found.figures else None
 
 

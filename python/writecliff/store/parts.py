@@ -140,11 +140,8 @@ class PartedTable:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise store_error(error, self.folder) from error
-        # Each column takes time. One that is left out is null when the part is read.
-        unknown = {name for name in self._schema.names if 0 < len(table) == table[name].null_count}
-        told = table.select([name for name in table.column_names if name not in unknown])
-        write_atomically(self._part(number), _parquet(told, number, _PART_FORMAT))
-        self._written[number] = told
+        write_atomically(self._part(number), _parquet(table, number, _PART_FORMAT))
+        self._written[number] = table
 
     def tidy(self, last: int) -> None:
         """Remove what a crash left behind: temporary files, and parts that do not count."""

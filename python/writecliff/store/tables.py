@@ -220,7 +220,9 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 def _rounds(seq: int, record: RoundRecord) -> pa.Table:
     columns = texts_only({"seq": seq, **columns_of(record)})
-    table = pa.Table.from_pylist([columns], schema=ROUNDS_SCHEMA)
+    # Most counters are unknown, and each column takes time: see `PartedTable.read`.
+    known = [field for field in ROUNDS_SCHEMA if columns.get(field.name) is not None]
+    table = pa.Table.from_pylist([columns], schema=pa.schema(known))
     for name, value in texts_only(record.extra).items():
         table = table.append_column(name, pa.array([value]))
     return table

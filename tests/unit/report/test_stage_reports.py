@@ -386,7 +386,7 @@ def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path
     folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-e", members)
     for name, run in runs.items():
         shutil.copytree(run, folder.run_directory(name))
-    page = write_suite_page(folder).read_text()
+    page = write_suite_page(folder).path.read_text()
     assert re.findall(r'<figure id="([a-z-]+)"', page) == [
         "recovery", "cross-stimulus", "demand-ecw", "demand-dirth",
     ]  # fmt: skip
@@ -409,7 +409,7 @@ def test_runs_of_one_test_in_a_suite_stand_side_by_side_by_name(
     folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-c", members)
     for name in names:
         shutil.copytree(runs["hir"], folder.run_directory(name))
-    page = write_suite_page(folder).read_text()
+    page = write_suite_page(folder).path.read_text()
     assert "All 2 runs: " in page, "what is the same for all is said once"
     (shown,) = re.findall(r"<table>(?:(?!<table>).)*?Figure</th>.*?</table>", page, re.DOTALL)
     head = re.findall(r"<th[^>]*>([^<]*)</th>", shown)

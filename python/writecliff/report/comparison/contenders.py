@@ -94,17 +94,18 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
         yield Contender({run.test: run})
     elif (path / SUITE_NAME).is_file():
         seen.add(path.resolve())
-        yield from of_folder(SuiteFolder.open(path))
+        yield from of_folder(SuiteFolder.open(path), {})
     elif path.is_dir():
         for child in sorted(path.iterdir()):
             if child.is_dir():
                 yield from _in(child, seen)
 
 
-def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
+def of_folder(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
-    anything yet are left out."""
-    runs, left_out = _measured(folder, {})
+    anything yet are left out. `reports` has those reports, by name of the run, that are already
+    read."""
+    runs, left_out = _measured(folder, reports)
     if folder.kind == "sweep":
         for name, run in runs.items():
             label = settings_text(folder.members[name])
@@ -116,8 +117,7 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
 
 def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
     """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
-    that are the only ones of their test are called by the drive. `reports` has those reports, by
-    name of the run, that are already read."""
+    that are the only ones of their test are called by the drive. `reports`: see `of_folder`."""
     found: dict[str, dict[str, Run]] = {}
     for name, run in _measured(folder, reports)[0].items():
         label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
