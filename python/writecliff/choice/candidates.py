@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from writecliff import units
-from writecliff.devices import drives_of_today, preset_names, show_device
+from writecliff.devices import drives_of_today, is_real_drive, preset_names, show_device
 from writecliff.engines.target import SIMULATED, is_simulated
 from writecliff.errors import ConfigError
 
@@ -39,7 +39,7 @@ def _named(text: str) -> Sequence[str]:
     if not text:
         raise ConfigError("--candidates has an empty name")
     name = text.removeprefix(SIMULATED)
-    if name == text and ("/dev/" in text or text.startswith("file:")):
+    if is_real_drive(text) or text.startswith("file:"):
         raise ConfigError(
             f"{text} is a real drive; drives are chosen by simulation",
             hint="give its model from `writecliff device list`, or a device file",

@@ -73,12 +73,12 @@ def show(
         from writecliff.cli.sheet import show_sheet
 
         return show_sheet(name, page, whole=whole, as_json=json)
-    if name.startswith("/dev/"):
+    from writecliff.devices import is_real_drive, show_device
+
+    if is_real_drive(name):
         from writecliff.cli.real_drive import show_real_drive
 
         return show_real_drive(name, json=json)
-    from writecliff.devices import show_device
-
     description = asdict(show_device(name.removeprefix("sim:")))
     states = description["power_states"]
     if json:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.output import emit_json, log, table
+from writecliff.devices import is_real_drive
 from writecliff.errors import ConfigError
 
 
 def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> int:
     """Measure the drive and print its sheet; write it to `page` if that is given."""
-    if name.startswith("/dev/"):
+    if is_real_drive(name):
         raise ConfigError(
             "a sheet is of a simulated drive",
             hint="`writecliff test datacentre` measures the loads of data sheets on real drives",

@@ -108,6 +108,11 @@ def preset_names() -> list[str]:
     return sorted([path.stem for path in FOLDER.glob("*.toml")] + list(variants()))
 
 
+def is_real_drive(name: str) -> bool:
+    """Whether a name is that of a block device; device files may lie under /dev, as in /dev/shm."""
+    return name.startswith("/dev/") and not name.endswith(".toml")
+
+
 def drives_of_today() -> list[str]:
     """The drives of families of 2020 and later, by name."""
     return sorted(name for name, one in variants().items() if one.family.stem in TODAY)

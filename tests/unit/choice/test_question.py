@@ -119,6 +119,7 @@ def test_candidates_by_name_pattern_file_and_capacity(tmp_path: Path) -> None:
         (["file:x", "pm863-960"], "file:x is a real drive"),
         (["pm863-480,,pm863-960"], "empty name"),
         (["./absent.toml", "pm863-960"], "absent.toml"),
+        (["/dev/shm/absent.toml", "pm863-960"], "there is no device file /dev/shm/absent.toml"),
     ],
 )
 def test_candidates_that_are_none(words: list[str], said: str) -> None:
