@@ -21,10 +21,7 @@ def knee(rates: Mapping[str, float], *, key: str = "load.queue_depth", kind: str
         ]
         for depth, rate in rates.items()
     }
-    reports = {
-        depth: SimpleNamespace(headlines=lambda found=found: found)
-        for depth, found in halves.items()
-    }
+    reports = {depth: SimpleNamespace(quoted=found) for depth, found in halves.items()}
     return knee_of(cast(Any, folder), cast(Any, reports))
 
 
