@@ -237,7 +237,7 @@ impl Ftl {
         let mut placement = groups.placements[stream.index()];
         let frontier = &self.frontiers[placement.stream.index()];
         if frontier.needs_unit() || frontier.unit != placement.unit {
-            placement = self.choose_group(stream);
+            placement = self.choose_group(stream, placement);
             if let Some(groups) = &mut self.groups {
                 groups.placements[stream.index()] = placement;
             }
@@ -247,13 +247,23 @@ impl Ftl {
     }
 
     #[cold]
-    fn choose_group(&self, stream: StreamId) -> Placement {
+    fn choose_group(&self, stream: StreamId, before: Placement) -> Placement {
         let own = self.group_of(FrontierId(stream.0));
         let handle = self.handle_of(stream).0;
         let in_group = |group: u32| StreamId(group as u16 * self.handles() + handle);
         let room = |group| self.room(group, in_group(group));
         let most = || (0..self.geometry.reclaim_groups()).max_by_key(|&group| room(group));
-        let stream = if room(own) >= 0 { stream } else { most().map_or(stream, in_group) };
+        // The unit of the last choice has been opened, and garbage collection may have filled it.
+        let stays = before.unit.is_none()
+            && !self.frontiers[before.stream.index()].needs_unit()
+            && room(self.group_of(FrontierId(before.stream.0))) >= 0;
+        let stream = if stays {
+            before.stream
+        } else if room(own) >= 0 {
+            stream
+        } else {
+            most().map_or(stream, in_group)
+        };
         let frontier = &self.frontiers[stream.index()];
         let unit = if frontier.needs_unit() { ReclaimUnitId::NONE } else { frontier.unit };
         Placement { stream, unit }

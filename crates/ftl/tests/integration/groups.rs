@@ -125,6 +125,22 @@ fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     assert_eq!(ftl.mapped_slots(), u64::from(user));
 }
 
+/// A choice takes a look at every reclaim unit, so it is not made for each slot.
+#[test]
+fn data_stay_in_the_chosen_group_until_the_reclaim_unit_is_full() {
+    const UNIT: u32 = 8;
+    let mut ftl = Ftl::new(geometry(4, 64, UNIT, 4), plain(4 * 8 * 48, 8)).unwrap();
+    let mut lpn = 0;
+    while write(&mut ftl, lpn, 5) == 5 {
+        lpn += 1;
+    }
+    (0..lpn).for_each(|lpn| ftl.trim(Lpn(lpn)));
+    let mut later = (1..=UNIT).map(|n| write(&mut ftl, lpn + n, 5));
+    let redirected: Vec<u16> = later.by_ref().take(UNIT as usize - 1).collect();
+    assert!(redirected.iter().all(|&stream| stream != 5 && stream % 2 == 1), "{redirected:?}");
+    assert_eq!(later.next(), Some(5), "its own group has room again");
+}
+
 fn policies() -> impl Strategy<Value = (GcPolicy, GcDestination, GcPacing, WearPolicy)> {
     let gc = prop_oneof![
         Just(GcPolicy::Greedy),
