@@ -81,6 +81,11 @@ class Act(CampaignProcedure[ActOptions]):
             )
         if max(o.record_bytes, o.record_bytes_range_max) > large * KIB:
             raise ConfigError("a record is larger than a large block")
+        if o.read_req_num_512_blocks > 2 * large:
+            raise ConfigError(
+                f"read-req-num-512-blocks: {o.read_req_num_512_blocks} are more than a large block",
+                hint=f"large-block-op-kbytes is {large}, which is {2 * large} blocks of 512 B",
+            )
         if 0 < o.record_bytes_range_max <= o.record_bytes:
             raise ConfigError("record-bytes-range-max must be more than record-bytes")
         if o.disable_odsync and o.commit_to_device:
