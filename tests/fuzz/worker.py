@@ -28,8 +28,7 @@ _PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
 # A simulation may take as long as the load that the file asks for, if it says where it is: by a
 # share, or by the steps or rounds that are done.
 _SAYS_HOW_FAR = re.compile(
-    r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  |^\[\d+/\d+ drives, ",
-    re.MULTILINE,
+    r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE
 )
 _STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 

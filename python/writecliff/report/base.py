@@ -121,7 +121,7 @@ class TestReport:
 
     @cached_property
     def quoted(self) -> Sequence[Headline]:
-        """The same, found once: a page of many runs says them in several places."""
+        """The headlines, found once: a page of many runs says them in several places."""
         return tuple(self.headlines())
 
     @property

@@ -83,7 +83,7 @@ class Act(CampaignProcedure[ActOptions]):
             raise ConfigError("a record is larger than a large block")
         if o.read_req_num_512_blocks > 2 * large:
             raise ConfigError(
-                f"read-req-num-512-blocks: {o.read_req_num_512_blocks} are more than a large block",
+                f"read-req-num-512-blocks {o.read_req_num_512_blocks} is longer than a large block",
                 hint=f"large-block-op-kbytes is {large}, which is {2 * large} blocks of 512 B",
             )
         if 0 < o.record_bytes_range_max <= o.record_bytes:
