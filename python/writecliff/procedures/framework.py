@@ -1,8 +1,8 @@
 """The driver of every test: purge, write cache, preconditioning, rounds, final steps.
 
 It owns the control flow and nothing else: a `Procedure` says *what* to run, an `Engine` runs it,
-and a `Journal` stores each step in the run directory as soon as it is measured. New and resumed
-runs take the same path: the driver walks through all steps of the procedure, and takes a step that
+and a `Journal` stores the steps in the run directory as they are measured. New and resumed runs
+take the same path: the driver walks through all steps of the procedure, and takes a step that
 is stored from the store instead of running it.
 
 To resume, a simulated drive is restored from its newest checkpoint (or purged) and the steps after
