@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.cli.output import factor_text, latency_text
+from writecliff.cli.output import factor_text, latency_text, log
 from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
 
@@ -115,6 +116,22 @@ class Silence:
             return False
         self._said_s, self._most_s = now_s, min(2 * self._most_s, SILENCE_MAX_S)
         return True
+
+
+def how_many_done(count: int) -> Callable[[int], None]:
+    """For `parallel.watched`: a line now and then about how many tasks of a set are done."""
+    began_s, silence = time.monotonic(), Silence()
+
+    def look(done: int) -> None:
+        if not silence.too_long():
+            return
+        took_s = time.monotonic() - began_s
+        left_s = took_s * (count / done - 1) if done else 0.0
+        left = f"  about {units.duration(left_s * 1e9)} left" if left_s else ""
+        share = f"{100 * done / count:.0f} %"
+        log(f"[{units.duration(took_s * 1e9)}] {done} of {count} done  {share}{left}")
+
+    return look
 
 
 class ProgressView(FollowedRun):

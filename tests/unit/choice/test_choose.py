@@ -103,7 +103,9 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 s"]
     assert answered(cli([*words, "--no-what-if"]))["what_if"] == []
     assert answered(cli(words))["what_if"] == []
-    assert {one["change"] for one in answered(cli([*words, "--what-if"]))["what_if"]} == set(changes)
+    assert {one["change"] for one in answered(cli([*words, "--what-if"]))["what_if"]} == set(
+        changes
+    )
 
 
 def test_the_same_question_has_the_same_answer(

@@ -11,6 +11,7 @@ from writecliff.cli import progress
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
 from writecliff.cli.sets import SetView
+from writecliff.cli.ticker import Ticker
 from writecliff.engines.base import Progress
 from writecliff.suite.children import ChildEvent, _PipeProgress
 
@@ -92,9 +93,10 @@ def test_a_run_of_a_set_says_where_a_long_step_is(
     for tenth in range(1000):
         now_s = tenth / 10
         child.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=now_s / 100))
-    assert len(pipe.sent) == 99  # a pipe is not for every look
+    assert len(pipe.sent) == 99, [one.text for one in pipe.sent]  # not every look
     assert all(one.fraction is None for one in pipe.sent)  # the load has not begun
-    for now_s, event in enumerate(pipe.sent, 1):
+    for second, event in enumerate(pipe.sent, 1):
+        now_s = second
         view.log(event)
     lines = capsys.readouterr().err.splitlines()
     where = "large: preconditioning: step 1 of 2: fill"
@@ -120,4 +122,35 @@ def test_a_set_says_how_long_the_rest_may_take(
     assert capsys.readouterr().err.splitlines() == [
         "[0 s] b: round 1: steady",
         "[30 s] a: complete; 1 of 3 runs  50 %  about 30 s left",
+    ]
+
+
+def test_a_log_says_how_far_a_step_without_a_view_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    ticker = Ticker(Screen())
+    ticker.begin("job")
+    for second in range(20):
+        now_s = second
+        ticker(Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20))
+    assert capsys.readouterr().err.splitlines() == [
+        "job: 1,000 IOPS  25 %",
+        "job: 1,000 IOPS  75 %",
+    ]
+
+
+def test_a_log_says_how_many_tasks_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    look = progress.how_many_done(4)
+    for second in range(20):
+        now_s = second
+        look(second // 15)
+    assert capsys.readouterr().err.splitlines() == [
+        "[5 s] 0 of 4 done  0 %",
+        "[15 s] 1 of 4 done  25 %  about 45 s left",
     ]
