@@ -154,7 +154,7 @@ def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
         piece, size = draw.choice((b"\0", b"1,", b"\n", data)), draw.choice((1 << 20, 30 << 20))
         data = piece * (size // len(piece))
     for _ in range(draw.choice((1, 1, 1, 2))):
-        data, piece = _packings(draw, len(piece))(data), b""
+        data = _packings(draw, len(piece))(data)
     if draw.random() < 0.7:
         data = mutate.raw(data, draw)
     packed = f"{name}{draw.choice(('.gz', '.zst', '.bz2', '.tar', '.tar.gz', ''))}"
@@ -165,7 +165,7 @@ def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
-    """One of them, for data that repeat after so many bytes; 0: they do not."""
+    """One of them, for data that repeat after so many bytes."""
 
     def tarred(data: bytes) -> bytes:
         sink = io.BytesIO()
@@ -181,10 +181,13 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
         return bytes(pa.compress(data, "zstd", asbytes=True))
 
     def bzipped(data: bytes) -> bytes:
-        """Streams that are each packed once: 30 MB that repeat take bzip2 seconds, which are those
-        of the case."""
-        block = repeats * (_STREAM_BYTES // repeats) if repeats else 0
-        streams = [data[at : at + block] for at in range(0, len(data), block)] if block else [data]
+        """Streams, of which equal ones are packed once: what repeats for 30 MB takes bzip2 seconds,
+        and they would be those of the case."""
+        if len(data) <= _STREAM_BYTES:
+            return bz2.compress(data, 1)
+        block = repeats * (_STREAM_BYTES // repeats)
+        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))  # the head of an archive alone
+        streams = [data[at:end] for at, end in zip(cuts, (*cuts[1:], len(data)), strict=True)]
         packed = {stream: bz2.compress(stream, 1) for stream in dict.fromkeys(streams)}
         return b"".join(packed[stream] for stream in streams)
 
