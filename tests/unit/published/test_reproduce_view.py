@@ -14,6 +14,7 @@ from writecliff import SimEngine, Workload
 from writecliff.cli import reproduce_view
 from writecliff.engines.base import Progress, ProgressHook, StepResult
 from writecliff.published.conditions import Load
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, MeasurementObserver, measure
 
 WRITES = Load("sustained", "random", 4096, 0.0, 32, 0.1)
@@ -87,3 +88,14 @@ def test_progress_counts_drives_and_guesses_what_is_left(
         f"[0/1 drives, 40 s, about 40 s left]  {small}: 2 loads left",
         f"[1/1 drives, 1 min]  {small}: done in 1 min",
     ]
+
+
+def test_a_fit_says_how_far_a_long_load_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
+    said: list[str] = []
+    observer = FitProgress(said.append)
+    for share in (0.1, 0.2, 0.9):
+        observer.running("small", [WRITES], share)
+        now[0] += 2
+    assert said == ["[4 s] 0 loads simulated, the next 90 %"]
