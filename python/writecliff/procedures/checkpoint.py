@@ -15,7 +15,7 @@ from pathlib import Path
 from writecliff.engines.base import Engine
 from writecliff.store.rundir import CHECKPOINT_GLOB
 
-MIN_INTERVAL_S = 20.0
+MIN_INTERVAL_S = 60.0  # of work that a kill may cost
 COST_LIMIT = 0.1  # saving may take at most about this share of the wall time
 _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 

@@ -1,8 +1,8 @@
 """The driver of every test: purge, write cache, preconditioning, rounds, final steps.
 
 It owns the control flow and nothing else: a `Procedure` says *what* to run, an `Engine` runs it,
-and a `Journal` stores each step in the run directory as soon as it is measured. New and resumed
-runs take the same path: the driver walks through all steps of the procedure, and takes a step that
+and a `Journal` stores the steps in the run directory as they are measured. New and resumed runs
+take the same path: the driver walks through all steps of the procedure, and takes a step that
 is stored from the store instead of running it.
 
 To resume, a simulated drive is restored from its newest checkpoint (or purged) and the steps after
@@ -82,7 +82,7 @@ def run_procedure(
     engine = quick_engine(procedure, engine)
     checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
     identity = engine.identify()
-    journal = Journal(run_directory, procedure, identity)
+    journal = Journal(run_directory, procedure, identity, clock)
     driver = _Driver(procedure, engine, identity, progress, run_directory, journal, checkpoints)
     with terminate_as_interrupt():
         with interrupt_deferred():
@@ -223,6 +223,7 @@ class _Driver:
         with interrupt_deferred():
             if self.at_rest and self.history.rows:
                 # During a step or a purge, the drive's state belongs to no position.
+                self.journal.store()
                 self.checkpoints.save(self.engine_at)
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
@@ -251,7 +252,7 @@ class _Driver:
         self.progress.end("failed", str(error))
         if isinstance(error, EngineError | StoreError) and error.hint is None:
             error.hint = (
-                f"complete steps kept: {len(self.history.rows)}; "
+                f"complete steps kept: {self.journal.steps}; "
                 f"once the cause is removed, resume with `{self._resume_command()}`"
             )
 
@@ -387,6 +388,7 @@ class _Driver:
         self.history.add(row)
         self.progress.step_end(row, self.history, again=known is not None)
         if self.checkpoints.due():
+            self.journal.store()  # a state past the stored steps would be of no use
             self.checkpoints.save(self.engine_at)
 
     def _record(

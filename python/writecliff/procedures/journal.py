@@ -6,7 +6,8 @@ A run can be resumed only by the same test, with the same options, on the same d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,9 @@ from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
+# A simulated drive repeats the steps since its last checkpoint, so that those of the last seconds
+# need no files of their own: three for each step took longer than some steps.
+GROUPED_S = 2.0
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash", "scale")
 
 
@@ -33,12 +37,22 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
 
 
 class Journal:
-    """Writes one session of a run; use inside `with journal.opened(...)`."""
+    """Writes one session of a run; use inside `with journal.opened(...)`. `clock` returns monotonic
+    seconds of wall time."""
 
-    def __init__(self, directory: Path, procedure: Procedure, identity: DeviceIdentity) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        procedure: Procedure,
+        identity: DeviceIdentity,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._directory = directory
         self._procedure = procedure
         self._identity = identity
+        self._clock = clock
+        self._waiting: list[RoundRecord] = []  # steps that are not stored yet
+        self._stored_s = clock()
         self._run: RunDirectory
 
     @contextmanager
@@ -116,10 +130,16 @@ class Journal:
     def device_zero_ns(self, value: int) -> None:
         self._extra(device_zero_ns=value)
 
+    @property
+    def steps(self) -> int:
+        """How many steps are stored."""
+        return self._run.steps
+
     # -- what happens -----------------------------------------------------------------------
 
     def phase(self, name: str, detail: str = "") -> None:
         """Record that a phase begins."""
+        self.store()
         entry = {"name": name, "detail": detail, "started": now()}
         self._run.update(phases=(*self._run.manifest.phases, entry))
 
@@ -135,8 +155,18 @@ class Journal:
         return before
 
     def append(self, record: RoundRecord) -> None:
-        """Store a step; on return it survives a kill."""
-        self._run.append_round(record)
+        """Take a step. Once it is stored it survives a kill: on a real drive at once, on a
+        simulated one at most `GROUPED_S` of wall time and a step later."""
+        self._waiting.append(record)
+        if not self._identity.simulated or self._clock() - self._stored_s >= GROUPED_S:
+            self.store()
+
+    def store(self) -> None:
+        """Store the steps that are not stored yet. Raises StoreError: none of them is."""
+        records, self._waiting = self._waiting, []
+        if records:
+            self._run.append_rounds(records)
+        self._stored_s = self._clock()
 
     def resumed(self, steps: int, *, exact: bool) -> None:
         """Record an interruption; `exact`: the drive resumes from its exact state."""
@@ -151,12 +181,14 @@ class Journal:
 
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
         """End the session; the run can be resumed."""
+        self.store()
         if partial is not None:
             self._extra(partial=asdict(partial))
         self._run.finish(status, reason=reason)
 
     def complete(self, ended_by: str, reason: str, warnings: Sequence[str]) -> None:
         """End the run."""
+        self.store()
         self._run.finish("complete", reason=reason, ended_by=ended_by, warnings=tuple(warnings))
 
     def _extra(self, **values: Any) -> None:
@@ -187,4 +219,7 @@ class NoJournal(Journal):
         pass
 
     def append(self, record: RoundRecord) -> None:
+        pass
+
+    def store(self) -> None:
         pass

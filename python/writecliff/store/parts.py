@@ -1,13 +1,14 @@
-"""The files of one table: one file per step while the run goes on, one merged file afterwards.
+"""The files of one table: some for a step or several while the run goes on, one merged afterwards.
 
-`rounds/000042.parquet`, a part, holds the rows of step 42; `rounds.parquet` those of all steps up
-to the number in its metadata. Whenever a crash happens, each step is read once: a part whose number
-the merged file covers is ignored, and so is a part of an unfinished step (the part of the table
-`rounds` is written last and completes the step).
+`rounds/000042.parquet`, a part, holds the rows of step 42, `rounds/000043-000049.parquet` those of
+steps 43 to 49; `rounds.parquet` those of all steps up to the number in its metadata. Whenever a
+crash happens, each step is read once: a part that the merged file covers is ignored, and so is one
+of unfinished steps (the part of the table `rounds` is written last and completes its steps).
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -37,7 +38,7 @@ COVERED_KEY = b"writecliff.steps"
 VALUE_BYTES = 16  # of memory for a value while a table is read and joined
 SMALL_BYTES = 1 << 28  # not worth asking how much memory there is
 _NUMBER = re.compile(rb"\d{1,9}")
-_PART = re.compile(r"(\d{6,})\.parquet")
+_PART = re.compile(r"(\d{6,})(?:-(\d{6,}))?\.parquet")
 _MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
 # A third of the time for a few rows, which matters while a stopped run merges thousands of parts.
 _PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistics": False}
@@ -51,18 +52,21 @@ class PartedTable:
         self.folder = folder / name
         self._name = name
         self._schema = SCHEMAS[name]
-        self._written: dict[int, pa.Table] = {}  # by step: parts that this object has written
+        # By the first and last step: parts that this object has written.
+        self._written: dict[tuple[int, int], pa.Table] = {}
 
-    def _numbers(self) -> list[int]:
-        """The steps that have a part."""
+    def _parts(self) -> dict[int, int]:
+        """The last step of each part, by its first."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
-            return []
-        return [int(match[1]) for name in names if (match := _PART.fullmatch(name))]
+            return {}
+        found = filter(None, map(_PART.fullmatch, names))
+        return {int(match[1]): int(match[2] or match[1]) for match in found}
 
-    def _part(self, number: int) -> Path:
-        return self.folder / f"{number:06d}.parquet"
+    def _part(self, first: int, last: int) -> Path:
+        steps = f"{first:06d}" if first == last else f"{first:06d}-{last:06d}"
+        return self.folder / f"{steps}.parquet"
 
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
         """The last step that the merged file covers, and its rows; 0 and none without one."""
@@ -75,23 +79,39 @@ class PartedTable:
     def _typed(self, path: Path, columns: Sequence[str] | None) -> pa.Table:
         return with_types(self._name, _read(path, columns), path)
 
-    def _rows_of(self, number: int, columns: Sequence[str] | None) -> pa.Table:
-        """The rows of a step that is not merged yet."""
-        table = self._written.get(number)
+    def _rows_of(self, first: int, last: int, columns: Sequence[str] | None) -> pa.Table:
+        """The rows of a part."""
+        table = self._written.get((first, last))
         if table is None:
-            return self._typed(self._part(number), columns)
+            return self._typed(self._part(first, last), columns)
         if columns is None:
             return table
         return table.select([name for name in table.column_names if name in columns])
 
+    def _rows_between(
+        self, covered: int, after: int, last: int, columns: Sequence[str] | None
+    ) -> list[pa.Table]:
+        """The rows of the parts with steps beyond `after` and `covered`, up to `last`. Raises
+        FileNotFoundError if one is missing."""
+        ends = self._parts()
+        tables = []
+        while covered < last:
+            first = covered + 1
+            if first not in ends:
+                raise FileNotFoundError(errno.ENOENT, "", str(self._part(first, first)))
+            covered = ends[first]
+            if covered > after:
+                tables.append(self._rows_of(first, covered, columns))
+        return tables
+
     def last(self) -> int:
         """The last step of the table, merged or not."""
-        numbers = self._numbers()  # first: a writer removes parts only after it has merged them
+        ends = self._parts().values()  # first: a writer removes parts only after it has merged them
         try:
             merged = _last_of(self.merged)
         except FileNotFoundError:
             merged = 0
-        return max([merged, *numbers])
+        return max([merged, *ends])
 
     def rows(self) -> int:
         """Rows of the merged file, as its end says; reads none of them. Raises StoreError."""
@@ -113,16 +133,13 @@ class PartedTable:
             before = covered
             covered, merged = self._merged(columns)
             try:
-                first = max(covered, after) + 1
-                parts = [self._rows_of(n, columns) for n in range(first, last + 1)]
+                parts = self._rows_between(covered, after, last, columns)
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
                 continue  # a writer has merged it meanwhile
             if covered > last:  # the run went on after the reader had opened it
                 merged = merged.filter(pc.field("seq") <= last)
-            if after and merged.num_rows:
-                merged = merged.filter(pc.field("seq") > after)
             nothing = self._schema.empty_table()
             if columns is not None:
                 nothing = nothing.select([n for n in self._schema.names if n in columns])
@@ -132,30 +149,32 @@ class PartedTable:
                 whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
             except pa.ArrowException as error:  # columns that no schema has
                 raise damaged(self.merged, _one_line(error)) from None
+            if after:
+                whole = whole.filter(pc.field("seq") > after)
             return checked(self._name, whole.replace_schema_metadata(None), self.merged)
 
-    def write(self, number: int, table: pa.Table) -> None:
-        """Store the rows of a step."""
+    def write(self, first: int, last: int, table: pa.Table) -> None:
+        """Store the rows of steps `first` to `last` as one part."""
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise store_error(error, self.folder) from error
-        write_atomically(self._part(number), _parquet(table, number, _PART_FORMAT))
-        self._written[number] = table
+        write_atomically(self._part(first, last), _parquet(table, last, _PART_FORMAT))
+        self._written[first, last] = table
 
     def tidy(self, last: int) -> None:
         """Remove what a crash left behind: temporary files, and parts that do not count."""
         remove_temporaries(self.folder)
         covered, _ = self._merged()
-        for number in self._numbers():
-            if number > last or number <= covered:
-                self._part(number).unlink(missing_ok=True)
+        for first, end in self._parts().items():
+            if end > last or end <= covered:
+                self._part(first, end).unlink(missing_ok=True)
         with suppress(OSError):  # absent, or there are parts to be merged
             self.folder.rmdir()
 
     def merge(self, last: int) -> None:
         """Put steps 1 to `last` into the merged file; `tidy` then removes the parts."""
-        if self._numbers():
+        if self._parts():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
             self._written.clear()
 

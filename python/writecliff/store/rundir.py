@@ -1,7 +1,7 @@
 """`RunDirectory`: one run on disk, for the one process that writes it and any number of readers.
 
-A step is stored as a part of every table (see parts.py), each written to a temporary name and
-renamed, that of `rounds` last: a kill loses at most the step in progress. `finish` merges the
+Steps are stored as a part of every table (see parts.py), each written to a temporary name and
+renamed, that of `rounds` last: a kill loses at most the steps in progress. `finish` merges the
 parts. A reader sees the steps that were complete when it first looked, even if the run goes on.
 """
 
@@ -11,12 +11,15 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from itertools import groupby
+from operator import and_
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from writecliff.errors import StoreError
 from writecliff.latency_causes import LatencyCauses, causes
@@ -38,6 +41,7 @@ from writecliff.store.manifest import (
 from writecliff.store.parts import PartedTable
 from writecliff.store.record import RoundRecord
 from writecliff.store.tables import (
+    HISTOGRAM_KEYS,
     TABLE_NAMES,
     TableName,
     cause_column,
@@ -176,20 +180,26 @@ class RunDirectory:
         return manifest
 
     def append_round(self, record: RoundRecord) -> int:
-        """Store a measured step; its number, from 1. On return it survives a kill.
+        """Store a measured step, as `append_rounds` does; its number, from 1."""
+        return self.append_rounds([record])
+
+    def append_rounds(self, records: Sequence[RoundRecord]) -> int:
+        """Store measured steps, all of them or none; the number of the last one. On return they
+        survive a kill.
 
         Raises StoreError (full disk); all earlier steps are kept.
         """
         self._writable()
-        number = self.steps + 1
-        tables = tables_of(number, record)
-        if record.result.raw:
-            self._write_raw(number, record.result.raw)
+        first, last = self.steps + 1, self.steps + len(records)
+        tables = tables_of(first, records)
+        for number, record in enumerate(records, first):
+            if record.result.raw:
+                self._write_raw(number, record.result.raw)
         for name in TABLE_NAMES:
-            self._files[name].write(number, tables[name])
-        self._steps = number
+            self._files[name].write(first, last, tables[name])
+        self._steps = last
         self._tables.clear()
-        return number
+        return last
 
     def _write_raw(self, number: int, raw: Mapping[str, object]) -> None:
         """The load generator's own output of a step, for cross-checks."""
@@ -243,7 +253,7 @@ class RunDirectory:
 
     def rounds(self) -> pa.Table:
         """A row a step, in the order they were made."""
-        return self.query("select * from rounds order by seq")
+        return self.table("rounds").sort_by("seq")
 
     def intervals(self) -> pa.Table:
         """The series of all steps, in the order of time."""
@@ -324,16 +334,13 @@ class RunDirectory:
         steps: Iterable[int] | None = None,
     ) -> dict[K, Histogram]:
         """The histograms with these values of `columns` (None: any), merged where `key` agrees."""
-        chosen: dict[str, Any] = {
-            f"{name} = ?": value for name, value in columns.items() if value is not None
-        }
+        chosen = [pc.field(name) == value for name, value in columns.items() if value is not None]
         if steps is not None:
-            chosen["seq in (select unnest(?::int[]))"] = [int(step) for step in steps]
-        found = self.query(
-            f"select * from histograms where {' and '.join(chosen)} "
-            "order by seq, job, operation, kind, lower_ns",
-            list(chosen.values()),
-        )
+            chosen.append(pc.field("seq").isin([int(step) for step in steps]))
+        found = self.table("histograms")
+        if chosen:
+            found = found.filter(reduce(and_, chosen))
+        found = found.sort_by([(name, "ascending") for name in HISTOGRAM_KEYS])
         merged: dict[K, Histogram] = {}
         for label, histogram in rebuild_histograms(found):
             if key(label) in merged:

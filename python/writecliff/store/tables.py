@@ -144,6 +144,9 @@ HISTOGRAMS_SCHEMA = pa.schema(
     ]
 )
 
+# What tells a row from the others: of which histogram, and of which bucket.
+HISTOGRAM_KEYS = ("seq", "job", "operation", "kind", "lower_ns")
+
 SCHEMAS: Mapping[TableName, pa.Schema] = {
     "rounds": ROUNDS_SCHEMA,
     "intervals": INTERVALS_SCHEMA,
@@ -157,13 +160,19 @@ def cause_column(cause: str) -> str:
     return f"{cause}_ns"
 
 
-def tables_of(seq: int, record: RoundRecord) -> dict[TableName, pa.Table]:
-    """The rows of one step. Raises ValueError if an extra column has the name of a standard one."""
+def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.Table]:
+    """The rows of the steps from number `first` on. Raises ValueError if an extra column has the
+    name of a standard one."""
+    numbered = list(enumerate(records, first))
     return {
-        "rounds": _rounds(seq, record),
-        "intervals": _intervals(seq, record),
-        "histograms": _histograms(seq, record),
+        "rounds": _rounds(numbered),
+        "intervals": _joined([_intervals(seq, record) for seq, record in numbered]),
+        "histograms": _joined([_histograms(seq, record) for seq, record in numbered]),
     }
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
@@ -218,13 +227,13 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     return found
 
 
-def _rounds(seq: int, record: RoundRecord) -> pa.Table:
-    columns = texts_only({"seq": seq, **columns_of(record)})
+def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
+    rows = [texts_only({"seq": seq, **columns_of(record)}) for seq, record in numbered]
     # Most counters are unknown, and each column takes time: see `PartedTable.read`.
-    known = [field for field in ROUNDS_SCHEMA if columns.get(field.name) is not None]
-    table = pa.Table.from_pylist([columns], schema=pa.schema(known))
-    for name, value in texts_only(record.extra).items():
-        table = table.append_column(name, pa.array([value]))
+    known = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(known))
+    for name in dict.fromkeys(name for _, record in numbered for name in record.extra):
+        table = table.append_column(name, pa.array([row.get(name) for row in rows]))
     return table
 
 
@@ -351,8 +360,8 @@ def load_array_interface() -> None:
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
     """Each stored histogram in `table` and its columns `seq`, `job`, `job_name` and `operation`.
 
-    The rows must be sorted by seq, job, operation, kind and lower_ns. Raises StoreError: no
-    histogram has such buckets or moments.
+    The rows must be sorted by `HISTOGRAM_KEYS`. Raises StoreError: no histogram has such buckets or
+    moments.
     """
     from writecliff._native import Histogram
 

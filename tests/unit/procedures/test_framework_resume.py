@@ -85,10 +85,13 @@ def _stop_after(engine: FakeEngine, steps: int) -> None:
 
 
 @pytest.mark.parametrize("kill_after", [1, 7, 20])
-def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: int) -> None:
+@pytest.mark.parametrize("stored", ["each", "together"])
+def test_kill_9_loses_only_steps_that_are_not_stored(
+    tmp_path: Path, stored: str, kill_after: int
+) -> None:
     whole = run_procedure(Wsat(OPTIONS), FakeEngine(), tmp_path / "whole").history.rows
     directory = tmp_path / "r"
-    script = [sys.executable, str(ROOT / "tests/support/kill_target.py"), str(directory)]
+    script = [sys.executable, str(ROOT / "tests/support/kill_target.py"), str(directory), stored]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
     process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -99,7 +102,7 @@ def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: i
     process.wait()
     process.stdout.close()
     kept = stored_rows(RunDirectory.open(directory))
-    assert len(kept) >= kill_after
+    assert len(kept) >= kill_after or stored == "together"
     assert kept == whole[: len(kept)]
     assert RunDirectory.open(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError, EngineError
 from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_procedure
-from writecliff.procedures.journal import stored_rows
+from writecliff.procedures.journal import GROUPED_S, stored_rows
 from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.rejudge import rejudge
@@ -142,16 +143,43 @@ def test_rows_add_up(tmp_path: Path) -> None:
         assert row.iops * row.latency_mean_ns / 1e9 == pytest.approx(128, rel=0.05)
 
 
-def test_rows_are_stored_as_they_are_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "wall_s", "expected"),
+    [
+        ("fio", 0.0, [1, 2, 3, 4, 5, 6]),  # what a real drive did cannot be done again
+        ("sim", GROUPED_S, [1, 2, 3, 4, 5, 6]),
+        ("sim", GROUPED_S / 2, [0, 2, 2, 4, 4, 6]),
+        ("sim", 0.0, [0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_rows_are_stored_as_they_are_measured(
+    tmp_path: Path, kind: Literal["sim", "fio"], wall_s: float, expected: list[int]
+) -> None:
     seen: list[int] = []
+    drive = FakeEngine(kind=kind, before_run=lambda _: time.advance(wall_s))
+    time = Clock()
 
     class Watch(RunProgress):
         def step_end(self, row: StepRow, history: object, *, again: bool) -> None:
             seen.append(len(stored_rows(RunDirectory.open(tmp_path / "r"))))
 
     procedure = Wsat(WsatOptions(end=("time",), time_hours=0.1))
-    run_procedure(procedure, FakeEngine(), tmp_path / "r", Watch())
-    assert seen == [1, 2, 3, 4, 5, 6]
+    run_procedure(procedure, drive, tmp_path / "r", Watch(), clock=time)
+    assert seen == expected
+    assert len(stored_rows(RunDirectory.open(tmp_path / "r"))) == 6
+
+
+class Clock:
+    """Of wall time, which passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        return self._now_s
+
+    def advance(self, by_s: float) -> None:
+        self._now_s += by_s
 
 
 def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     before = RunDirectory.open(path).rounds()
     # A step whose part of `rounds` never came: killed between the tables.
     shutil.copy(path / "intervals" / "000006.parquet", path / "intervals" / "000007.parquet")
-    (path / "histograms" / "000007.parquet").write_bytes(b"PAR1 torn")
+    (path / "histograms" / "000007-000009.parquet").write_bytes(b"PAR1 torn")
     (path / "rounds" / "000007.parquet.tmp").write_bytes(b"PAR1 torn")
     (path / "manifest.json.tmp").write_bytes(b"{")
     reader = RunDirectory.open(path)
@@ -99,7 +99,7 @@ def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     assert sorted(reader.histograms_by_step()) == [1, 2, 3, 4, 5, 6]
     with RunDirectory.open(path, write=True) as run:
         assert not list(path.rglob("*.tmp"))
-        assert not (path / "histograms" / "000007.parquet").exists()
+        assert not (path / "histograms" / "000007-000009.parquet").exists()
         assert run.append_round(next(iter(records(**SMALL)))) == 7
         run.finish("complete")
     assert RunDirectory.open(path).intervals().num_rows == 14
@@ -230,4 +230,16 @@ def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     (path / "intervals" / "000002.parquet").unlink()
     with pytest.raises(StoreError, match=r"intervals/000002\.parquet: the file is missing"):
+        RunDirectory.open(path).intervals()
+
+
+def test_a_part_of_several_steps_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    steps = list(records(**SMALL))
+    with RunDirectory.create(path, manifest()) as run:
+        run.append_rounds(steps[:2])
+        run.append_rounds(steps[2:4])
+        run.append_rounds(steps[4:])
+    (path / "intervals" / "000003-000004.parquet").unlink()
+    with pytest.raises(StoreError, match=r"intervals/000003\.parquet: the file is missing"):
         RunDirectory.open(path).intervals()

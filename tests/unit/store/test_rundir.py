@@ -15,6 +15,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus, FdpSta
 from writecliff.errors import ConfigError, StoreError
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
+from writecliff.store.tables import TABLE_NAMES
 
 SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}
 
@@ -165,6 +166,30 @@ def test_a_finished_session_can_be_gone_on_with(tmp_path: Path) -> None:
     assert run.rounds().column("seq").to_pylist() == [1, 2, 3, 4, 5]
     assert run.intervals().num_rows == 10
     assert run.status == "complete"
+
+
+def test_steps_that_are_stored_together_read_like_those_stored_one_by_one(tmp_path: Path) -> None:
+    steps = small()
+    steps[1] = replace(steps[1], extra={"note": "second"})
+    with RunDirectory.create(tmp_path / "alone", manifest()) as alone:
+        for step in steps:
+            alone.append_round(step)
+        alone.finish("complete")
+    with RunDirectory.create(tmp_path / "together", manifest()) as run:
+        assert run.append_rounds(steps[:4]) == 4
+        assert run.append_rounds(steps[4:]) == 6
+        names = ["000001-000004.parquet", "000005-000006.parquet"]
+        for table in TABLE_NAMES:
+            assert sorted(part.name for part in (run.path / table).iterdir()) == names
+            for reader in (run, RunDirectory.open(run.path)):
+                assert reader.table(table).equals(alone.table(table))
+                later = alone.rows_after(table, 2)
+                assert later.column("seq").to_pylist()[0] == 3
+                assert reader.rows_after(table, 2).equals(later)
+        run.finish("complete")
+    for table in TABLE_NAMES:
+        merged = [(one.path / f"{table}.parquet").read_bytes() for one in (alone, run)]
+        assert merged[0] == merged[1]
 
 
 def test_extra_columns(tmp_path: Path) -> None:
