@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -90,6 +90,9 @@ class Elsewhere(Protocol):
 
 
 _elsewhere: list[Elsewhere] = []
+Watch = Callable[[int], Callable[[int], None]]
+_watches: list[Watch] = []
+_LOOK_S = 1.0
 
 
 @contextmanager
@@ -103,6 +106,17 @@ def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
         yield
     finally:
         _elsewhere.pop()
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """While the block runs, `watch` gets the number of tasks of each set that runs here, and what
+    it returns is called every second with the number of those that are done."""
+    _watches.append(watch)
+    try:
+        yield
+    finally:
+        _watches.remove(watch)
 
 
 def run_side_by_side(
@@ -143,7 +157,7 @@ def run_side_by_side(
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
         futures = [pool.submit(one, task) for task in tasks]
         try:
-            wait(futures)
+            _wait(futures)
         except BaseException:  # Ctrl-C reaches this thread alone
             stopped.set()
             raise
@@ -151,6 +165,13 @@ def run_side_by_side(
     for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
         raise error  # the first that is a cause, not a consequence
     return [future.result() for future in futures]
+
+
+def _wait(futures: Sequence[Future[T]]) -> None:
+    look = _watches[-1](len(futures)) if _watches else None
+    while wait(futures, timeout=_LOOK_S if look else None).not_done:
+        if look is not None:
+            look(sum(future.done() for future in futures))
 
 
 def map_side_by_side(

@@ -57,8 +57,8 @@ def choose_drive(
     """Run the load of `question` on its candidates, rank them, and write the page.
 
     `output`: a directory that is empty, does not exist, or has the runs of the same question,
-    which are kept (default: choices/LOAD-TIME). `begin` gets the names of the runs of each part.
-    Raises ConfigError, EngineError, StoreError, SuiteStopped (resumable).
+    which are kept (default: choices/LOAD-TIME). `begin` gets the names of the runs that each part
+    still has to make. Raises ConfigError, EngineError, StoreError, SuiteStopped (resumable).
     """
     from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
     from writecliff.choice.page import write_choice_page
@@ -142,8 +142,9 @@ class _Running:
         from writecliff.report import write_report
         from writecliff.suite.runner import run_suite
 
-        if self.begin is not None:
-            self.begin(list(folder.members))
+        left = folder.left()
+        if self.begin is not None and left:
+            self.begin(left)
         with connected(self.scheduler, workers=self.workers) as cluster:
             run_suite(folder, self.log or (lambda event: None), opening={}, finish=write_report,
                       workers=self.workers, cluster=cluster)  # fmt: skip

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from writecliff import units
 from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions
 from writecliff.cli.output import emit_json, latency_text, log, table
+from writecliff.cli.progress import how_many_done
+from writecliff.parallel import watched
 
 if TYPE_CHECKING:
     from writecliff.replay.advice import StreamAdvice
@@ -54,7 +56,8 @@ def advise_streams(
         wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
-    found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
+    with watched(how_many_done):
+        found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
     page = write_page(advice_page(found), output or Path("stream-advice.html"))
     if json:
         emit_json({"report": page, **advice_mapping(found)})

@@ -35,7 +35,7 @@ def choose(
     duration: str | None = None,
     seeds: Whole = None,
     scale: float | None = None,
-    what_if: Annotated[bool, Parameter(negative="--no-what-if")] = True,
+    what_if: Annotated[bool | None, Parameter(negative="--no-what-if")] = None,
     output: OutputPath = None,
     resume: Path | None = None,
     store: str | None = None,
@@ -82,12 +82,13 @@ def choose(
     scale
         Simulate drives at most so many times smaller (default: 16); 1: whole.
     what_if
-        Run the first three drives again with more spare, another queue depth or rate, streams.
+        Run the first three drives again with more spare, another queue depth or rate, streams
+        (default: yes, or as the choice to resume was started).
     output
         Directory of the runs; it must be empty or not exist (default: choices/LOAD-TIME).
     resume
-        Resume the choice in this directory. Limits, weights and prices may be given anew: what is
-        measured already is ranked again.
+        Resume the choice in this directory. Limits, weights, prices and --no-what-if may be given
+        anew: what is measured already is ranked again.
     store
         The store that the new runs are of (default: WRITECLIFF_STORE, else the current folder).
     jobs
@@ -109,7 +110,7 @@ def choose(
     if resume is not None:
         kept = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
                 duration, seeds, scale, output)  # fmt: skip
-        question = _asked_anew(resume, kept, limit, weight, prices)
+        question = _asked_anew(resume, kept, limit, weight, prices, what_if=what_if)
         return _answer(question, resume, jobs, scheduler, quiet=quiet, as_json=json)
     if workload is None:
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
@@ -128,7 +129,7 @@ def choose(
         duration_ns=None if duration is None else parse_time(duration),
         seeds=1 if seeds is None else seeds,
         scale=Question.scale if scale is None else scale,
-        what_if=what_if,
+        what_if=what_if is not False,
     )
     path = output or new_path("choices", Path(question.workload).stem, store=store)
     return _answer(question, path, jobs, scheduler, quiet=quiet, as_json=json)
@@ -160,6 +161,8 @@ def _asked_anew(
     limit: tuple[str, ...],
     weight: tuple[str, ...],
     prices: Path | None,
+    *,
+    what_if: bool | None,
 ) -> Question:
     """The question of a folder, with other limits, weights or prices."""
     from dataclasses import replace
@@ -169,7 +172,7 @@ def _asked_anew(
     if any(one is not None and one != () for one in kept):
         raise ConfigError(
             "a choice is resumed with the load and drives it was started with",
-            hint="with --resume, give only limits, weights and prices",
+            hint="with --resume, give only limits, weights, prices and --no-what-if",
         )
     question = Question.read(folder)
     return replace(
@@ -177,6 +180,7 @@ def _asked_anew(
         limits=limit or question.limits,
         weights=read_weights(weight) or question.weights,
         prices=question.prices if prices is None else read_prices(prices),
+        what_if=question.what_if if what_if is None else what_if,
     )
 
 

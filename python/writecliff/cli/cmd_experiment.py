@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
+from writecliff.parallel import watched
 
 GROUP = "validation and research", 3
 
@@ -80,7 +82,7 @@ def experiment(
         if scale is not None:
             settings["scale"] = scale
         log(f"{name}: takes some minutes on two cores")
-        with on_scheduler(scheduler):
+        with on_scheduler(scheduler), watched(how_many_done):
             result = runner.run(**settings, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)

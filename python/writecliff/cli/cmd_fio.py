@@ -113,12 +113,14 @@ def _run(
     from writecliff.engines.state_cache import StateCache
 
     results = []
-    ticker = Ticker()
+    ticker = Ticker(screen)
     with screen.showing(ticker.render):
+        ticker.begin(f"preconditioning: {precondition}")
         bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
         for step in job_file.steps:
             loads = [load for load in (step.ramp, step.workload) if load is not None]
             for load in loads:
+                ticker.begin(load.name)
                 seeded = load if seed is None else replace(load, seed=seed)
                 result = engine.run(seeded, ticker)
             results.append(result)

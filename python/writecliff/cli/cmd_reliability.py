@@ -6,7 +6,9 @@ from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
+from writecliff.parallel import watched
 
 GROUP = "validation and research", 2
 
@@ -49,7 +51,7 @@ def reliability(
         return show_list("features", known, as_json=json)
     if name is None:
         raise ConfigError("no campaign given", hint="see `writecliff reliability --list`")
-    with on_scheduler(scheduler):
+    with on_scheduler(scheduler), watched(how_many_done):
         result = run(name, on, log)
     path = write_page(page.page(result), output or Path(f"{name}.html"))
     if csv is not None:

@@ -11,9 +11,10 @@ from cyclopts import App
 from writecliff import units
 from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
 from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.progress import how_many_done
+from writecliff.parallel import watched
 
 if TYPE_CHECKING:
-    from writecliff.suite.children import ChildEvent
     from writecliff.twin.validation import TwinCase
     from writecliff.validate.power_cuts import PowerCutsReport
     from writecliff.validate.quick import QuickRow
@@ -38,7 +39,7 @@ def waf(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """
     from writecliff.validate.theory import waf_cases
 
-    with on_scheduler(scheduler):
+    with on_scheduler(scheduler), watched(how_many_done):
         cases = waf_cases()
     return _theory("waf", cases, as_json=json)
 
@@ -58,7 +59,7 @@ def reduction(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """
     from writecliff.validate.theory import reduction_cases
 
-    with on_scheduler(scheduler):
+    with on_scheduler(scheduler), watched(how_many_done):
         cases = reduction_cases()
     return _theory("reduction", cases, as_json=json)
 
@@ -117,7 +118,7 @@ def streams(*, scheduler: Scheduler = None, json: bool = False) -> int:
     """
     from writecliff.validate.streams import run
 
-    with on_scheduler(scheduler):
+    with on_scheduler(scheduler), watched(how_many_done):
         report = run()
     if json:
         emit_json(
@@ -221,6 +222,8 @@ def quick(
     from tempfile import TemporaryDirectory
 
     from writecliff.cli.options import check_scheduler, test_names
+    from writecliff.cli.screen import Screen
+    from writecliff.cli.sets import SetView
     from writecliff.cluster import connected
     from writecliff.validate.quick import TOLERANCE_PCT, compare, suite_of
 
@@ -231,7 +234,12 @@ def quick(
         folder.mkdir(parents=True, exist_ok=True)
         suites = [
             suite_of(
-                on, folder / name, quick=name == "quick", tests=chosen, log=_line, cluster=cluster
+                on,
+                folder / name,
+                quick=name == "quick",
+                tests=chosen,
+                log=SetView(Screen(), ()).log,
+                cluster=cluster,
             )
             for name in ("full", "quick")
         ]
@@ -245,11 +253,6 @@ def quick(
     if not ok:
         log(f"a figure is off by more than {TOLERANCE_PCT:g} %")
     return 0 if ok else 1
-
-
-def _line(event: ChildEvent) -> None:
-    if event.kind == "line":
-        log(f"{event.name}: {event.text}")
 
 
 def _judged(row: QuickRow) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.cli.output import factor_text, latency_text
+from writecliff.cli.output import factor_text, latency_text, log
 from writecliff.cli.screen import Screen
-from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.progress import FollowedRun
 
 # In a log: how long nothing is said at first, and at most, while a step goes on.
 SILENCE_S, SILENCE_MAX_S = 5.0, 60.0
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from writecliff.engines.base import DeviceIdentity, Progress
-    from writecliff.procedures.model import End, History, Plan, Procedure, Stage, StepRow
+    from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
     from writecliff.procedures.steady import Decision
 
 
@@ -98,37 +98,64 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
     ]
 
 
-class ProgressView(RunProgress):
+class Silence:
+    """When a log in which nothing is said needs a line that something goes on."""
+
+    def __init__(self) -> None:
+        self._said_s, self._most_s = time.monotonic(), SILENCE_S
+
+    def said(self) -> None:
+        """Something has been said."""
+        self._said_s = time.monotonic()
+
+    def too_long(self) -> bool:
+        """Whether nothing has been said for long; a line is said now, then, and the next one comes
+        later."""
+        now_s = time.monotonic()
+        if now_s < self._said_s + self._most_s:
+            return False
+        self._said_s, self._most_s = now_s, min(2 * self._most_s, SILENCE_MAX_S)
+        return True
+
+
+def how_many_done(count: int) -> Callable[[int], None]:
+    """For `parallel.watched`: a line now and then about how many tasks of a set are done."""
+    began_s, silence = time.monotonic(), Silence()
+
+    def look(done: int) -> None:
+        if not silence.too_long():
+            return
+        took_s = time.monotonic() - began_s
+        left_s = took_s * (count / done - 1) if done else 0.0
+        left = f"  about {units.duration(left_s * 1e9)} left" if left_s else ""
+        share = f"{100 * done / count:.0f} %"
+        log(f"[{units.duration(took_s * 1e9)}] {done} of {count} done  {share}{left}")
+
+    return look
+
+
+class ProgressView(FollowedRun):
     """Shows a test on a screen. Events only store what they carry; `render` draws it.
 
     `samples_only`: in a log, only the last step of each round, which is its sample.
     """
 
     def __init__(self, screen: Screen, *, samples_only: bool = False) -> None:
+        super().__init__()
         self._screen = screen
         self._samples_only = samples_only
         self._block = ExitStack()
         self._began_s = time.monotonic()
-        self._phase = "starting"
-        self._step = ""
         self._row: StepRow | None = None
-        self._row_s = self._paced_from_s = self._began_s
-        self._history: History | None = None
-        self._progress: Progress | None = None
         self._decision: Decision | None = None
-        self._ends: Sequence[End] = ()
-        self._fraction_at_start: float | None = None
-        self._total_ns: int | None = None  # device time of the run, where the plan knows it
-        self._place = (1, 1)  # number of the step in its round or phase, of how many
-        self._silence_s, self._said_s = SILENCE_S, self._began_s
+        self._silence = Silence()
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
+        super().begin(procedure, identity, plan, run_directory)
         for line in opening_lines(procedure, identity, plan, run_directory):
             self._screen.log(line)
-        if plan.device_time_min_ns == plan.device_time_max_ns:
-            self._total_ns = plan.device_time_max_ns or None
         self._block.enter_context(self._screen.showing(self.render))
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
@@ -138,47 +165,24 @@ class ProgressView(RunProgress):
         )
 
     def phase(self, name: str, detail: str = "") -> None:
-        self._phase, self._step, self._progress = name, "", None
+        super().phase(name, detail)
         if detail:
             self._screen.log(f"{name}: {detail}")
 
-    def purge_progress(self, share: float) -> None:
-        self._step = f"{share:.0%} done"
-
     def stage_begin(self, stage: Stage) -> None:
-        self._ends = stage.ends
-        self._fraction_at_start = self._decision = None
-        if self._live:
-            self._fraction_at_start, self._paced_from_s = self._fraction(), time.monotonic()
-
-    def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
-        self._progress = None
-        where = f"round {round_number}, " if round_number else ""
-        self._step, self._place = f"{where}step {step} of {steps}: {name}", (step, steps)
+        self._decision = None
+        super().stage_begin(stage)
 
     def step_progress(self, progress: Progress) -> None:
-        self._progress = progress
-        if not self._screen.terminal:
-            self._log_where_it_is()
-
-    def _log_where_it_is(self) -> None:
-        """A line in the log when a step takes long, so that no run looks as if it hung."""
-        if (now_s := time.monotonic()) < self._said_s + self._silence_s:
-            return
-        self._said_s, self._silence_s = now_s, min(2 * self._silence_s, SILENCE_MAX_S)
-        fraction = self._fraction()
-        where = ": ".join(filter(None, (self._phase, self._step)))
-        parts = (where, f"{100 * fraction:.0f} %", self._time_left(fraction))
-        self._screen.log("  ".join(filter(None, parts)))
+        super().step_progress(progress)
+        if not self._screen.terminal and self._silence.too_long():
+            self._screen.log(self.where)
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        self._row, self._history, self._row_s = row, history, time.monotonic()
-        self._progress = None
-        if self._fraction_at_start is None:
-            self._fraction_at_start = self._fraction()
-            self._paced_from_s = self._row_s
+        super().step_end(row, history, again=again)
+        self._row = row
         if not self._samples_only and not self._screen.terminal:
-            self._said_s = time.monotonic()
+            self._silence.said()
             self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
@@ -197,41 +201,6 @@ class ProgressView(RunProgress):
         took = units.duration((time.monotonic() - self._began_s) * 1e9)
         self._screen.log(f"{status} after {took} of wall time: {reason}")
 
-    @property
-    def _live(self) -> bool:
-        """Whether the fraction grows within steps, not only from step to step."""
-        return self._total_ns is not None or not any(end.fraction for end in self._ends)
-
-    def _fraction(self) -> float:
-        """How far the run is: in device time where that is known, else towards the nearest end of
-        its stage that can be foreseen, else in steps."""
-        now = self._progress
-        if self._phase == "preconditioning":
-            return (now.fraction if now else None) or 0.0
-        if self._total_ns is not None:
-            past = self._history.elapsed_ns if self._history is not None else 0
-            return min(1.0, (past + (now.elapsed_ns if now else 0)) / self._total_ns)
-        if self._live:
-            step, steps = self._place
-            return (step - 1 + ((now.fraction if now else None) or 0.0)) / steps
-        if self._history is None or not self._history.stages:
-            return 0.0
-        stage = self._history.current
-        known = [end.fraction(stage) for end in self._ends if end.fraction is not None]
-        return min(1.0, max(known, default=0.0))
-
-    def _time_left(self, fraction: float) -> str:
-        begun = self._fraction_at_start
-        if begun is None or fraction <= begun:
-            return ""
-        # The fraction is that of the last finished step, or of this moment: count down from there.
-        now_s = time.monotonic()
-        known_s = now_s if self._live else self._row_s
-        per_fraction_s = (known_s - self._paced_from_s) / (fraction - begun)
-        left_s = per_fraction_s * (1 - fraction) - (now_s - known_s)
-        left = units.duration(max(0.0, left_s) * 1e9)
-        return f"{'about' if self._live else 'at most'} {left} left"
-
     def render(self) -> RenderableType:
         """Where the test is, what the drive does, how steady it is, how long it may still take."""
         from rich.console import Group
@@ -239,13 +208,13 @@ class ProgressView(RunProgress):
         from rich.table import Table
         from rich.text import Text
 
-        fraction = self._fraction()
+        fraction = self.fraction
         head = Table.grid(padding=(0, 1))
         head.add_row(
             Text(self._phase, style="bold"),
             ProgressBar(total=1.0, completed=fraction, width=30),
             f"{100 * fraction:.0f} %",
-            self._time_left(fraction),
+            self.time_left,
         )
         body = Table.grid(padding=(0, 2))
         for name, value in self._figures():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 
 from writecliff import units
 from writecliff.cli import output
+from writecliff.cli.progress import Silence
 from writecliff.devices import show_device
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
@@ -28,6 +29,7 @@ class ReproduceView(MeasurementObserver):
         self._quiet = quiet
         self._lock = Lock()
         self._began_s = self._said_s = time.monotonic()
+        self._silence = Silence()
         self._left = {name: {load: _work(load) for load in own} for name, own in loads.items()}
         self._ready = {
             name: _preparing(show_device(name).capacity_bytes, own) for name, own in loads.items()
@@ -41,11 +43,25 @@ class ReproduceView(MeasurementObserver):
         if not self._quiet:
             with self._lock:
                 self._said_s = time.monotonic()
+                self._silence.said()
                 output.log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         with self._lock:
             self._ready[drive][state] = self._preparing[drive][state] * (1 - share)
+        self._goes_on(f"{drive}: preparing {state}", share)
+
+    def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
+        with self._lock:
+            left = self._left[drive]
+            left |= {load: _work(load) * (1 - share) for load in loads if load in left}
+        count = f", {len(loads)} loads" if len(loads) > 1 else ""
+        self._goes_on(f"{drive}: {loads[0].state}{count}", share)
+
+    def _goes_on(self, what: str, share: float) -> None:
+        """A line if nothing has been said for long."""
+        if self._silence.too_long():
+            self.log(f"{what}, {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
         with self._lock:

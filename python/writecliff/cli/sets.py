@@ -13,6 +13,7 @@ from writecliff.cli.baseline import against, check_baseline
 from writecliff.cli.limits import Outcome, check_limits
 from writecliff.cli.options import SetOptions, TargetOptions, opened
 from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.progress import Silence
 from writecliff.cli.runner import check_permission
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -73,7 +74,7 @@ def run_members(
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)
     screen.log(f"{folder.kind} directory: {folder.path}")
-    view = SetView(screen, list(folder.members))
+    view = SetView(screen, folder.left())
     with screen.showing(view.render, keep=True):
         done = run(
             folder,
@@ -133,8 +134,8 @@ def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:
 class SetView:
     """A row per run on a terminal: how long it has run, how far its stage is, what it does.
 
-    Below them how many are done, and how long the rest may take. In a log, the lines of each run
-    without looks at single steps. Events come from several threads.
+    Below them how many are done, and how long the rest may take. In a log, the lines of each run,
+    and where one is if there are none for long. Events come from several threads.
     """
 
     def __init__(self, screen: Screen, names: Sequence[str]) -> None:
@@ -144,6 +145,8 @@ class SetView:
         self._events: dict[str, ChildEvent] = {}
         self._began_s: dict[str, float] = {}
         self._ended_s: dict[str, float] = {}
+        self._shares: dict[str, float] = {}
+        self._silence = Silence()
 
     def begin(self, names: Sequence[str]) -> None:
         """Show these runs from now on."""
@@ -155,9 +158,17 @@ class SetView:
         if event.fraction == 1.0 and event.kind == "line":
             self._ended_s[event.name] = now_s
         self._events[event.name] = event
-        if event.kind == "line" and not self._screen.terminal:
-            clock = units.duration((now_s - self._start_s) * 1e9)
-            self._screen.log(f"[{clock}] {event.name}: {event.text}")
+        if event.fraction is not None:
+            self._shares[event.name] = event.fraction
+        if self._screen.terminal:
+            return
+        if event.kind == "line":
+            self._silence.said()
+        elif not self._silence.too_long():
+            return
+        clock = units.duration((now_s - self._start_s) * 1e9)
+        left = self._left() if event.name in self._ended_s else None
+        self._screen.log("; ".join(filter(None, (f"[{clock}] {event.name}: {event.text}", left))))
 
     def render(self) -> RenderableType:
         from rich.progress_bar import ProgressBar
@@ -171,21 +182,21 @@ class SetView:
                 grid.add_row(Text(name), "", "", Text("waiting", style="dim"))
                 continue
             took_s = self._ended_s.get(name, time.monotonic()) - began_s
-            bar = ProgressBar(total=1.0, completed=event.fraction or 0.0, width=16)
+            bar = ProgressBar(total=1.0, completed=self._shares.get(name, 0.0), width=16)
             grid.add_row(Text(name), units.duration(took_s * 1e9), bar, Text(event.text))
         if (left := self._left()) is not None:
             grid.add_row(Text("all"), "", "", Text(left))
         return grid
 
     def _left(self) -> str | None:
-        """How many runs are done, and how long the rest may take; None of a single run."""
+        """How many runs are done, the share of the work, and how long the rest may take; None of a
+        single run."""
         if len(self._names) < 2:
             return None
-        events = [self._events.get(name) for name in self._names]
-        share = sum((one.fraction or 0.0) for one in events if one is not None) / len(events)
+        share = sum(self._shares.get(name, 0.0) for name in self._names) / len(self._names)
         done = sum(name in self._ended_s for name in self._names)
-        text = f"{done} of {len(events)} runs"
+        text = f"{done} of {len(self._names)} runs  {100 * share:.0f} %"
         if not 0 < share < 1:
             return text
         left_s = (time.monotonic() - self._start_s) * (1 / share - 1)
-        return f"{text}, about {units.duration(left_s * 1e9)} left"
+        return f"{text}  about {units.duration(left_s * 1e9)} left"

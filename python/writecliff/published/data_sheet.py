@@ -15,6 +15,7 @@ from writecliff import units
 from writecliff.devices import DeviceDescription, DeviceValue
 from writecliff.published.conditions import ALIASES, Load
 from writecliff.published.figures import SHIPPED, PublishedFigure, read_figures
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.modern import MODERN
 from writecliff.published.sheet_check import fitting_scale
@@ -162,7 +163,7 @@ def _measured(
     drive: ComparedDrive, whole: DeviceDescription, log: Callable[[str], None]
 ) -> Iterator[SheetRow]:
     loads = _loads("NVMe" in whole.interface)
-    results = measure(drive, loads, log=log)
+    results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:

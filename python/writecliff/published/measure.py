@@ -95,6 +95,9 @@ class MeasurementObserver:
         if written is not None:
             self.preparing(drive, state, min(1.0, written / total_bytes))
 
+    def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
+        """The run that measures these loads of a drive has come to `share`, 0 to 1."""
+
     def load(self, drive: str, load: Load) -> None:
         """A load of a drive has been measured."""
 
@@ -243,7 +246,7 @@ def _measure(
             observer.look()
             total = _volume(simulated.steps_to(equal[0]))
             simulated.bring(equal[0], partial(observer.prepared, name, state, total))
-            results |= _run(simulated, equal, time_share, observer)
+            results |= _run(name, simulated, equal, time_share, observer)
             for load in equal:
                 observer.load(name, load)
     return results
@@ -264,6 +267,7 @@ def _volume(steps: Sequence[Workload]) -> int:
 
 
 def _run(
+    drive: str,
     simulated: StatefulDrive,
     equal: Sequence[Load],
     time_share: float,
@@ -271,14 +275,24 @@ def _run(
 ) -> dict[Load, Mapping[str, float]]:
     """The metrics of loads that differ in their time alone: one run, cut where a time ends."""
     jobs = _jobs(simulated, equal[0])
+    longest = max(equal, key=lambda load: load.seconds)
+    warm_s = longest.least_seconds * _WARM_SHARE if longest.state != "fresh" else 0.0
+    past_s = 0.0
+
+    def look(seconds: float, progress: Progress) -> None:
+        observer.look(progress)
+        done_s = past_s + seconds * (progress.fraction or 0.0)
+        observer.running(drive, equal, done_s / (warm_s + longest.seconds))
 
     def run(name: str, seconds: float, seed: int) -> StepResult:
+        nonlocal past_s
         timed = tuple(job.with_duration_s(seconds * time_share) for job in jobs)
-        return simulated.engine.run(Workload(name, timed, seed=seed), observer.look)
+        result = simulated.engine.run(Workload(name, timed, seed=seed), partial(look, seconds))
+        past_s += seconds
+        return result
 
-    longest = max(equal, key=lambda load: load.seconds)
-    if longest.state != "fresh":
-        run("warm", longest.least_seconds * _WARM_SHARE, _FIRST_SEED)
+    if warm_s:
+        run("warm", warm_s, _FIRST_SEED)
     ends = {load.seconds for load in equal}
     ends |= {tier for tier in tiers() if longest.least_seconds <= tier < longest.seconds}
     found, parts, begin = {}, [], 0.0

@@ -12,6 +12,7 @@ from writecliff.devices import describe_device, open_device
 from writecliff.devices.sheet import DataSheet
 from writecliff.published.conditions import Load, condition
 from writecliff.published.figures import COLUMNS, STATE, PublishedFigure
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row, row_of
 
@@ -80,7 +81,7 @@ def check(
         one = condition(figure)
         if one is not None and one.load is not None:
             loads[one.load] = _brief(one.load)
-    measured = measure(drive, set(loads.values()), log=log)
+    measured = measure(drive, set(loads.values()), log=log, observer=FitProgress(log))
     results = {file_name: {load: measured[brief] for load, brief in loads.items()}}
     return tuple(row_of(figure, results, {}) for figure in figures)
 

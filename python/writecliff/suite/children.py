@@ -25,10 +25,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
-from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.base import DeviceIdentity, Progress
 from writecliff.errors import ConfigError, EngineError, WritecliffError
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
-from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.progress import FollowedRun
 from writecliff.procedures.steady import Decision
 from writecliff.quiet import silence_libraries
 from writecliff.signals import die_with_parent
@@ -39,6 +39,7 @@ MEMBER = "writecliff.suite.member"  # the program of a child
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_S = 0.1
 _REPEAT_S = 5.0
+_LOOK_S = 1.0  # between looks at a step that goes on
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Stop(Protocol):
 
 @dataclass(frozen=True)
 class ChildEvent:
-    """What happens in a member: a line for the log, or how far it is."""
+    """What happens in a member: a line for the log, or how far it is. `fraction` is that of the
+    run; None while it is prepared."""
 
     name: str
     kind: Literal["line", "progress"]
@@ -224,13 +226,14 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
     return Outcome(spec.name, True)
 
 
-class _PipeProgress(RunProgress):
+class _PipeProgress(FollowedRun):
     """Sends the events of a run through a pipe."""
 
     def __init__(self, name: str, pipe: Connection) -> None:
+        super().__init__()
         self._name = name
         self._pipe = pipe
-        self._stage: Stage | None = None
+        self._looked_s = time.monotonic()
 
     def _send(
         self, kind: Literal["line", "progress"], text: str, fraction: float | None = None
@@ -246,6 +249,7 @@ class _PipeProgress(RunProgress):
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
+        super().begin(procedure, identity, plan, run_directory)
         scaled = f", {identity.scale_text}" if identity.scale_text else ""
         self._line(f"started: {plan.title}{scaled}")
 
@@ -253,6 +257,7 @@ class _PipeProgress(RunProgress):
         self._line(f"resumed after {rows_stored} stored steps")
 
     def phase(self, name: str, detail: str = "") -> None:
+        super().phase(name, detail)
         if detail:
             self._line(f"{name}: {detail}")
 
@@ -260,20 +265,22 @@ class _PipeProgress(RunProgress):
         self._send("progress", f"purge: {share:.0%} done")
 
     def stage_begin(self, stage: Stage) -> None:
-        self._stage = stage
+        super().stage_begin(stage)
         self._line(stage.title)
 
-    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        where = f"round {row.round}" if row.round else row.phase
-        text = f"{where}, {row.label}: {row.iops:,.0f} IOPS"
-        self._send("progress", text, self._fraction(history))
+    def step_progress(self, progress: Progress) -> None:
+        super().step_progress(progress)
+        if (now_s := time.monotonic()) >= self._looked_s + _LOOK_S:
+            self._looked_s = now_s
+            self._tell(self.where)
 
-    def _fraction(self, history: History) -> float | None:
-        if self._stage is None or self._stage.phase not in history.stages:
-            return None
-        here = history.stages[self._stage.phase]
-        known = [end.fraction(here) for end in self._stage.ends if end.fraction is not None]
-        return max(known, default=None)
+    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        super().step_end(row, history, again=again)
+        where = f"round {row.round}" if row.round else row.phase
+        self._tell(f"{where}, {row.label}: {row.iops:,.0f} IOPS  {self.how_far}")
+
+    def _tell(self, text: str) -> None:
+        self._send("progress", text, None if self.preconditions else self.fraction)
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
         if decision is not None:

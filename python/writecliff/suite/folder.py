@@ -131,3 +131,8 @@ class SuiteFolder:
     def complete(self) -> tuple[str, ...]:
         """The members whose runs are complete, in order."""
         return tuple(name for name in self.members if self.status(name) == "complete")
+
+    def left(self) -> tuple[str, ...]:
+        """The members that are still to be run, in order."""
+        done = self.complete()
+        return tuple(name for name in self.members if name not in done)

@@ -97,8 +97,7 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
     """The members that are not complete; those that run side by side, the longest first."""
-    done = folder.complete()
-    left = [name for name in folder.members if name not in done]
+    left = folder.left()
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
 
 

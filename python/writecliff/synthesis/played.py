@@ -169,15 +169,23 @@ def play(
         "the workload": [synthetic],
         "the fio job": _fio_jobs(fio_job, simulated.capacity_bytes),
     }
-    done: dict[str, list[_Done]] = {name: [] for name in loads}
+    done: dict[str, list[_Done]] = {name: [] for name, jobs in loads.items() if jobs}
+    past, parts = 0, DRIVES * (1 + len(done))
+
+    def begin(what: str) -> None:
+        nonlocal past
+        on_part(f"{what}  {100 * past / parts:.0f} %")
+        past += 1
+
     for number in range(DRIVES):
-        on_part(f"filling drive {number + 1} of {DRIVES}")
+        begin(f"filling drive {number + 1} of {DRIVES}")
         full = _full(device, simulated.capacity_bytes, seed + number)
-        for name, jobs in loads.items():
-            if jobs:
-                on_part(f"playing {name} on drive {number + 1} of {DRIVES}")
-                done[name].append(_on_drive(full, device, jobs, passes, seed + number))
-    of_trace, of_workload, of_fio = (_figures(each) if each else None for each in done.values())
+        for name, each in done.items():
+            begin(f"playing {name} on drive {number + 1} of {DRIVES}")
+            each.append(_on_drive(full, device, loads[name], passes, seed + number))
+    of_trace, of_workload, of_fio = (
+        _figures(done[name]) if name in done else None for name in loads
+    )
     assert of_trace is not None and of_workload is not None, "both have jobs"
     return Played(
         target=on,

@@ -18,6 +18,7 @@ from writecliff.devices.sheet import read_answers, sheet_of
 from writecliff.errors import ConfigError
 from writecliff.input_files import read_toml
 from writecliff.published.figures import PublishedFigure
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.scores import Row, lower_is_better
 from writecliff.published.sheet_check import fitting_scale, sheet_figures
 from writecliff.store.checksums import write_document
@@ -136,7 +137,8 @@ def _model_rows(evidence: Evidence, expected: str, log: Log) -> tuple[list[Row],
     described = fitting_scale(text, name, SMALL_BYTES)
     figures = [one.figure for one in evidence.of(name).observed]
     log(f"simulating {len(figures)} figures of {expected}")
-    return list(predicted(text, name, figures, scale=described)), kept_errors(text)
+    rows = predicted(text, name, figures, scale=described, observer=FitProgress(log))
+    return list(rows), kept_errors(text)
 
 
 def _sheet_rows(evidence: Evidence, path: Path) -> list[Row]:

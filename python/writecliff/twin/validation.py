@@ -17,6 +17,7 @@ from writecliff.engines.sim import SimEngine
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.twin import Twin
 from writecliff.published.conditions import Load
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.twin.evidence import read_evidence
 from writecliff.twin.fitting import make_twin
@@ -133,7 +134,11 @@ def twin_case(
         for way, kib, read, depth in loads
     ]
     texts = (hidden, fitted.text)
-    of_both = [measure(ComparedDrive(name, text, f"{name}.toml"), wanted) for text in texts]
+    observer = FitProgress(log)
+    of_both = [
+        measure(ComparedDrive(name, text, f"{name}.toml"), wanted, observer=observer)
+        for text in texts
+    ]
     predicted = []
     for load in wanted:
         ours, twins = (found[load] for found in of_both)

@@ -42,6 +42,7 @@ TABLE = "ts,op,lba,bytes,pid\n" + "".join(
     f"{100 * n},{'RW'[n % 3 == 0]},{8 * (n * 37 % 500)},{4096 * (1 + n % 4)},{n % 3}\n"
     for n in range(60)
 )
+_STREAM_BYTES = 100_000  # of bzip2: a block at level 1
 COLUMNS = "time=ts:us,operation=op,offset=lba:sectors,length=bytes"
 
 
@@ -148,12 +149,12 @@ def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
 def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
     """Packed traces: cut, changed, in each other, or standing for gigabytes."""
     name = draw.choice(sorted(TEXTS))
-    data = TEXTS[name].encode()
+    data = piece = TEXTS[name].encode()
     if draw.random() < 0.1:
         piece, size = draw.choice((b"\0", b"1,", b"\n", data)), draw.choice((1 << 20, 30 << 20))
         data = piece * (size // len(piece))
     for _ in range(draw.choice((1, 1, 1, 2))):
-        data = _packings(draw)(data)
+        data = _packings(draw, len(piece))(data)
     if draw.random() < 0.7:
         data = mutate.raw(data, draw)
     packed = f"{name}{draw.choice(('.gz', '.zst', '.bz2', '.tar', '.tar.gz', ''))}"
@@ -163,7 +164,9 @@ def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
     )
 
 
-def _packings(draw: Random) -> Callable[[bytes], bytes]:
+def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
+    """One of them, for data that repeat after so many bytes."""
+
     def tarred(data: bytes) -> bytes:
         sink = io.BytesIO()
         with tarfile.open(fileobj=sink, mode="w") as archive:
@@ -177,7 +180,18 @@ def _packings(draw: Random) -> Callable[[bytes], bytes]:
 
         return bytes(pa.compress(data, "zstd", asbytes=True))
 
-    return draw.choice((gzip.compress, lambda data: bz2.compress(data, 1), tarred, zstd))
+    def bzipped(data: bytes) -> bytes:
+        """Streams, of which equal ones are packed once: what repeats for 30 MB takes bzip2 seconds,
+        and they would be those of the case."""
+        if len(data) <= _STREAM_BYTES:
+            return bz2.compress(data, 1)
+        block = repeats * (_STREAM_BYTES // repeats)
+        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))  # the head of an archive alone
+        streams = [data[at:end] for at, end in zip(cuts, (*cuts[1:], len(data)), strict=True)]
+        packed = {stream: bz2.compress(stream, 1) for stream in dict.fromkeys(streams)}
+        return b"".join(packed[stream] for stream in streams)
+
+    return draw.choice((gzip.compress, bzipped, tarred, zstd))
 
 
 def _capture(corpus: Path, folder: Path, draw: Random) -> list[str]:

@@ -99,6 +99,14 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert again["verdict"].startswith("None of 3 drives meets all limits")
     assert begun == {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
 
+    # What would change the answer is left out, and asked for again.
+    words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 s"]
+    assert answered(cli([*words, "--no-what-if"]))["what_if"] == []
+    assert answered(cli(words))["what_if"] == []
+    assert {one["change"] for one in answered(cli([*words, "--what-if"]))["what_if"]} == set(
+        changes
+    )
+
 
 def test_the_same_question_has_the_same_answer(
     load: Path, drives: list[str], tmp_path: Path, cli: CommandLine

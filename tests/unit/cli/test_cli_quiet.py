@@ -10,7 +10,10 @@ import pytest
 from writecliff.cli import progress
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
+from writecliff.cli.sets import SetView
+from writecliff.cli.ticker import Ticker
 from writecliff.engines.base import Progress
+from writecliff.suite.children import ChildEvent, _PipeProgress
 
 WARN = """
 import logging, warnings
@@ -50,3 +53,104 @@ def test_a_log_says_where_a_long_step_is(
     assert lines[0] == "rounds: step 1 of 2: mix  0 %"
     assert 9 < len(lines) < 16, lines  # after 5 s, then ever more seldom, then once a minute
     assert lines[-1].startswith("rounds: step 1 of 2: mix  2")
+
+
+def test_a_log_says_how_long_preconditioning_may_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    view = ProgressView(Screen())
+    now_s = 3.0
+    view.phase("preconditioning")
+    view.step_begin("preconditioning", 0, 2, 2, "overwrite")
+    now_s = 13.0
+    view.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=0.25))
+    assert capsys.readouterr().err == (
+        "preconditioning: step 2 of 2: overwrite  25 %  about 30 s left\n"
+    )
+
+
+class Pipe:
+    """Keeps what a child sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[ChildEvent] = []
+
+    def send(self, event: ChildEvent) -> None:
+        self.sent.append(event)
+
+
+def test_a_run_of_a_set_says_where_a_long_step_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    pipe, view = Pipe(), SetView(Screen(), ["large", "small"])
+    child = _PipeProgress("large", pipe)  # type: ignore[arg-type]  # as much as it needs
+    child.phase("preconditioning")
+    child.step_begin("preconditioning", 0, 1, 2, "fill")
+    for tenth in range(1000):
+        now_s = tenth / 10
+        child.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=now_s / 100))
+    assert len(pipe.sent) == 99, [one.text for one in pipe.sent]  # not every look
+    assert all(one.fraction is None for one in pipe.sent)  # the load has not begun
+    for second, event in enumerate(pipe.sent, 1):
+        now_s = second
+        view.log(event)
+    lines = capsys.readouterr().err.splitlines()
+    where = "large: preconditioning: step 1 of 2: fill"
+    # As ever more time has passed since the last one.
+    assert lines == [
+        f"[5 s] {where}  5 %  about 1 min 35 s left",
+        f"[15 s] {where}  15 %  about 1 min 25 s left",
+        f"[35 s] {where}  35 %  about 1 min 5 s left",
+        f"[1 min 15 s] {where}  75 %  about 25 s left",
+    ]
+
+
+def test_a_set_says_how_long_the_rest_may_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    view = SetView(Screen(), ["a", "b", "c"])
+    view.log(ChildEvent("b", "progress", "load  50 %", 0.5))
+    view.log(ChildEvent("b", "line", "round 1: steady"))  # says no share, and takes none back
+    now_s = 30.0
+    view.log(ChildEvent("a", "line", "complete", 1.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "[0 s] b: round 1: steady",
+        "[30 s] a: complete; 1 of 3 runs  50 %  about 30 s left",
+    ]
+
+
+def test_a_log_says_how_far_a_step_without_a_view_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    ticker = Ticker(Screen())
+    ticker.begin("job")
+    for second in range(20):
+        now_s = second
+        ticker(Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20))
+    assert capsys.readouterr().err.splitlines() == [
+        "job: 1,000 IOPS  25 %",
+        "job: 1,000 IOPS  75 %",
+    ]
+
+
+def test_a_log_says_how_many_tasks_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    look = progress.how_many_done(4)
+    for second in range(20):
+        now_s = second
+        look(second // 15)
+    assert capsys.readouterr().err.splitlines() == [
+        "[5 s] 0 of 4 done  0 %",
+        "[15 s] 1 of 4 done  25 %  about 45 s left",
+    ]

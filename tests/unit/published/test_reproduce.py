@@ -388,27 +388,3 @@ def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.Monkey
     ]
     assert ratio == pytest.approx(min(readings)) and ratio > 1.0
     assert len(said) == 1
-
-
-def test_progress_counts_drives_and_guesses_what_is_left(
-    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from writecliff.cli import reproduce_view
-
-    now = [0.0]
-    monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
-    equal = [replace(WRITES, state="fresh", seconds=10.0, outstanding=n) for n in (2, 3, 4, 5)]
-    view = reproduce_view.ReproduceView({str(small): equal})
-    view.log("begins")
-    for load in equal[:2]:
-        now[0] += 20
-        view.load(str(small), load)
-    view.load(str(small), equal[2])
-    now[0] += 20
-    view.load(str(small), equal[3])
-    view.drive(str(small), 60.0)
-    assert capsys.readouterr().err.splitlines() == [
-        "[0/1 drives, 0 s]  begins",
-        f"[0/1 drives, 40 s, about 40 s left]  {small}: 2 loads left",
-        f"[1/1 drives, 1 min]  {small}: done in 1 min",
-    ]

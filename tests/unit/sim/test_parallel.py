@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff import Job, SimEngine, Workload
+from writecliff import Job, SimEngine, Workload, parallel
 from writecliff.errors import ConfigError
 from writecliff.parallel import (
     Task,
@@ -18,6 +19,7 @@ from writecliff.parallel import (
     drive_memory_bytes,
     map_side_by_side,
     run_side_by_side,
+    watched,
 )
 
 
@@ -88,3 +90,25 @@ def test_each_case_that_is_done_is_told_with_the_time_left() -> None:
     assert [line.split(",")[0] for line in lines] == ["[1/3", "[2/3", "[3/3"]
     assert [" left]  " in line for line in lines] == [True, True, False]
     assert sorted(line.split("]  ")[1] for line in lines) == [f"{n} 2: done" for n in range(3)]
+
+
+def test_who_watches_hears_how_many_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_LOOK_S", 0.01)
+    half = threading.Event()
+    seen: list[tuple[int, int]] = []
+
+    def watch(count: int) -> Callable[[int], None]:
+        def look(done: int) -> None:
+            seen.append((done, count))
+            if done == 1:
+                half.set()
+
+        return look
+
+    with watched(watch):
+        done = run_side_by_side([Task("one", 1, bool), Task("two", 1, partial(half.wait, 60))])
+    assert done == [False, True]
+    assert set(seen) <= {(0, 2), (1, 2)} and (1, 2) in seen
+    looks = len(seen)
+    run_side_by_side([Task("three", 1, partial(time.sleep, 0.05))])  # nobody watches any more
+    assert len(seen) == looks

@@ -41,7 +41,13 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
     found = synthesise_trace(trace, columns=COLUMNS)
     # As `on=DRIVE` does, but without the fio job, which takes a third of the time.
-    played = play(lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE)
+    said: list[str] = []
+    played = play(
+        lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE, on_part=said.append
+    )
+    assert [said[0], said[2]] == [
+        "filling drive 1 of 3  0 %", "playing the workload on drive 1 of 3  22 %"
+    ]  # fmt: skip
     differences = played.differences()
     assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5
     assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20

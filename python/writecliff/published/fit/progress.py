@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from writecliff import units
@@ -14,7 +14,8 @@ _EVERY_S = 3.0
 
 
 class FitProgress(MeasurementObserver):
-    """Says every few seconds which drive is prepared, or how many loads were simulated."""
+    """Says every few seconds which drive is prepared, how far a load is, or how many were
+    simulated."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         super().__init__()
@@ -25,6 +26,9 @@ class FitProgress(MeasurementObserver):
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         self._say(f"preparing {drive}: {state}, {100 * share:.0f} %")
+
+    def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
+        self._say(f"{self._loads} loads simulated, the next {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
         with self._lock:
