@@ -20,7 +20,7 @@ from tests.fuzz.kinds.stored import _program, runs, sealed
 from tests.fuzz.kinds.texts import small_drive
 from tests.fuzz.kinds.traced import TEXTS
 
-PRICES = "drive,price\nsmall,249\nsmall.toml,199.90\npm863-960,300\n"
+PRICES = "drive,price\n{0}/small.toml,249\n{0}/other.toml,199.90\npm863-960,300\n"
 LOAD = 'name = "w"\nprecondition = "none"\n[[job]]\nblock_size = "4 KiB"\nduration = "5 ms"\n'
 CAPTURE = """\
 name = "portal"
@@ -66,11 +66,22 @@ def written(path: Path, data: bytes, draw: Random) -> None:
         path.symlink_to("/nowhere")
 
 
+def _two_drives(corpus: Path) -> str:
+    """Candidates: one alone is refused without a limit."""
+    return f"{corpus}/small.toml,{corpus}/other.toml"
+
+
+def _made_drives(corpus: Path) -> None:
+    small_drive(corpus)
+    shutil.copy(corpus / "small.toml", corpus / "other.toml")
+
+
 def _choose(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    prices = mutate.text(PRICES, draw, ["small", "small.toml", "x", "price"], mutate.NUMBERS)
-    written(folder / "prices.csv", prices, draw)
+    prices = PRICES.format(corpus)
+    changed = mutate.text(prices, draw, ["small.toml", "x", "price"], mutate.NUMBERS)
+    written(folder / "prices.csv", draw.choice((prices.encode(), changed)), draw)
     (folder / "w.toml").write_text(LOAD)
-    words = ["choose", "--workload", "w.toml", "--candidates", f"{corpus}/small.toml",
+    words = ["choose", "--workload", "w.toml", "--candidates", _two_drives(corpus),
              "--no-what-if", "--output", "out", "--prices", "prices.csv"]  # fmt: skip
     odd = draw.choice(
         (["--limit", f"p99 <= {mutate.number(draw)}"], ["--weight", f"iops={mutate.number(draw)}"],
@@ -90,12 +101,11 @@ def _choice(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _made_choice(corpus: Path) -> None:
-    small_drive(corpus)
+    _made_drives(corpus)
     if not (corpus / "choice/choice.json").exists():
         (corpus / "choose.toml").write_text(LOAD)
-        shutil.copy(corpus / "small.toml", corpus / "other.toml")
         words = ("choose", "--workload", str(corpus / "choose.toml"), "--weight", "iops=1", "--no-what-if", "--quiet",
-                 "--candidates", f"{corpus}/small.toml,{corpus}/other.toml", "--output", str(corpus / "choice"))  # fmt: skip
+                 "--candidates", _two_drives(corpus), "--output", str(corpus / "choice"))  # fmt: skip
         _run(words)
 
 
@@ -322,7 +332,7 @@ def _run(words: tuple[str, ...]) -> None:
 
 
 KINDS = (
-    Kind("choose", small_drive, _choose),
+    Kind("choose", _made_drives, _choose),
     Kind("choice", _made_choice, _choice),
     Kind("model", _synthetic, _model),
     Kind("synthesise", small_drive, _synthesise),
