@@ -185,6 +185,8 @@ def _show_outcome(
     end = outcome.reason if outcome.ended_by in OTHER_ENDS else ""
     views = [SteadyView(stage, stage.phase, short=procedure.is_short, end=end) for stage in stages]
     device = run.directory.manifest.device
+    written_bytes = outcome.history.host_write_bytes
+    fills = written_bytes / device.capacity_bytes
     if as_json:
         emit_json(
             {
@@ -196,8 +198,8 @@ def _show_outcome(
                 "steps": len(outcome.history.rows),
                 "stages": [view.mapping() for view in views],
                 "device_time_ns": outcome.history.elapsed_ns,
-                "host_write_bytes_total": last.host_write_bytes_total,
-                "drive_fills": last.drive_fills,
+                "host_write_bytes_total": written_bytes,
+                "drive_fills": fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
                 **end_of.mapping(),
@@ -206,7 +208,6 @@ def _show_outcome(
             "test-outcome",
         )
         return
-    written = units.size(last.host_write_bytes_total)
     print(
         pairs(
             (
@@ -215,7 +216,7 @@ def _show_outcome(
                 ("ended by", outcome.reason),
                 ("steady state", views_text(views) or "not required"),
                 ("device time", units.duration(outcome.history.elapsed_ns)),
-                ("written", f"{written} ({last.drive_fills:.2f} fills)"),
+                ("written", f"{units.size(written_bytes)} ({fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(page)),
                 ("verdict", run.verdict),

@@ -191,6 +191,11 @@ class History:
             self.stages[row.phase].add(row)
 
     @property
+    def host_write_bytes(self) -> int:
+        """Bytes that the host wrote in all steps, those before other purges included."""
+        return sum(row.host_write_bytes for row in self.rows)
+
+    @property
     def current(self) -> StageHistory:
         """The stage that began last."""
         return next(reversed(self.stages.values()))

@@ -92,7 +92,7 @@ class TestData:
     @property
     def host_write_bytes(self) -> int:
         """Bytes that the host wrote in all steps."""
-        return sum(row.host_write_bytes for row in self.rows)
+        return self.history.host_write_bytes
 
     @property
     def elapsed_ns(self) -> float:

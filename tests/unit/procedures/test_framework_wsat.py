@@ -276,6 +276,9 @@ def test_preconditioning_counts_as_written_since_the_last_purge(tmp_path: Path) 
         first = history.stages[phase].rows[0]
         assert first.drive_fills == pytest.approx(2 + first.host_write_bytes / 60e9)
     assert [call for call in engine.calls if call == "purge"] == ["purge", "purge"]
+    # Each stage begins from nothing; the run has written what both have.
+    totals = [history.stages[phase].host_write_bytes_total for phase in ("rounds", "rounds-b")]
+    assert history.host_write_bytes == sum(totals)
 
 
 @pytest.mark.parametrize("stop_at", [2, 5, 8, 9, 12])
