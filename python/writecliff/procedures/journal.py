@@ -181,10 +181,12 @@ class Journal:
 
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
         """End the session; the run can be resumed."""
-        self.store()
-        if partial is not None:
-            self._extra(partial=asdict(partial))
-        self._run.finish(status, reason=reason)
+        try:
+            self.store()
+        finally:  # a full disk may still have room for why it ended
+            if partial is not None:
+                self._extra(partial=asdict(partial))
+            self._run.finish(status, reason=reason)
 
     def complete(self, ended_by: str, reason: str, warnings: Sequence[str]) -> None:
         """End the run."""
