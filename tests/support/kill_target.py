@@ -1,21 +1,19 @@
 """A process that runs WSAT on the fake drive until it is killed.
 
-`python kill_target.py DIR each|together [resume]`; it prints a line after every step, so that the
-test knows when to kill it. `each`: by its clock, each step takes long enough to be stored at once.
+`python kill_target.py DIR SECONDS [resume]`; it prints a line after every step, so that the test
+knows when to kill it. By its clock, so many seconds pass from one look at it to the next.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.support.fake_engine import FakeEngine
 from writecliff.procedures.framework import run_procedure
-from writecliff.procedures.journal import GROUPED_S
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat, WsatOptions
@@ -30,7 +28,6 @@ class Announce(RunProgress):
 
 if __name__ == "__main__":
     resume = sys.argv[3:] == ["resume"]
-    each = itertools.count(step=GROUPED_S)
     run_procedure(
         Wsat(OPTIONS),
         FakeEngine(wall_s_per_run=0.0 if resume else 0.02),
@@ -38,5 +35,5 @@ if __name__ == "__main__":
         Announce(),
         resume=resume,
         checkpoint_interval_s=0.1,
-        clock=each.__next__ if sys.argv[2] == "each" else time.monotonic,
+        clock=itertools.count(step=float(sys.argv[2])).__next__,
     )

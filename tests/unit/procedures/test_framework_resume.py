@@ -15,7 +15,7 @@ from tests.support.fake_engine import FakeEngine, interrupted_at
 from tests.support.kill_target import OPTIONS
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.framework import RunInterrupted, run_procedure
-from writecliff.procedures.journal import stored_rows
+from writecliff.procedures.journal import GROUPED_S, stored_rows
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat
@@ -85,13 +85,18 @@ def _stop_after(engine: FakeEngine, steps: int) -> None:
 
 
 @pytest.mark.parametrize("kill_after", [1, 7, 20])
-@pytest.mark.parametrize("stored", ["each", "together"])
+@pytest.mark.parametrize(("look_s", "waiting"), [(GROUPED_S, 0), (GROUPED_S / 8, 8)])
 def test_kill_9_loses_only_steps_that_are_not_stored(
-    tmp_path: Path, stored: str, kill_after: int
+    tmp_path: Path, look_s: float, waiting: int, kill_after: int
 ) -> None:
     whole = run_procedure(Wsat(OPTIONS), FakeEngine(), tmp_path / "whole").history.rows
     directory = tmp_path / "r"
-    script = [sys.executable, str(ROOT / "tests/support/kill_target.py"), str(directory), stored]
+    script = [
+        sys.executable,
+        str(ROOT / "tests/support/kill_target.py"),
+        str(directory),
+        str(look_s),
+    ]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
     process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -102,7 +107,7 @@ def test_kill_9_loses_only_steps_that_are_not_stored(
     process.wait()
     process.stdout.close()
     kept = stored_rows(RunDirectory.open(directory))
-    assert len(kept) >= kill_after or stored == "together"
+    assert len(kept) >= kill_after - waiting
     assert kept == whole[: len(kept)]
     assert RunDirectory.open(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
