@@ -9,7 +9,7 @@
 //! * `runs`: sequential I/Os, which continue what was begun.
 //!
 //! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
-//! time in intervals.
+//! time in intervals; `mixes`: the kinds of I/Os that sweeps consist of.
 //!
 //! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
 //! a pass has exactly as many of each as the model says. Periods with a histogram each follow
@@ -18,6 +18,8 @@
 //! jump where a state has no successors left in place of their choice of a last one.
 
 mod arrivals;
+mod free_places;
+mod mixes;
 mod places;
 mod runs;
 mod sweeps;
@@ -29,9 +31,10 @@ use writecliff_base::Prng;
 use crate::check::{Check, ensure, whole_sectors};
 use crate::io_log::IoLog;
 use arrivals::Arrivals;
+use mixes::Mixes;
 use places::Starts;
 use runs::Runs;
-use sweeps::{Demand, Mixes, Sweeps};
+use sweeps::{Demand, Sweeps};
 pub(crate) use toml::read;
 
 const KEY: &str = "model";

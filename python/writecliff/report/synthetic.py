@@ -11,7 +11,7 @@ from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Page
 from writecliff.report.trace_workload import ShownTrace, sections_of
-from writecliff.synthesis.played import DRIVES, rows_of
+from writecliff.synthesis.played import rows_of
 from writecliff.traces.characterise import Characterised
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ def _on_drive(found: Synthesised) -> Section:
         f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
         f"{units.pct(played.overprovision_pct, 1)} of over-provisioning, filled and written at "
         "random once. "
-        f"Each was played on copies of {DRIVES} such drives, which differ in their random data: "
-        f"{passes.settling} passes without time to settle, {passes.measured} over which write "
-        f"amplification is measured, {passes.timed_settling} at its own times, as an open loop, to "
-        f"settle again, and {passes.timed} over which response times are. They count from the "
-        f"intended arrival. {_spread(played)}",
+        f"Each was played on copies of {played.drives} such drives, which differ in their random "
+        f"data: {passes.settling} passes without time to settle, {passes.measured} over which "
+        f"write amplification is measured, {passes.timed_settling} at its own times, as an open "
+        f"loop, to settle again, and {passes.timed} over which response times are. They count from "
+        f"the intended arrival. {_spread(played)}",
         table("", head, rows_of(played), "lrrrrr"),
     )
 
@@ -127,7 +127,7 @@ def _parts(model: IoModel) -> list[tuple[str, str]]:
     if model.sweeps is not None and model.demand is not None:
         return [
             ("Sweeps", f"{len(model.sweeps.begin):,}"),
-            ("Intervals of demand", f"{len(model.demand.work):,}"),
+            ("Intervals of demand", f"{len(model.demand.ios):,}"),
         ]
     return [
         ("States of the chain", f"{len(model.states.stream):,}"),

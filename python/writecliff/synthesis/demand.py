@@ -1,8 +1,7 @@
-"""Demand over time: how much work arrives in which time, in intervals.
+"""Demand over time: how many I/Os arrive in which time, in intervals.
 
-Work is bytes, and some more for each I/O. Intervals with amounts of work keep how much a burst asks
-of a drive, even if which I/O is large has moved a little. They end where work would otherwise be
-furthest from its time.
+Intervals end where I/Os would otherwise be furthest off their times. I/Os count by their work:
+bytes, and some more for each. So intervals are short where much is asked of a drive.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
+_WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
 _LATE_NS = 50e6  # later than this is no worse: no drive's queue is as long
 _SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
 # Squares of the coefficient of variation of Weibull distributions with these shapes.
@@ -32,12 +31,12 @@ _VARIATIONS = np.array(
 
 def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
     """The intervals of a pass; the first one is its first I/O."""
-    work = np.cumsum(trace.length + WORK_OF_IO)
-    last = _ends(trace.time_ns.astype(np.float64), work.astype(np.float64), intervals_max)
+    work = (trace.length + _WORK_OF_IO).astype(np.float64)
+    last = _ends(trace.time_ns.astype(np.float64), work, intervals_max)
     length = np.diff(trace.time_ns[last], prepend=0)
     shapes = [_shape(trace.time_ns[a : b + 1]) for a, b in pairwise(last)]
     return ModelDemand(
-        work=tuple(np.diff(work[last], prepend=0).tolist()),
+        ios=tuple(np.diff(last, prepend=-1).tolist()),
         length_ns=tuple(length.tolist()),
         shape=(1000, *shapes),
     )
@@ -51,9 +50,9 @@ def _ends(time_ns: NDArray[np.float64], work: NDArray[np.float64], intervals_max
 
     def add(first: int, last: int) -> None:
         if last - first > 1:
-            time, done = time_ns[first : last + 1], work[first : last + 1]
-            off = np.abs(time - np.interp(done, done[[0, -1]], time[[0, -1]]))
-            missed = (np.minimum(off[1:], _LATE_NS) * np.diff(done)).sum()
+            time = time_ns[first : last + 1]
+            off = np.abs(time - np.linspace(time[0], time[-1], len(time)))
+            missed = (np.minimum(off, _LATE_NS) * work[first : last + 1])[1:].sum()
             heapq.heappush(worst, (-float(missed), first, first + int(off.argmax()), last))
 
     add(0, len(time_ns) - 1)

@@ -14,7 +14,7 @@ from writecliff.workload.io_model import ModelMixes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OF_KIND = 5  # numbers
+_OF_KIND = 7  # numbers
 _OF_SURPRISE = 0.1  # mean I/Os for each nat
 
 
@@ -78,26 +78,72 @@ def mixes_of(
                 costs[left] = _cost(mixes[left], mixes[left + 1])
     mixes.sort(key=lambda mix: mix.sweeps)
     rows = [(mix, kind) for mix in mixes for kind in np.flatnonzero(mix.count).tolist()]
-    places = [
-        _place(kinds.of[np.concatenate([sweeps[n] for n in mix.sweeps])], kind)
-        for mix, kind in rows
-    ]
+    places = [place for mix in mixes for place in _places(mix, sweeps, kinds)]
     table = ModelMixes(
         sizes=tuple(int(np.count_nonzero(mix.count)) for mix in mixes),
         stream=tuple(int(kinds.stream[kind]) for _, kind in rows),
         back=tuple(int(kinds.back[kind]) for _, kind in rows),
         count=tuple(int(mix.count[kind]) for mix, kind in rows),
-        first=tuple(first for first, _ in places),
-        last=tuple(last for _, last in places),
+        begins=tuple(place.begins for place in places),
+        first=tuple(place.first for place in places),
+        last=tuple(place.last for place in places),
+        groups=tuple(place.groups for place in places),
     )
     of = {sweep: number for number, mix in enumerate(mixes) for sweep in mix.sweeps}
     return table, [of[sweep] for sweep in range(len(sweeps))]
 
 
-def _place(ordered: NDArray[np.int64], kind: int) -> tuple[int, int]:
-    """Where the first and the last I/O of a kind are among those of a mix."""
-    found = np.flatnonzero(ordered == kind)
-    return int(found[0]), int(found[-1])
+@dataclass(frozen=True)
+class _Place:
+    """Where the I/Os of a kind are among those of a mix."""
+
+    begins: int  # of sweeps
+    ios: int  # others
+    first: int  # of these, among all others of the mix
+    last: int
+    groups: int  # of I/Os that follow each other
+
+    @property
+    def at(self) -> NDArray[np.float64]:
+        """Where the model puts them, as `Mixes::places` of `io_model/mixes.rs` does."""
+        group = np.arange(self.ios) * self.groups // max(self.ios, 1)
+        apart = max(self.last - self.first - max(self.ios // self.groups - 1, 0), 0)
+        found: NDArray[np.float64] = self.first + apart * group / max(self.groups - 1, 1)
+        return found
+
+
+def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
+    """The place of each kind of a mix. I/Os of a kind are in as many groups as in the trace, or
+    each by itself, whichever keeps better which kind follows which."""
+    begins = np.bincount(
+        kinds.of[[sweeps[n][0] for n in mix.sweeps]], minlength=len(kinds.operations)
+    )
+    others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
+    used = np.flatnonzero(mix.count).tolist()
+    found = [np.flatnonzero(others == kind) for kind in used]
+
+    def places(groups: list[int]) -> list[_Place]:
+        ends = [(int(at[0]), int(at[-1])) if len(at) else (0, 0) for at in found]
+        return [
+            _Place(int(begins[kind]), len(at), *between, many)
+            for kind, at, between, many in zip(used, found, ends, groups, strict=True)
+        ]
+
+    alone = places([max(len(at), 1) for at in found])
+    together = places([int((np.diff(at) > 1).sum()) + 1 for at in found])
+    of = np.searchsorted(used, others)
+    return min(alone, together, key=lambda choice: _differently_followed(choice, of))
+
+
+def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
+    """How many I/Os of a mix are followed by another kind in the model than in the trace."""
+    kinds = len(places)
+    drawn = np.repeat(np.arange(kinds), [place.ios for place in places])
+    drawn = drawn[np.argsort(np.concatenate([place.at for place in places]), kind="stable")]
+    pairs = [
+        np.bincount(one[:-1] * kinds + one[1:], minlength=kinds * kinds) for one in (drawn, of)
+    ]
+    return int(np.abs(pairs[0] - pairs[1]).sum())
 
 
 def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:

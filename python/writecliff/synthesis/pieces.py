@@ -25,7 +25,7 @@ _UNIT_BYTES = 4096
 _ONCE_WEIGHT = 0.05  # of a byte that is written once in the pass
 _READ_WEIGHT = 0.05  # of a byte that is read: it does not move data
 _IO_WEIGHT = 0.05  # of each I/O, in mean I/Os
-OF_ROW, _OF_OPEN_ROW = 5, 2  # numbers
+OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ its own times, as an open loop, until it has settled again, and for many I/Os mo
 count from the intended arrival.
 
 What a loop does to a small drive depends on where its reclaim units happen to begin. So there are
-several drives, which differ in the random writes that they got; the figures are those of all of
-them, and how far the drives differ under the trace itself is said: no difference below that means
-anything.
+several drives, which differ in the random writes that they got: as many as it takes until the means
+are known well, within limits. The figures are those of all of them, and how far the drives differ
+under the trace itself is said: no difference below that means anything.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 FILL_PCT = 85.0  # of the drive, by the range of the trace
-DRIVES = 3  # with other random data each
+DRIVES_MIN, DRIVES_MAX = 3, 8  # with other random data each
+# Standard errors of the means over the drives from which on more drives are not needed: a fifth of
+# the bounds.
+_WAF_ERROR_PCT, _LATENCY_ERROR_PCT = 1.0, 4.0
 SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills written without time
 TIMED_SETTLE_FILLS = 4.0  # and at the loads' own times, before response times are measured
 CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have few dies, and answer as no drive does
@@ -46,6 +51,7 @@ _PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # of each part of what is playe
 _PAGE = BlockSize(4096)
 _QUEUE_DEPTH = 4096  # an open loop waits for nothing below it
 WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
+_TIMED = ("read", "write", "trim")
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,11 @@ class Played:
         }
 
     @property
+    def drives(self) -> int:
+        """On how many drives each was played."""
+        return len(self.trace.p99_9_ns_of_drives)
+
+    @property
     def within(self) -> bool:
         """Whether write amplification and p99.9 keep their bounds."""
         found = self.differences()
@@ -124,7 +135,7 @@ class Played:
         job = self.fio_job
         return {
             **asdict(self),
-            "drives": DRIVES,
+            "drives": self.drives,
             "differences": self.differences(),
             "spread": self.spread,
             "fio_job_differences": None if job is None else self.differences(job),
@@ -172,18 +183,20 @@ def play(
         "the fio job": _fio_jobs(fio_job, simulated.capacity_bytes),
     }
     done: dict[str, list[_Done]] = {name: [] for name, jobs in loads.items() if jobs}
-    past, parts = 0, DRIVES * (1 + len(done))
+    past, parts = 0, DRIVES_MAX * (1 + len(done))
 
-    def begin(what: str) -> None:
+    def begin(what: str, number: int) -> None:
         nonlocal past
-        on_part(f"{what}  {100 * past / parts:.0f} %")
+        on_part(f"{what} drive {number + 1} of {DRIVES_MAX} at most  {100 * past / parts:.0f} %")
         past += 1
 
-    for number in range(DRIVES):
-        begin(f"filling drive {number + 1} of {DRIVES}")
+    for number in range(DRIVES_MAX):
+        if number >= DRIVES_MIN and _known(done["the trace"]) and _known(done["the workload"]):
+            break
+        begin("filling", number)
         full = _full(device, simulated.capacity_bytes, seed + number)
         for name, each in done.items():
-            begin(f"playing {name} on drive {number + 1} of {DRIVES}")
+            begin(f"playing {name} on", number)
             each.append(_on_drive(full, device, loads[name], passes, seed + number))
     of_trace, of_workload, of_fio = (
         _figures(done[name]) if name in done else None for name in loads
@@ -198,6 +211,19 @@ def play(
         synthetic=of_workload,
         fio_job=of_fio,
     )
+
+
+def _known(done: list[_Done]) -> bool:
+    """Whether the means of write amplification and p99.9 are known well enough."""
+    wafs = [one.waf for one in done if one.waf is not None]
+    tails = [_at(_responses([one.result], _TIMED), 0.999) or 0.0 for one in done]
+    return _error_pct(wafs) <= _WAF_ERROR_PCT and _error_pct(tails) <= _LATENCY_ERROR_PCT
+
+
+def _error_pct(values: list[float]) -> float:
+    """The standard error of their mean, in percent of it."""
+    mean = statistics.fmean(values) if values else 0.0
+    return 100 * statistics.stdev(values) / math.sqrt(len(values)) / mean if mean else 0.0
 
 
 def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
@@ -268,9 +294,9 @@ def _on_drive(full: SimEngine, device: Any, jobs: list[Job], passes: Passes, see
 
 def _figures(done: list[_Done]) -> Figures:
     results = [one.result for one in done]
-    times = _responses(results, ("read", "write", "trim"))
+    times = _responses(results, _TIMED)
     assert times is not None, "a trace has reads or writes"
-    each = [_at(_responses([one], ("read", "write", "trim")), 0.999) for one in results]
+    each = [_at(_responses([one], _TIMED), 0.999) for one in results]
     wafs = tuple(one.waf for one in done if one.waf is not None)
     quantile = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
     return Figures(

@@ -89,7 +89,7 @@ class Synthesised:
                 "phases": len(set(model.periods.phase)),
                 "periods": len(model.periods.ios),
                 "sweeps": len(model.sweeps.begin) if model.sweeps else 0,
-                "intervals": len(model.demand.work) if model.demand else 0,
+                "intervals": len(model.demand.ios) if model.demand else 0,
                 "places": len(model.places.count),
                 "range_bytes": model.range_bytes,
                 "span_bytes": self.span_bytes,

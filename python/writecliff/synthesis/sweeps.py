@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 IOS_OF_NUMBER = 2  # of the trace, for each number of the model
-NUMBERS_MAX = 20_000
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 12, 0.25, 0.35  # shares of the numbers; the rest: sweeps
+NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
+_OF_SHORT = 1.5  # numbers for an I/O at most, below NUMBERS_MIN; the chain takes 2 and more
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 12, 0.25, 0.4  # shares of the numbers; the rest: sweeps
 _OF_INTERVAL, _OF_STREAM = 3, 2  # numbers
 _BACKS = 7  # distances by which I/Os go back before the end of the one before
 _APART_BYTES = 256 << 10  # of what one of two I/Os with a gap between them is part of, without one
@@ -40,14 +41,15 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
     """The model of sweeps, or None if there are too many of them."""
     if len(trace) > _IOS_MAX:
         return None
-    numbers = min(len(trace) // IOS_OF_NUMBER, NUMBERS_MAX)
+    least = int(min(len(trace) * _OF_SHORT, NUMBERS_MIN))
+    numbers = min(max(len(trace) // IOS_OF_NUMBER, least), NUMBERS_MAX)
     chains = _chains(trace, numbers // OF_ROW)
     if chains is None:
         return None
     streams = _streams(trace, numbers * _OF_STREAMS)
     demand = demand_of(trace, int(numbers * _OF_DEMAND) // _OF_INTERVAL)
     of_mixes = int(numbers * _OF_MIXES)
-    taken = _OF_STREAM * len(streams.model.lengths) + _OF_INTERVAL * len(demand.work) + of_mixes
+    taken = _OF_STREAM * len(streams.model.lengths) + _OF_INTERVAL * len(demand.ios) + of_mixes
     parts = [part for chain in chains for part in _apart(trace, chain)]
     pieces = pieces_of(trace, parts, numbers - taken)
     if pieces is None:
@@ -82,16 +84,19 @@ def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
 
 
 def _table(trace: LaidOut, pieces: list[Piece], mix: list[int]) -> ModelSweeps:
-    rows, span, steps = [], [], []
+    rows, steps, left_out = [], [], []
+    end_of = trace.offset + trace.length
     for piece, of in zip(pieces, mix, strict=True):
-        of_piece = piece.ios
-        first = int(trace.offset[of_piece[0]])
-        rows.append((int(of_piece[0]), int(of_piece[-1]), first, len(of_piece), of))
+        ios = piece.ios
+        first = int(trace.offset[ios[0]])
+        span = int(end_of[ios].max()) - first
+        rows.append((int(ios[0]), int(ios[-1]), first, len(ios), of, span))
         if piece.left_out:
-            span.append(int((trace.offset + trace.length)[of_piece].max()) - first)
             steps.append(piece.left_out)
-    begin, end, offset, ios, mixes = (tuple(column) for column in zip(*rows, strict=True))
-    return ModelSweeps(begin, end, offset, ios, mixes, tuple(span), tuple(steps))
+            gaps = trace.offset[ios[1:]] - end_of[ios[:-1]]
+            left_out.append(int(np.maximum(gaps, 0).sum()))
+    begin, end, offset, ios_of, mixes, spans = (tuple(column) for column in zip(*rows, strict=True))
+    return ModelSweeps(begin, end, offset, ios_of, mixes, spans, tuple(steps), tuple(left_out))
 
 
 def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -21,7 +21,7 @@ _SAID = {
     "places": "where runs begin: groups of places that are used alike",
     "sweeps": "I/Os that go through the addresses upwards: first and last I/O, address, mix",
     "mixes": "mixes of I/O streams of sweeps that are alike",
-    "demand": "demand over time: work (bytes, and 16 KiB for each I/O) and length of intervals",
+    "demand": "demand over time: I/Os, length and shape of intervals",
 }
 
 

@@ -101,9 +101,10 @@ class ModelSweeps(_Table):
     offset: Column  # least address
     ios: Column
     mix: Column  # number of the mix of sizes
-    # Of the last rows only; the others leave nothing out.
     span: Column  # bytes from the least address to the end of the last I/O
+    # Of the last rows only; the others leave nothing out.
     steps: Column  # I/Os before which something is left out
+    left_out: Column  # bytes that are left out
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,18 @@ class ModelMixes(_Table):
     stream: Column  # I/O stream
     back: Column  # bytes before the end of the I/O before at which it begins
     count: Column  # I/Os of that kind in all sweeps of the mix
-    first: Column  # number of the first of them among all I/Os of the mix
-    last: Column  # and of the last; the others are evenly spaced between
+    begins: Column  # how many of them are the first one of a sweep
+    # Of the others:
+    first: Column  # number of the first of them among all of the mix
+    last: Column  # and of the last
+    groups: Column  # in how many groups of I/Os that follow each other; groups are evenly spaced
 
 
 @dataclass(frozen=True)
 class ModelDemand(_Table):
     """Demand over time, in intervals."""
 
-    work: Column  # of each: bytes, and 16 KiB for each I/O
+    ios: Column  # flushes included
     length_ns: Column  # from the last I/O of the interval before to the last one of this
     shape: Column  # of the Weibull distribution of times between I/Os, in hundredths
 

@@ -46,7 +46,7 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
         lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE, on_part=said.append
     )
     assert [said[0], said[2]] == [
-        "filling drive 1 of 3  0 %", "playing the workload on drive 1 of 3  22 %"
+        "filling drive 1 of 8 at most  0 %", "playing the workload on drive 1 of 8 at most  8 %"
     ]  # fmt: skip
     differences = played.differences()
     assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5
@@ -67,28 +67,31 @@ def _mix_is_kept(found: Synthesised) -> None:
         assert row.difference is not None and abs(row.difference) <= 1, row.name
 
 
-@pytest.mark.parametrize(("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1)])
+@pytest.mark.parametrize(("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1), ("rocksdb", 2)])
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
-    """The two of the four captured examples that keep both bounds."""
+    """The three of the four captured examples that keep both bounds."""
     found = synthesise_trace(f"example:{name}")
     played = play(lay_out(open_trace(trace_path(f"example:{name}"))), found.job, DRIVE)
     assert played.within
     assert (played.trace.waf or 0) > waf
     assert played.passes.timed > 50, "bursts meet the drive in any phase"
+    # Few drives suffice where they hardly differ.
+    assert (played.drives < 6) == (name != "rocksdb")
     _mix_is_kept(found)
 
 
 def test_how_far_drives_differ_is_said() -> None:
-    from writecliff.synthesis.played import DRIVES
+    from writecliff.synthesis.played import DRIVES_MAX
 
     found = synthesise_trace("example:sqlite", on=DRIVE)
     played = found.played
     assert played is not None
     wafs = played.trace.waf_of_drives
-    assert len(wafs) == len(played.trace.p99_9_ns_of_drives) == DRIVES
-    assert played.trace.waf == pytest.approx(sum(wafs) / DRIVES)
+    # They differ by a fifth: more of them would be played if that were allowed.
+    assert len(wafs) == played.drives == DRIVES_MAX
+    assert played.trace.waf == pytest.approx(sum(wafs) / DRIVES_MAX)
     spread = played.spread["waf_pct"]
-    assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / DRIVES))
+    assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / DRIVES_MAX))
     assert spread > 0, "drives with other data are other drives"
     page = render_page(synthetic_page(found))
     assert f"by {spread:.1f} % in write amplification" in page

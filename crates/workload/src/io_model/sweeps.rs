@@ -5,12 +5,13 @@
 //! are overwritten when: on the order of births and deaths. Data that are written one after another
 //! and overwritten one after another, as those of files and tables are, are sweeps, and sweeps that
 //! have their begins, ends and addresses keep that order by construction. Within a sweep I/Os are
-//! even over its part of the pass, and so is each kind of them: a size, and by how much an I/O goes
-//! back.
+//! even over its part of the pass; which kind comes next follows from `mixes`.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Prng;
 
+use super::free_places::FreePlaces;
+use super::mixes::Mixes;
 use super::places::spread;
 use super::{IOS_MAX, IoModel, KEY, SHAPES};
 use crate::check::{Check, ensure, whole_sectors};
@@ -19,12 +20,9 @@ use crate::io_log::IoLog;
 /// Steps are multiples of this if their sum is one.
 const UNIT_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
-/// Work of an I/O beside its bytes.
-const WORK_OF_IO_BYTES: u64 = 16 << 10;
-/// A sweep that begins so near the end of the one before in the table goes on there.
+/// A sweep that leaves nothing out and begins so near the end of the one before in the table goes on
+/// there.
 const NEAR_BYTES: u64 = 64 << 10;
-/// Places between two I/Os of the order, for those of other sweeps.
-const BETWEEN_BITS: u32 = 16;
 
 /// Sweeps, one row each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,37 +36,19 @@ pub struct Sweeps {
     pub ios: Vec<u64>,
     /// Number of the mix of sizes.
     pub mix: Vec<u32>,
-    /// Of the last rows only, the others leave nothing out: bytes from the least address to the end
-    /// of the last I/O.
+    /// Bytes from the least address to the end of the last I/O.
     pub span: Vec<u64>,
-    /// Of the same rows: I/Os before which something is left out.
+    /// Of the last rows only, the others leave nothing out: I/Os before which something is left out,
+    /// and the bytes of that.
     pub steps: Vec<u64>,
+    pub left_out: Vec<u64>,
 }
 
-/// Mixes of I/O streams, which sweeps that are alike share.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mixes {
-    /// Rows of the other columns, those of the mixes one after another.
-    pub sizes: Vec<u32>,
-    /// I/O stream, bytes before the end of the I/O before at which it begins, and I/Os of that kind
-    /// in all sweeps of the mix.
-    pub stream: Vec<u32>,
-    pub back: Vec<u32>,
-    pub count: Vec<u64>,
-    /// Numbers of the first and of the last of them among all I/Os of the mix; the others are
-    /// evenly spaced between. The sweeps of a mix take its I/Os one after another.
-    pub first: Vec<u64>,
-    pub last: Vec<u64>,
-}
-
-/// Demand over time, in intervals of the work that arrives: the bytes of I/Os, and
-/// `WORK_OF_IO_BYTES` more for each. So a burst asks as much of a drive as in the trace, even if it
-/// is not quite the same I/Os that are large.
+/// Demand over time, in intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
-    pub work: Vec<u64>,
+    pub ios: Vec<u64>,
     /// From the last I/O of the interval before to the last one of this.
     pub length_ns: Vec<u64>,
     /// Shape of the Weibull distribution of the times between I/Os, in hundredths.
@@ -76,19 +56,13 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Times of I/Os with these lengths, in this order.
-    fn times_ns(&self, lengths: &[u32], random: &mut Prng) -> Vec<u64> {
-        let mut times = Vec::with_capacity(lengths.len());
-        let (mut done, mut until, mut begin) = (0, 0, 0);
-        let mut lengths = lengths.iter().peekable();
-        for (n, (work, length)) in self.work.iter().zip(&self.length_ns).enumerate() {
-            until += work;
-            let mut ios = 0;
-            let last = n + 1 == self.work.len();
-            while let Some(bytes) = lengths.next_if(|_| last || done < until) {
-                done += u64::from(*bytes) + WORK_OF_IO_BYTES;
-                ios += 1;
-            }
+    /// Times of `total` I/Os; what the intervals have too few of comes in the last one.
+    fn times_ns(&self, total: usize, random: &mut Prng) -> Vec<u64> {
+        let mut times = Vec::with_capacity(total);
+        let mut begin = 0;
+        for (n, length) in self.length_ns.iter().enumerate() {
+            let left = (total - times.len()) as u64;
+            let ios = if n + 1 == self.ios.len() { left } else { self.ios[n].min(left) };
             let shape = f64::from(self.shape[n]) / 100.0;
             let within = spread(ios + 1, *length, shape, random);
             times.extend(within.skip(1).map(|time| begin + time));
@@ -98,64 +72,8 @@ impl Demand {
     }
 }
 
-impl Mixes {
-    /// The rows of each mix.
-    fn rows(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        self.sizes.iter().scan(0, |row, sizes| {
-            let begin = *row;
-            *row += *sizes as usize;
-            Some(begin..*row)
-        })
-    }
-
-    /// The rows of the I/Os of each mix, in the order in which they are taken.
-    fn ordered(&self) -> Vec<std::vec::IntoIter<usize>> {
-        let each = self.rows().map(|rows| {
-            let mut ordered: Vec<(u64, usize)> = Vec::new();
-            for row in rows {
-                let (first, last, count) = (self.first[row], self.last[row], self.count[row]);
-                let apart = u128::from(last - first) << BETWEEN_BITS;
-                let at = |n: u64| apart * u128::from(n) / u128::from(count.max(2) - 1);
-                ordered.extend((0..count).map(|n| ((first << BETWEEN_BITS) + at(n) as u64, row)));
-            }
-            ordered.sort_unstable();
-            ordered.into_iter().map(|one| one.1).collect::<Vec<_>>().into_iter()
-        });
-        each.collect()
-    }
-
-    fn check(&self, model: &IoModel) -> Check {
-        let listed = self.sizes.iter().fold(0_u64, |sum, one| sum + u64::from(*one));
-        let columns = [&self.count, &self.first, &self.last].map(Vec::len);
-        let sizes = [self.stream.len(), self.back.len()] == [columns[0]; 2]
-            && columns.map(|rows| rows as u64) == [listed; 3];
-        ensure(sizes, KEY, || "the columns of mixes differ in length".to_owned())?;
-        let known = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
-        ensure(self.stream.iter().all(known), KEY, || "a mix of an unknown stream".to_owned())?;
-        ensure(self.count.iter().all(|one| (1..=IOS_MAX).contains(one)), KEY, || {
-            format!("the count of a stream of a mix is outside 1 to {IOS_MAX}")
-        })?;
-        let mut places = self.first.iter().zip(&self.last);
-        ensure(places.all(|(first, last)| first <= last && *last < IOS_MAX), KEY, || {
-            "the last I/O of a stream of a mix is before the first".to_owned()
-        })?;
-        for back in &self.back {
-            whole_sectors(KEY, u64::from(*back))?;
-        }
-        let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
-        ensure(self.stream.iter().any(moves), KEY, || "it has no I/Os".to_owned())?;
-        for (n, rows) in self.rows().enumerate() {
-            let flushes = rows.clone().filter(|row| !moves(&self.stream[*row])).count();
-            ensure(flushes == 0 || flushes == rows.len(), KEY, || {
-                format!("the mix {n} is of flushes and other I/Os")
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// An I/O: its place in the order, its address, its stream.
-type Swept = (u64, u64, usize);
+/// An I/O: its address, its stream.
+type Swept = (u64, usize);
 
 impl Sweeps {
     /// The I/Os of one pass, at addresses from `offset` on.
@@ -167,30 +85,71 @@ impl Sweeps {
         offset: u64,
         random: &mut Prng,
     ) -> IoLog {
-        let mut swept: Vec<Swept> = Vec::with_capacity(self.total() as usize);
-        let mut ordered = mixes.ordered();
+        let mut left = mixes.all();
         let mut before = None;
+        let mut rows = Vec::with_capacity(self.ios.len());
         for n in 0..self.ios.len() {
-            let ios = self.ios[n] as usize;
-            let of_mix = ordered[self.mix[n] as usize].by_ref().take(ios);
-            let (streams, backs) =
-                of_mix.map(|row| (mixes.stream[row] as usize, u64::from(mixes.back[row]))).unzip();
-            self.row(n, (streams, backs), model, &mut before, random, &mut swept);
+            let bytes = self.span[n] - self.open(n).unwrap_or_default().1;
+            let of_mix = &mut left[self.mix[n] as usize];
+            let kinds = mixes.take(of_mix, self.ios[n] as usize, bytes, model);
+            rows.push(self.row(n, &kinds, mixes, model, &mut before, random));
         }
-        swept.sort_by_key(|one| one.0);
-        let streams = swept.iter().map(|one| one.2);
+        let swept = self.in_order(&rows);
+        let streams = swept.iter().map(|one| one.1);
         let letters = streams.clone().map(|stream| model.operation(stream));
-        let lengths: Vec<u32> = streams.map(|stream| model.streams.lengths[stream]).collect();
         IoLog {
             operations: letters.clone().map(char::from).collect(),
             offsets: swept
                 .iter()
                 .zip(letters)
-                .map(|(one, letter)| if letter == b'f' { 0 } else { offset + one.1 })
+                .map(|(one, letter)| if letter == b'f' { 0 } else { offset + one.0 })
                 .collect(),
-            times_ns: demand.times_ns(&lengths, random),
-            lengths,
+            times_ns: demand.times_ns(swept.len(), random),
+            lengths: streams.map(|stream| model.streams.lengths[stream]).collect(),
         }
+    }
+
+    /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os. Each
+    /// sweep gets its own evenly spaced among those between its first and last I/O that are free,
+    /// those that have most of the places there first: I/Os of a burst stay together, and what comes
+    /// before and after it does not get in between.
+    fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
+        let total = self.total() as usize;
+        let mut free = FreePlaces::new(total);
+        let mut placed: Vec<Option<Swept>> = vec![None; total];
+        let mut late: Vec<(u64, usize, Swept)> = Vec::new();
+        for n in self.densest_first() {
+            let (begin, end) = (self.begin[n] as usize, self.end[n] as usize);
+            let before = free.below(begin.min(total));
+            let among = free.below((end + 1).min(total)) - before;
+            let ios = rows[n].len();
+            let last = (ios - 1).max(1);
+            if among >= ios {
+                let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
+                let own: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
+                for (place, io) in own.into_iter().zip(&rows[n]) {
+                    free.take(place);
+                    placed[place] = Some(*io);
+                }
+            } else {
+                let place = |k: usize| (begin + (end - begin) * k / last) as u64;
+                late.extend(rows[n].iter().enumerate().map(|(k, io)| (place(k), n, *io)));
+            }
+        }
+        late.sort_by_key(|one| (one.0, one.1));
+        let mut late = late.into_iter().map(|one| one.2);
+        placed.into_iter().filter_map(|io| io.or_else(|| late.next())).collect()
+    }
+
+    /// Rows by the share of the places between their first and last I/O that they have.
+    fn densest_first(&self) -> Vec<usize> {
+        let places = |n: usize| u128::from(self.end[n] - self.begin[n] + 1);
+        let mut order: Vec<usize> = (0..self.ios.len()).collect();
+        order.sort_by(|&a, &b| {
+            let (of_a, of_b) = (u128::from(self.ios[a]), u128::from(self.ios[b]));
+            (of_b * places(a)).cmp(&(of_a * places(b)))
+        });
+        order
     }
 
     /// I/Os of a pass.
@@ -198,56 +157,58 @@ impl Sweeps {
         self.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
 
-    /// Adds the I/Os of one row. `before`: the operation of the row before, and where it ended.
+    /// The I/Os of one row. `before`: the operation of the row before, and where it ended.
     fn row(
         &self,
         n: usize,
-        (streams, backs): (Vec<usize>, Vec<u64>),
+        kinds: &[usize],
+        mixes: &Mixes,
         model: &IoModel,
         before: &mut Option<(u8, u64)>,
         random: &mut Prng,
-        to: &mut Vec<Swept>,
-    ) {
+    ) -> Vec<Swept> {
+        let streams: Vec<usize> = kinds.iter().map(|kind| mixes.stream[*kind] as usize).collect();
+        let backs: Vec<u64> = kinds.iter().map(|kind| u64::from(mixes.back[*kind])).collect();
         let length = |stream: &usize| u64::from(model.streams.lengths[*stream]);
         let lengths: Vec<u64> = streams.iter().map(length).collect();
-        let (span, steps) = self.open(n).unwrap_or_default();
-        let within = self.offset[n]..self.offset[n] + span;
-        let operation = streams.first().map_or(b'f', |stream| model.operation(*stream));
+        let within = self.offset[n]..self.offset[n] + self.span[n];
+        let operation = model.operation(streams[0]);
+        let goes_on = operation != b'f' && self.open(n).is_none();
         let near = |one: &(u8, u64)| {
-            one.0 == operation && one.1.abs_diff(within.start) <= NEAR_BYTES && operation != b'f'
+            goes_on && one.0 == operation && one.1.abs_diff(within.start) <= NEAR_BYTES
         };
         let end = before.filter(near).map(|one| one.1);
+        let steps = self.open(n).unwrap_or_default().0;
         let at = upwards(&within, end, steps, &lengths, &backs, random);
         *before = at.last().zip(lengths.last()).map(|(at, length)| (operation, at + length));
-        let apart = u128::from(self.end[n] - self.begin[n]) << BETWEEN_BITS;
-        let last = (streams.len() as u128).saturating_sub(1).max(1);
-        for (k, (stream, at)) in streams.into_iter().zip(at).enumerate() {
-            let place = (self.begin[n] << BETWEEN_BITS) + (apart * k as u128 / last) as u64;
-            to.push((place, at.min(model.range_bytes - length(&stream)), stream));
-        }
+        let inside = |at: u64, stream| (at.min(model.range_bytes - length(&stream)), stream);
+        at.into_iter().zip(streams).map(|(at, stream)| inside(at, stream)).collect()
     }
 
-    /// Span and steps of a row that leaves something out.
+    /// Steps of a row that leaves something out, and the bytes that are left out.
     fn open(&self, n: usize) -> Option<(u64, u64)> {
-        let at = (n + self.span.len()).checked_sub(self.begin.len())?;
-        Some((self.span[at], self.steps[at]))
+        let at = (n + self.steps.len()).checked_sub(self.begin.len())?;
+        Some((self.steps[at], self.left_out[at]))
     }
 
     pub(super) fn check(&self, model: &IoModel, mixes: &Mixes, demand: &Demand) -> Check {
-        let (rows, open) = (self.begin.len(), self.span.len());
-        let columns = [self.end.len(), self.offset.len(), self.ios.len(), self.mix.len()];
-        let equal = columns == [rows; 4] && self.steps.len() == open && open <= rows;
+        let (rows, open) = (self.begin.len(), self.steps.len());
+        let columns = [&self.end, &self.offset, &self.ios, &self.span].map(Vec::len);
+        let equal = columns == [rows; 4] && self.mix.len() == rows;
+        let equal = equal && self.left_out.len() == open && open <= rows;
         ensure(equal, KEY, || "the columns of sweeps differ in length".to_owned())?;
         demand.check()?;
         mixes.check(model)?;
-        let mut left: Vec<u64> = mixes.rows().map(|rows| mixes.count[rows].iter().sum()).collect();
+        let mut left = mixes.totals();
         for n in 0..rows {
             self.check_row(n, model)?;
-            let of_mix = left.get_mut(self.mix[n] as usize);
-            let less = of_mix.and_then(|of| of.checked_sub(self.ios[n]).map(|less| *of = less));
+            let less = left.get_mut(self.mix[n] as usize).and_then(|(ios, begins)| {
+                (*ios, *begins) = (ios.checked_sub(self.ios[n])?, begins.checked_sub(1)?);
+                Some(())
+            });
             ensure(less.is_some(), KEY, || format!("the mix of the sweep {n} has too few I/Os"))?;
         }
-        ensure(left.iter().all(|left| *left == 0), KEY, || {
+        ensure(left.iter().all(|left| *left == (0, 0)), KEY, || {
             "a mix has more I/Os than its sweeps".to_owned()
         })
     }
@@ -258,9 +219,11 @@ impl Sweeps {
             format!("the sweep {n} goes from the I/O {begin} to the I/O {end}")
         })?;
         ensure((1..=IOS_MAX).contains(&ios), KEY, || format!("the sweep {n} has {ios} I/Os"))?;
-        let (span, steps) = self.open(n).unwrap_or_default();
+        let (steps, left_out) = self.open(n).unwrap_or_default();
+        let span = self.span[n];
         ensure(steps < ios, KEY, || format!("the sweep {n} has {ios} I/Os and {steps} steps"))?;
-        for bytes in [self.offset[n], span] {
+        ensure(left_out <= span, KEY, || format!("the sweep {n} leaves out more than it spans"))?;
+        for bytes in [self.offset[n], span, left_out] {
             whole_sectors(KEY, bytes)?;
         }
         let end = self.offset[n].checked_add(span);
@@ -272,7 +235,7 @@ impl Sweeps {
 
 impl Demand {
     fn check(&self) -> Check {
-        let rows = self.work.len();
+        let rows = self.ios.len();
         ensure(rows > 0 && self.length_ns.len() == rows && self.shape.len() == rows, KEY, || {
             "the columns of demand differ in length".to_owned()
         })?;

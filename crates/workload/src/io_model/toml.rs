@@ -2,7 +2,8 @@
 
 use writecliff_base::located::{LocatedError, Table};
 
-use super::sweeps::{Demand, Mixes, Sweeps};
+use super::mixes::Mixes;
+use super::sweeps::{Demand, Sweeps};
 use super::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
 
 type Read<T> = Result<T, LocatedError>;
@@ -127,6 +128,7 @@ fn sweeps(table: Table<'_>) -> Read<Sweeps> {
         mix: narrow(&table, "mix")?,
         span: column(&table, "span")?,
         steps: column(&table, "steps")?,
+        left_out: column(&table, "left_out")?,
     };
     table.finish()?;
     Ok(found)
@@ -138,8 +140,10 @@ fn mixes(table: Table<'_>) -> Read<Mixes> {
         stream: narrow(&table, "stream")?,
         back: narrow(&table, "back")?,
         count: column(&table, "count")?,
+        begins: column(&table, "begins")?,
         first: column(&table, "first")?,
         last: column(&table, "last")?,
+        groups: column(&table, "groups")?,
     };
     table.finish()?;
     Ok(found)
@@ -147,7 +151,7 @@ fn mixes(table: Table<'_>) -> Read<Mixes> {
 
 fn intervals(table: Table<'_>) -> Read<Demand> {
     let found = Demand {
-        work: column(&table, "work")?,
+        ios: column(&table, "ios")?,
         length_ns: column(&table, "length_ns")?,
         shape: narrow(&table, "shape")?,
     };

@@ -16,20 +16,23 @@ fn model() -> IoModel {
             offset: vec![65_536, 65_536 + 8 * 16_384, 0, 65_536],
             ios: vec![8, 2, 1, 8],
             mix: vec![0, 0, 1, 2],
-            span: vec![15 * 4096],
+            span: vec![7 * 16_384, 2 * 16_384, 0, 15 * 4096],
             steps: vec![7],
+            left_out: vec![7 * 4096],
         }),
         mixes: Some(Mixes {
             sizes: vec![2, 1, 1],
             stream: vec![0, 0, 1, 2],
             back: vec![0, 16_384, 0, 0],
             count: vec![9, 1, 1, 8],
-            first: vec![0, 4, 0, 0],
-            last: vec![9, 4, 0, 7],
+            begins: vec![2, 0, 1, 1],
+            first: vec![0, 3, 0, 0],
+            last: vec![7, 3, 0, 6],
+            groups: vec![7, 1, 1, 7],
         }),
         demand: Some(Demand {
-            // The first eight writes and the flush, with 16 KiB more for each I/O; the others.
-            work: vec![32_768, 8 * 32_768 - 16_384, 8 * 20_480 + 2 * 32_768],
+            // The first eight writes and the flush; the others.
+            ios: vec![1, 8, 10],
             length_ns: vec![0, 1_000_000, 500],
             shape: vec![1000, 100, 1000],
         }),
@@ -64,18 +67,88 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
     assert_eq!(at(b'r'), (0..8).map(|n| 65_536 + 8192 * n).collect::<Vec<_>>());
 }
 
+/// A log's blocks of 4 KiB all through the pass, and a burst of four large I/Os in the middle of it.
 #[test]
-fn a_burst_is_as_much_work_whatever_its_ios() {
-    let demand = Demand { work: vec![65_536; 2], length_ns: vec![1000; 2], shape: vec![1000; 2] };
-    let late = |lengths: &[u32]| {
-        let times = demand.times_ns(lengths, &mut Prng::derive(1, 1));
-        assert_eq!(times.len(), lengths.len());
-        times.iter().filter(|time| **time > 1000).count()
+fn nothing_gets_into_a_burst() {
+    let mut model = model();
+    model.streams = Streams { operations: "ww".to_owned(), lengths: vec![4096, 65_536] };
+    model.sweeps = Some(Sweeps {
+        begin: vec![0, 9],
+        end: vec![19, 12],
+        offset: vec![0, 262_144],
+        ios: vec![16, 4],
+        mix: vec![0, 1],
+        span: vec![65_536, 262_144],
+        ..Sweeps::default()
+    });
+    model.mixes = Some(Mixes {
+        sizes: vec![1, 1],
+        stream: vec![0, 1],
+        back: vec![0; 2],
+        count: vec![16, 4],
+        begins: vec![1; 2],
+        first: vec![0; 2],
+        last: vec![14, 2],
+        groups: vec![15, 3],
+    });
+    model.demand = Some(Demand { ios: vec![20], length_ns: vec![1000], shape: vec![100] });
+    assert!(model.check().is_ok());
+    let lengths = model.expand(0).lengths;
+    let large: Vec<usize> = (0..20).filter(|n| lengths[*n] == 65_536).collect();
+    assert_eq!(large, [9, 10, 11, 12]);
+}
+
+/// Two files of which one has the large I/Os: each gets those that make it as long as it was.
+#[test]
+fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
+    let mut model = model();
+    model.streams = Streams { operations: "ww".to_owned(), lengths: vec![4096, 262_144] };
+    model.range_bytes = 8 << 20;
+    model.sweeps = Some(Sweeps {
+        begin: vec![0, 6],
+        end: vec![5, 11],
+        offset: vec![0, 4 << 20],
+        ios: vec![6, 6],
+        mix: vec![0, 0],
+        span: vec![6 * 4096, 4096 + 5 * 262_144],
+        ..Sweeps::default()
+    });
+    // In the order of the mix, every other I/O is large, after the first ones.
+    model.mixes = Some(Mixes {
+        sizes: vec![2],
+        stream: vec![0, 1],
+        back: vec![0; 2],
+        count: vec![7, 5],
+        begins: vec![2, 0],
+        first: vec![0, 1],
+        last: vec![8, 9],
+        groups: vec![5, 5],
+    });
+    model.demand = Some(Demand { ios: vec![12], length_ns: vec![1000], shape: vec![100] });
+    assert!(model.check().is_ok());
+    let lengths = model.expand(0).lengths;
+    assert_eq!(lengths[..6], [4096; 6]);
+    assert_eq!(lengths[6..], [4096, 262_144, 262_144, 262_144, 262_144, 262_144]);
+}
+
+/// Of ten I/Os four are large: one by one, or in two pairs.
+#[test]
+fn ios_of_a_kind_come_in_their_groups() {
+    let places = |groups| {
+        let mixes = Mixes {
+            sizes: vec![2],
+            stream: vec![0, 1],
+            back: vec![0; 2],
+            count: vec![6, 4],
+            begins: vec![0; 2],
+            first: vec![0, 2],
+            last: vec![9, 7],
+            groups: vec![6, groups],
+        };
+        mixes.others(0..2)
     };
-    assert_eq!(late(&[16_384; 4]), 2);
-    assert_eq!(late(&[49_152, 0, 0, 0, 0]), 4);
-    // What is left over comes in the last interval.
-    assert_eq!(late(&[16_384; 9]), 7);
+    assert_eq!(places(4), [0, 0, 1, 0, 1, 1, 0, 1, 0, 0]);
+    assert_eq!(places(2), [0, 0, 1, 1, 0, 0, 1, 1, 0, 0]);
 }
 
 #[test]
@@ -106,9 +179,24 @@ fn sweeps_that_make_no_sense_are_refused() {
         ("a mix of an unknown stream", changed(|_, m, _| m.stream[0] = 3)),
         (
             "the last I/O of a stream of a mix is before the first",
-            changed(|_, m, _| m.first[1] = 5),
+            changed(|_, m, _| m.first[1] = 4),
         ),
         ("the mix 0 is of flushes and other I/Os", changed(|_, m, _| m.sizes = vec![3, 1])),
+        (
+            "a stream of a mix begins more sweeps than it has I/Os",
+            changed(|_, m, _| m.begins[1] = 2),
+        ),
+        (
+            "a stream of a mix has more groups than I/Os, or none",
+            changed(|_, m, _| m.groups[0] = 8),
+        ),
+        (
+            "a stream of a mix has more groups than I/Os, or none",
+            changed(|_, m, _| m.groups[2] = 0),
+        ),
+        ("the mix of the sweep 1 has too few I/Os", changed(|_, m, _| m.begins[0] = 1)),
+        ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.begins[1] = 1)),
+        ("the sweep 3 leaves out more than it spans", changed(|s, _, _| s.left_out[0] = 1 << 20)),
         ("the sweep 0 goes from the I/O 9 to the I/O 8", changed(|s, _, _| s.begin[0] = 9)),
         ("the sweep 3 has 8 I/Os and 8 steps", changed(|s, _, _| s.steps[0] = 8)),
         ("the sweep 2 has 0 I/Os", changed(|s, _, _| s.ios[2] = 0)),

@@ -1,0 +1,188 @@
+//! Which kind of I/O comes next in a sweep: a size, and by how much it goes back.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{IOS_MAX, IoModel, KEY};
+use crate::check::{Check, ensure, whole_sectors};
+
+/// Places between two I/Os of the order, for those of other kinds.
+const BETWEEN_BITS: u32 = 16;
+/// A sweep whose bytes are further off than this exchanges I/Os with later ones of its mix.
+const OFF_BYTES: u64 = 64 << 10;
+const EXCHANGES_MAX: usize = 3;
+/// I/Os of the mix that are looked at for an exchange.
+const LOOKED_AT: usize = 1000;
+
+/// Mixes of I/O streams, which sweeps that are alike share.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mixes {
+    /// Rows of the other columns, those of the mixes one after another.
+    pub sizes: Vec<u32>,
+    /// I/O stream, bytes before the end of the I/O before at which it begins, and I/Os of that kind
+    /// in all sweeps of the mix.
+    pub stream: Vec<u32>,
+    pub back: Vec<u32>,
+    pub count: Vec<u64>,
+    /// How many of them are the first one of a sweep.
+    pub begins: Vec<u64>,
+    /// Of the others: numbers of the first and of the last of them among all of the mix, and in how
+    /// many groups they are, each of I/Os that follow each other. Groups are evenly spaced.
+    pub first: Vec<u64>,
+    pub last: Vec<u64>,
+    pub groups: Vec<u64>,
+}
+
+/// The I/Os of a mix that no sweep has yet, by their rows, in order.
+pub(super) struct Left {
+    begins: std::vec::IntoIter<usize>,
+    others: Vec<usize>,
+    next: usize,
+}
+
+impl Mixes {
+    /// The rows of each mix.
+    fn rows(&self) -> impl Iterator<Item = Range<usize>> {
+        self.sizes.iter().scan(0, |row, sizes| {
+            let begin = *row;
+            *row += *sizes as usize;
+            Some(begin..*row)
+        })
+    }
+
+    /// The I/Os of each mix.
+    pub(super) fn all(&self) -> Vec<Left> {
+        let begins = |rows: Range<usize>| {
+            let middles = |row: usize| {
+                let count = u128::from(self.begins[row]);
+                (0..count).map(move |n| ((((2 * n + 1) << 64) / (2 * count)) as u64, row))
+            };
+            in_order(rows.flat_map(middles))
+        };
+        self.rows()
+            .map(|rows| Left {
+                begins: begins(rows.clone()).into_iter(),
+                others: self.others(rows),
+                next: 0,
+            })
+            .collect()
+    }
+
+    /// Rows of the I/Os that begin no sweep, in order.
+    pub(super) fn others(&self, rows: Range<usize>) -> Vec<usize> {
+        in_order(rows.flat_map(|row| self.places(row).map(move |place| (place, row))))
+    }
+
+    /// Where the I/Os of a row that begin no sweep are among all of the mix.
+    fn places(&self, row: usize) -> impl Iterator<Item = u64> {
+        let count = self.count[row] - self.begins[row];
+        let (first, groups) = (self.first[row], self.groups[row]);
+        // The last group begins where its I/Os end at the last one.
+        let apart = (self.last[row] - first).saturating_sub((count / groups).saturating_sub(1));
+        let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(count);
+        let last_group = u128::from(groups.max(2) - 1);
+        let after = move |n: u64| (u128::from(apart) << BETWEEN_BITS) * group(n) / last_group;
+        (0..count).map(move |n| (first << BETWEEN_BITS) + after(n) as u64)
+    }
+
+    /// The rows of the next `ios` I/Os of a sweep that has `wanted_bytes`. If the next ones of the
+    /// mix have not, up to `EXCHANGES_MAX` are exchanged for later ones.
+    pub(super) fn take(
+        &self,
+        left: &mut Left,
+        ios: usize,
+        wanted_bytes: u64,
+        model: &IoModel,
+    ) -> Vec<usize> {
+        let bytes = |row: usize| u64::from(model.streams.lengths[self.stream[row] as usize]);
+        let grows = |row: usize| bytes(row).saturating_sub(u64::from(self.back[row]));
+        let goes_on = |row: usize| self.back[row] == 0;
+        let begin = left.begins.next();
+        let end = (left.next + ios - usize::from(begin.is_some())).min(left.others.len());
+        let (taken, later) = left.others.split_at_mut(end);
+        let taken = &mut taken[left.next..];
+        let looked_at = LOOKED_AT.min(later.len());
+        let later = &mut later[..looked_at];
+        for _ in 0..EXCHANGES_MAX {
+            let has = begin.map_or(0, bytes) + taken.iter().map(|row| grows(*row)).sum::<u64>();
+            if has.abs_diff(wanted_bytes) <= OFF_BYTES {
+                break;
+            }
+            let (ours, theirs) = (first_of_each(taken, goes_on), first_of_each(later, goes_on));
+            let pairs = ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b)));
+            let off = |a: usize, b: usize| (has + grows(b) - grows(a)).abs_diff(wanted_bytes);
+            let best = pairs.map(|(a, b)| (off(*a.0, *b.0), *a.1, *b.1)).min();
+            let Some((_, a, b)) = best.filter(|best| best.0 < has.abs_diff(wanted_bytes)) else {
+                break;
+            };
+            std::mem::swap(&mut taken[a], &mut later[b]);
+        }
+        let found = begin.into_iter().chain(taken.iter().copied()).collect();
+        left.next = end;
+        found
+    }
+
+    /// Checks all but what depends on sweeps.
+    pub(super) fn check(&self, model: &IoModel) -> Check {
+        let listed = self.sizes.iter().fold(0_u64, |sum, one| sum + u64::from(*one));
+        let columns =
+            [&self.count, &self.begins, &self.first, &self.last, &self.groups].map(Vec::len);
+        let sizes = [self.stream.len(), self.back.len()] == [columns[0]; 2]
+            && columns.map(|rows| rows as u64) == [listed; 5];
+        ensure(sizes, KEY, || "the columns of mixes differ in length".to_owned())?;
+        let known = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
+        ensure(self.stream.iter().all(known), KEY, || "a mix of an unknown stream".to_owned())?;
+        (0..self.count.len()).try_for_each(|row| self.check_row(row))?;
+        let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
+        ensure(self.stream.iter().any(moves), KEY, || "it has no I/Os".to_owned())?;
+        for (n, rows) in self.rows().enumerate() {
+            let flushes = rows.clone().filter(|row| !moves(&self.stream[*row])).count();
+            ensure(flushes == 0 || flushes == rows.len(), KEY, || {
+                format!("the mix {n} is of flushes and other I/Os")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_row(&self, row: usize) -> Check {
+        let (count, begins) = (self.count[row], self.begins[row]);
+        ensure((1..=IOS_MAX).contains(&count), KEY, || {
+            format!("the count of a stream of a mix is outside 1 to {IOS_MAX}")
+        })?;
+        ensure(begins <= count, KEY, || {
+            "a stream of a mix begins more sweeps than it has I/Os".to_owned()
+        })?;
+        ensure(self.first[row] <= self.last[row] && self.last[row] < IOS_MAX, KEY, || {
+            "the last I/O of a stream of a mix is before the first".to_owned()
+        })?;
+        ensure((1..=(count - begins).max(1)).contains(&self.groups[row]), KEY, || {
+            "a stream of a mix has more groups than I/Os, or none".to_owned()
+        })?;
+        whole_sectors(KEY, u64::from(self.back[row]))
+    }
+
+    /// I/Os of each mix, and how many of them begin a sweep.
+    pub(super) fn totals(&self) -> Vec<(u64, u64)> {
+        let sum = |of: &[u64]| of.iter().sum::<u64>();
+        self.rows().map(|rows| (sum(&self.count[rows.clone()]), sum(&self.begins[rows]))).collect()
+    }
+}
+
+/// Rows by their places.
+fn in_order(places: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
+    let mut sorted: Vec<(u64, usize)> = places.collect();
+    sorted.sort_unstable();
+    sorted.into_iter().map(|one| one.1).collect()
+}
+
+/// The first place of each row that is wanted.
+fn first_of_each(rows: &[usize], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, usize> {
+    let mut found = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate().filter(|one| wanted(*one.1)) {
+        found.entry(*row).or_insert(place);
+    }
+    found
+}
