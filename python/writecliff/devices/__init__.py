@@ -69,6 +69,9 @@ class DeviceDescription:
     capacity_bytes: int  # user capacity
     raw_bytes: int | None  # of the flash
     mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 for a hard disk
+    # Least scale at which it can be simulated; 1: whole. Page numbers have 32 bits, so drives of
+    # more than 16 TiB of flash are simulated as one of up to 2 TB (`engines/scaled.py`).
+    least_scale: float
     reclaim_units: int | None  # how many
     rated_cycles: int | None  # of the flash
     overprovision_pct: float | None  # flash beyond the user capacity, of that
