@@ -27,7 +27,7 @@ TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
     "sn850x", "t500", "sn770", "990-evo", "nm790", "micron-2400", "p41-plus", "980-pro",
-    "nm800-pro", "mp700-elite",
+    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336",
 ))  # fmt: skip
 
 
