@@ -13,6 +13,7 @@
 //! channels`, so that consecutive program units use all channels before they use a second die of a
 //! channel.
 
+mod addresses;
 mod groups;
 
 use std::ops::Range;
@@ -26,6 +27,9 @@ use crate::die_parity::Stripes;
 pub const SLOT_BYTES: u32 = 4096;
 /// Limit on the slots of one read operation; real parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
+/// Limit on the slots of a drive: 2048 TiB. Which ones can be simulated whole is another question,
+/// see [`Geometry::check_addresses`].
+const RAW_SLOTS_MAX: u64 = 1 << 39;
 
 /// Bits per cell, which is also the number of page types of a word line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -416,11 +420,15 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
         shape.pages_per_block,
         (page / u64::from(SLOT_BYTES)) as u32,
     ];
-    let total = slots.iter().try_fold(1_u64, |all, &n| all.checked_mul(u64::from(n)));
-    if total.is_none_or(|n| n >= u64::from(u32::MAX)) {
+    // The bounds of the counts keep this within 64 bits.
+    let total: u64 = slots.iter().map(|&n| u64::from(n)).product();
+    if total > RAW_SLOTS_MAX {
+        return fail("blocks_per_plane", "the flash holds more than 2048 TiB".to_owned());
+    }
+    if total / u64::from(shape.blocks_per_plane) >= u64::from(u32::MAX) {
         return fail(
-            "blocks_per_plane",
-            "the flash holds 16 TiB or more; page numbers have 32 bits".to_owned(),
+            "pages_per_block",
+            "a block of every plane of every die holds 16 TiB or more".to_owned(),
         );
     }
     Ok(())
@@ -480,7 +488,10 @@ mod tests {
         assert_eq!(odd.key, "pages_per_block");
         let page = Geometry::new(Shape { page: Bytes(5000), ..shape() }).unwrap_err();
         assert_eq!(page.key, "page");
-        let huge = Shape { blocks_per_plane: 1 << 20, pages_per_block: 1 << 16, ..shape() };
-        assert!(Geometry::new(Shape { pages_per_block: 65_535, ..huge }).is_err());
+        let huge = Shape { channels: 64, dies_per_channel: 64, planes_per_die: 16, ..shape() };
+        let unit = Shape { pages_per_block: 65_535, blocks_per_plane: 4, ..huge.clone() };
+        assert_eq!(Geometry::new(unit).unwrap_err().key, "pages_per_block");
+        let flash = Shape { blocks_per_plane: 1 << 20, ..huge };
+        assert_eq!(Geometry::new(flash).unwrap_err().key, "blocks_per_plane");
     }
 }

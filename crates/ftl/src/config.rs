@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 use writecliff_flash::Geometry;
+use writecliff_flash::geometry::GeometryError;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::bad_blocks::{BadBlocks, BadBlocksConfig};
@@ -15,7 +16,7 @@ use crate::wear_leveling::WearPolicy;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FtlConfig {
     /// User capacity in slots.
-    pub user_slots: u32,
+    pub user_slots: u64,
     /// Number of streams, including the default stream 0.
     pub streams: u16,
     pub gc: GcPolicy,
@@ -75,6 +76,12 @@ pub struct ConfigError {
     pub message: String,
 }
 
+impl From<GeometryError> for ConfigError {
+    fn from(error: GeometryError) -> Self {
+        Self { key: error.key, message: error.message }
+    }
+}
+
 impl FtlConfig {
     /// Reclaim units' worth of slots that stay idle with one stream. GC circulates through the
     /// rest, so theory must exclude these from the spare space.
@@ -119,9 +126,9 @@ impl FtlConfig {
     /// The blocks of a new drive, if it has bad ones.
     pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
-        let least = u64::from(self.user_slots) / per_unit + self.open_units() + 1;
+        let least = self.user_slots / per_unit + self.open_units() + 1;
         let config = self.bad_blocks?;
-        Some(BadBlocks::new(config, geometry, self.seed, least as u32))
+        Some(BadBlocks::new(config, geometry, self.seed, least.min(u64::from(u32::MAX)) as u32))
     }
 
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
@@ -199,8 +206,8 @@ impl FtlConfig {
         };
         let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());
         let usable = u64::from(units).saturating_sub(open) * per_unit;
-        if u64::from(self.user_slots) >= usable {
-            let needed = u64::from(self.user_slots).div_ceil(per_unit) + open + 1;
+        if self.user_slots >= usable {
+            let needed = self.user_slots.div_ceil(per_unit) + open + 1;
             if units < geometry.reclaim_units {
                 return fail(
                     "user_capacity",

@@ -75,6 +75,7 @@ impl Ftl {
             Some(reduction) => reduction.addresses(geometry)?,
             None => geometry,
         };
+        geometry.check_addresses(0)?;
         let units = geometry.reclaim_units;
         let table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
         let mut ftl = Self {
@@ -114,6 +115,12 @@ impl Ftl {
 
     pub fn config(&self) -> &FtlConfig {
         &self.config
+    }
+
+    /// User capacity in slots, of which there are no more than page numbers.
+    #[inline]
+    pub fn user_slots(&self) -> u32 {
+        self.config.user_slots as u32
     }
 
     pub fn counters(&self) -> &Counters {

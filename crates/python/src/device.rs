@@ -83,6 +83,7 @@ impl PyDevice {
         result.set_item("raw_bytes", raw_bytes)?;
         let pieces = ssd.map_or(1, |s| s.pieces_per_slot());
         result.set_item("mapped_bytes", raw_bytes.unwrap_or(0) * pieces)?;
+        result.set_item("least_scale", self.inner.least_scale())?;
         result.set_item("reclaim_units", ssd.map(|s| s.geometry.reclaim_units))?;
         result.set_item("rated_cycles", ssd.map(|s| s.ftl.rated_cycles))?;
         result.set_item("overprovisioning", ssd.map(|s| s.overprovisioning()))?;
@@ -111,6 +112,19 @@ impl PyDevice {
 }
 
 impl PyDevice {
+    /// Why no drive of this description was made, and, if it is beyond page numbers, what can be.
+    pub(crate) fn not_made(&self, why: &str) -> PyErr {
+        let scale = self.inner.least_scale();
+        if scale <= 1.0 {
+            return errors::config(why, None);
+        }
+        let hint = format!(
+            "`writecliff run` and `test` simulate it at 1/{scale} of its capacity; so does \
+             `engine.scaled({scale}, largest_io_bytes=...)` in Python"
+        );
+        errors::config(&format!("{}: {why}", self.inner.config().identity().name), Some(&hint))
+    }
+
     /// The description of an SSD whose random choices follow from `seed`.
     pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
         match self.inner.with_seed(seed) {

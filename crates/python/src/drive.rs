@@ -75,7 +75,7 @@ impl Drive {
         }
         let name = config.identity().name.clone();
         let drive = AnyDrive::new(config, attribute_latency);
-        let drive = drive.map_err(|e| errors::config(&e, None))?;
+        let drive = drive.map_err(|e| device.not_made(&e))?;
         Ok(Self { inner: Mutex::new(drive), name })
     }
 

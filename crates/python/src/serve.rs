@@ -88,7 +88,7 @@ impl Server {
         let config = device.inner.with_seed(seed);
         let capacity = config.user_capacity();
         let timing = slow_down.map_or(Timing::Fast, |slow_down| Timing::Real { slow_down });
-        let mut drive = AnyDrive::losing_power(config).map_err(|e| errors::config(&e, None))?;
+        let mut drive = AnyDrive::losing_power(config).map_err(|e| device.not_made(&e))?;
         if let Some(like) = like {
             let other = like.get()?;
             let (drive, other) = (&mut drive, &*other);

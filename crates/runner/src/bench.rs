@@ -153,7 +153,7 @@ impl Bench {
         self.ready = None;
         let geometry = &self.device.geometry;
         let meter = Meter::start();
-        let slots = self.device.ftl.user_slots;
+        let slots = self.device.ftl.user_slots as u32;
         let written =
             limit::run(slots, geometry.reclaim_units, geometry.slots_per_reclaim_unit, 2.0, 1002)
                 .ok_or(BenchError::NoSpareSpace)?;
@@ -236,7 +236,7 @@ impl Bench {
         let device = self.filled_by(peak * 10 / 9)?;
         let meter = Meter::start();
         let trace = events.lay_out(&LayOut {
-            capacity_blocks: device.ftl.user_slots,
+            capacity_blocks: device.ftl.user_slots as u32,
             file_system: FileSystem::default(),
             repeats: Repeats::Times(1),
             copies: 1,
@@ -264,14 +264,14 @@ impl Bench {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
         let bits = shape.cell.page_types();
-        let part = user_slots as f64 / f64::from(device.ftl.user_slots);
+        let part = user_slots as f64 / device.ftl.user_slots as f64;
         let lines = f64::from(shape.pages_per_block / bits) * part;
         shape.pages_per_block = (lines.round().max(1.0) as u32) * bits;
         let before = device.raw_capacity().0 as f64;
         device.geometry = Geometry::new(shape)?;
         let user = device.user_capacity.0 as f64 * device.raw_capacity().0 as f64 / before;
-        device.ftl.user_slots = (user / 4096.0) as u32;
-        device.user_capacity = Bytes(u64::from(device.ftl.user_slots) * 4096);
+        device.ftl.user_slots = (user / 4096.0) as u64;
+        device.user_capacity = Bytes(device.ftl.user_slots * 4096);
         Ok(device)
     }
 
@@ -290,7 +290,7 @@ impl Bench {
         (shape.channels, shape.dies_per_channel) = (channels, dies_per_channel);
         device.geometry = Geometry::new(shape)?;
         device.user_capacity = capacity;
-        device.ftl.user_slots = capacity.0.div_ceil(4096) as u32;
+        device.ftl.user_slots = capacity.0.div_ceil(4096);
         let mut ssd = Ssd::new(device)?;
         precondition(&mut ssd, 1.0)?;
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;

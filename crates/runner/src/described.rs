@@ -64,6 +64,14 @@ impl Device {
         }
     }
 
+    /// The least scale at which the drive can be simulated; 1: whole.
+    pub fn least_scale(&self) -> f64 {
+        match &self.config {
+            AnyConfig::Ssd(config) => ssd::least_scale(config),
+            AnyConfig::Disk(_) => 1.0,
+        }
+    }
+
     /// The possible scale that is nearest to `scale`.
     pub fn nearest_scale(&self, scale: f64) -> f64 {
         match &self.config {

@@ -43,7 +43,7 @@ const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 /// Uniform random overwrites of a full drive, one slot at a time.
 pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
     let mut ftl = drive(case, 1, PLAIN)?;
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     let mut random = Prng::new(case.seed);
     for lpn in 0..user {
         ftl.write(Lpn(lpn as u32), StreamId::DEFAULT, 4096, &mut FastForward);
@@ -74,7 +74,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     let mut ftl = drive(case, LIFETIMES.len() as u16, PLAIN)?;
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     let total: u64 = LIFETIMES.iter().sum();
     let mut start = 0;
     let ranges = LIFETIMES.map(|share| {
@@ -136,7 +136,7 @@ fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError
     };
     let units = case.units.saturating_sub(config.reserved_units());
     let circulating = f64::from(units) * f64::from(case.slots);
-    config.user_slots = (circulating / (1.0 + case.overprovision)) as u32;
+    config.user_slots = (circulating / (1.0 + case.overprovision)) as u64;
     Ftl::new(geometry, config)
 }
 

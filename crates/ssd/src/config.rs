@@ -3,7 +3,7 @@
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{FlashTiming, Geometry};
-use writecliff_ftl::FtlConfig;
+use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 
 use crate::cell_care::CellCareConfig;
@@ -130,6 +130,15 @@ impl DeviceConfig {
         self.die_parity.is_none()
             && self.geometry.is_plain()
             && !self.timing.independent_plane_reads
+    }
+
+    /// Checks that page numbers reach all flash, as they must of a drive that is simulated whole.
+    ///
+    /// # Errors
+    /// Fails if the drive can only be simulated scaled down.
+    pub fn check_addresses(&self) -> Result<(), ConfigError> {
+        let log = self.slc_cache.as_ref().map_or(0, SlcCacheConfig::addresses);
+        Ok(self.geometry.check_addresses(log)?)
     }
 
     pub fn raw_capacity(&self) -> Bytes {

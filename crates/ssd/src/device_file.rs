@@ -28,11 +28,13 @@ use crate::{
 };
 
 pub use resized::{ResizeError, resized};
-pub use scaled::{nearest_scale, scaled, scales};
+pub use scaled::{least_scale, nearest_scale, scaled, scales};
 pub use streams::with_streams;
 
 type Answer<T> = Result<T, LocatedError>;
 
+/// Largest capacity of a drive that can be described: four times that of 2025's largest.
+const CAPACITY_MAX: Bytes = Bytes(1 << 50);
 /// Largest quantum of garbage collection: some blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
@@ -315,14 +317,13 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
     })
 }
 
-fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u32> {
+fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u64> {
     let slot = u64::from(SLOT_BYTES);
-    let slots = capacity.0 / slot;
-    if slots == 0 || slots >= u64::from(u32::MAX) {
-        let message = format!("user_capacity is {capacity}; it must be 4 KiB to 16 TiB");
+    if capacity.0 < slot || capacity > CAPACITY_MAX {
+        let message = format!("user_capacity is {capacity}; it must be 4 KiB to 1024 TiB");
         return Err(root.error("user_capacity", message, None));
     }
-    Ok(capacity.0.div_ceil(slot) as u32)
+    Ok(capacity.0.div_ceil(slot))
 }
 
 /// The geometry with the addresses that the controller needs for data reduction.

@@ -116,7 +116,7 @@ impl Integrity {
             Box::new(Self {
                 config: section,
                 salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
-                user_slots: config.ftl.user_slots,
+                user_slots: config.ftl.user_slots as u32,
                 drawn: 0,
                 wrong: BTreeMap::new(),
                 counts: IntegrityCounts::default(),

@@ -135,7 +135,7 @@ pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let slot = u64::from(SLOT_BYTES);
     let group = u64::from(geometry.slots_per_read_group) * slot;
     let pages = |bytes: u64| read_time(config, bytes.div_ceil(group), group);
-    let map = u64::from(config.ftl.user_slots) * MAP_ENTRY_BYTES;
+    let map = config.ftl.user_slots * MAP_ENTRY_BYTES;
     let mut rebuild =
         Rebuild { start: recovery.start_time, checkpoint: pages(map), ..Rebuild::default() };
     if lost.is_protected {

@@ -145,6 +145,7 @@ impl<R: Recorder> Ssd<R> {
                     .to_owned();
             return Err(ConfigError { key: "max_active_dies", message });
         }
+        config.check_addresses()?;
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         // Its addresses are those that the FTL allocates.
         config.geometry = ftl.geometry().clone();

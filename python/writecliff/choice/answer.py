@@ -129,6 +129,23 @@ class Answer:
             "verdict": self.verdict,
         }  # fmt: skip
 
+    @property
+    def smaller(self) -> str:
+        """What to say of drives that were simulated smaller; "" if all were whole."""
+        smaller = [one for one in self.measured.values() if one.scale != 1]
+        if not smaller:
+            return ""
+        most = max(one.scale for one in smaller)
+        said = (
+            f"{len(smaller)} of {len(self.measured)} drives were simulated smaller, at 1/{most:g}"
+            " at most: rates are those of the whole drive, the slowest I/Os may be faster."
+        )
+        least = [one for one in smaller if one.scale > self.question.scale]
+        if not least:
+            return said
+        names = ", ".join(f"{one.contender.name} at 1/{one.scale:g}" for one in least)
+        return f"{said} More cannot be simulated of drives beyond page numbers: {names}."
+
     def _ranked(self, one: Ranked) -> dict[str, Any]:
         measured = self.measured[one.name]
         return {

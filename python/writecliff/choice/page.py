@@ -224,13 +224,8 @@ def _disclosures(answer: Answer) -> Iterator[str]:
         f"Life is until the rated cycles of the flash or the vendor's TBW, at {rate}; "
         "TBW where a device file has it."
     )
-    smaller = [one for one in answer.measured.values() if one.scale != 1]
-    if smaller:
-        most = max(one.scale for one in smaller)
-        yield (
-            f"{len(smaller)} of {len(answer.measured)} drives were simulated smaller, at 1/{most:g}"
-            " at most: rates are those of the whole drive, the slowest I/Os may be faster."
-        )
+    if answer.smaller:
+        yield answer.smaller
     if question.prices:
         yield "Prices are those of the given list."
 

@@ -126,7 +126,9 @@ def _scale(question: Question, run: WorkloadRun, engine: Engine) -> float | None
     if not isinstance(engine, ScalableEngine) or any(job.model or job.log for job in jobs):
         return None  # the addresses of a trace do not shrink
     possible = possible_scales(run, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
-    return max((scale for scale in possible if scale <= question.scale), default=None)
+    scale = max((scale for scale in possible if scale <= question.scale), default=1.0)
+    scale = max(scale, engine.least_scale())
+    return None if scale == 1.0 else scale
 
 
 def is_open_loop(question: Question) -> bool:

@@ -235,5 +235,7 @@ def _show(done: Choice) -> None:
         first = one.first.name
         same = first == done.answer.first.name
         print(f"with {one.text}: {first} is first{'' if same else ' instead'}")
+    if done.answer.smaller:
+        print(done.answer.smaller)
     print(done.page)
     print(done.answer.verdict)

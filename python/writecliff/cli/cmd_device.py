@@ -88,6 +88,9 @@ def show(
         emit_json(description, "device")
         return 0
     values = description.pop("values")
+    least = description["least_scale"]
+    why = "page numbers of 32 bits reach 16 TiB of flash" if least > 1 else "it is simulated whole"
+    description["least_scale"] = f"{least:g} ({why})"
     reports = description.pop("data_placement_reports")
     description["power_states"] = [
         f"{n}: {dies} active dies, {watts:.3g} W at most" for n, (dies, watts) in enumerate(states)

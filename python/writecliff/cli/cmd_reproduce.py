@@ -101,6 +101,8 @@ def reproduce(
         emit_json({"report": page, **files.mapping(found)})
     else:
         _print(found)
+        if found.smaller:
+            print(found.smaller)
         print(page)
     return 0
 

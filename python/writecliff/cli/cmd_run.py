@@ -86,6 +86,7 @@ def run(
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
+    from writecliff.procedures.scaling import quick_engine
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
     from writecliff.report.expectations import check_names, parse_expectations
     from writecliff.report.loads import figure_keys
@@ -109,8 +110,9 @@ def run(
         if procedure.writes:
             check_permission(engine, target)
         directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
-        view = _View(screen, engine)
-        return _execute(procedure, engine, directory, view, form, run, load=load)
+        tested = quick_engine(procedure, engine)
+        view = _View(screen, tested)
+        return _execute(procedure, tested, directory, view, form, run, load=load)
 
 
 def _resumed(
@@ -126,6 +128,7 @@ def _resumed(
     if form == "fio-json":
         raise ConfigError("--output-format fio-json cannot be given with --resume",
                           hint="use --json")  # fmt: skip
+    from writecliff.procedures.scaling import quick_engine
     from writecliff.procedures.workload import WorkloadRun
 
     procedure, target, directory = stored_run("workload", target, run)
@@ -134,8 +137,9 @@ def _resumed(
             return show_plan(procedure, engine, form == "json")
         if isinstance(procedure, WorkloadRun) and procedure.writes:
             check_permission(engine, target)
-        view = _View(Screen(quiet=run.quiet), engine)
-        return _execute(procedure, engine, directory, view, form, run, resume=True)
+        tested = quick_engine(procedure, engine)
+        view = _View(Screen(quiet=run.quiet), tested)
+        return _execute(procedure, tested, directory, view, form, run, resume=True)
 
 
 def _execute(
@@ -177,6 +181,7 @@ def _show_json(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     emit_json(
         {
             "target": manifest.device.target,
+            "scale": manifest.device.scale,
             **report.results(),
             "run": report.data.run.path,
             "report": page,
@@ -192,7 +197,13 @@ def _show(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     titles = len(report.loads) > 1
     for load in report.loads:
         print((f"{load.name}\n" if titles else "") + result_table(load))
-    ends = [("run", str(report.data.run.path)), ("report", str(page)), ("verdict", report.answer())]
+    scale = report.data.manifest.device.scale_text
+    ends = [("scale", scale)] if scale else []
+    ends += [
+        ("run", str(report.data.run.path)),
+        ("report", str(page)),
+        ("verdict", report.answer()),
+    ]
     print(f"\n{pairs([*ends, *end.lines()])}")
 
 
@@ -206,11 +217,13 @@ class _View(ProgressView):
         self._noted: set[str] = set()
 
     def stage_begin(self, stage: Stage) -> None:
+        from writecliff.engines.scaled import ScaledEngine
         from writecliff.engines.sim import SimEngine
 
         super().stage_begin(stage)
-        if isinstance(self._engine, SimEngine):  # with FDP it logs only what its host has enabled
-            self._engine.data_placement.fdp.enable_all_events()
+        engine = self._engine.small if isinstance(self._engine, ScaledEngine) else self._engine
+        if isinstance(engine, SimEngine):  # with FDP it logs only what its host has enabled
+            engine.data_placement.fdp.enable_all_events()
 
     def step_result(self, result: StepResult, *, sample: bool) -> None:
         if sample:

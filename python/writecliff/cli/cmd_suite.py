@@ -118,6 +118,7 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
     from writecliff.procedures.scaling import quick_engine
 
     plans: dict[str, Plan] = {}
+    scales: dict[str, None] = {}
     with opened(target, seed=1) as engine:
         identity = engine.identify()
         for name, member in members.items():
@@ -128,11 +129,14 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
             )
             plan = procedure.plan(identity, engine.speed_limit)
             engine_now = quick_engine(procedure, engine)
+            scales[engine_now.identify().scale_text] = None
             plans[name] = with_estimate(plan, procedure, engine_now, tell=log)
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans}, "suite-plan")
         return 0
     print(_estimates(plans) if identity.simulated else _bounds(plans))
+    for text in filter(None, scales):
+        print(f"the drive is {text}")
     print(NOTHING_DONE)
     return 0
 

@@ -30,7 +30,7 @@ def opening_lines(
     """What is about to happen, before the drive is touched."""
     lines = [
         f"{plan.title} on {identity.target}: {drive_text(identity)}",
-        *([f"quick: {identity.scale_text}"] if identity.scale_text else []),
+        *([f"the drive is {identity.scale_text}"] if identity.scale_text else []),
         f"run directory: {run_directory}",
     ]
     if not identity.simulated and plan.write_bytes_max != 0:

@@ -130,7 +130,7 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
         ("steps", str, plan.steps_min, plan.steps_max),
         ("device time", units.duration, plan.device_time_min_ns, plan.device_time_max_ns),
     )
-    lines = [("quick", identity.scale_text)] if identity.scale_text else []
+    lines = [("scale", identity.scale_text)] if identity.scale_text else []
     lines += [(name, _bounds(text, low, high)) for name, text, low, high in bounds]
     lines += [("host writes", written_text(plan, identity))]
     lines += estimate_lines(plan.estimate, identity)
@@ -212,7 +212,7 @@ def _show_outcome(
         pairs(
             (
                 ("run", str(outcome.run_directory)),
-                *([("quick", device.scale_text)] if device.scale_text else []),
+                *([("scale", device.scale_text)] if device.scale_text else []),
                 ("ended by", outcome.reason),
                 ("steady state", views_text(views) or "not required"),
                 ("device time", units.duration(outcome.history.elapsed_ns)),

@@ -50,7 +50,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "run": "the run directory",
             "report": "its page",
             "status": '`"complete"`',
-            "scale": "the drive was simulated so many times smaller (`--quick`); 1: whole",
+            "scale": "the drive was simulated so many times smaller (`--quick`, or too large to be "
+            "simulated whole); 1: whole",
             "ended_by": "the rule that ended it",
             "steps": "how many were measured",
             "stages": "their steady state",
@@ -140,6 +141,7 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "file": "the workload",
             "target": "the drive",
+            "scale": "the drive was simulated so many times smaller; 1: whole",
             "precondition": "what the drive was brought to",
             "precondition_because": "what decided that",
             "steps": "what each step measured: `jobs` with `operations`, `waf`, `counters`",
@@ -225,6 +227,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "capacity_bytes": "user capacity",
             "raw_bytes": "of the flash",
             "mapped_bytes": "that the map of the flash has entries for",
+            "least_scale": "how many times smaller it must be simulated; 1: whole",
             "reclaim_units": "how many",
             "rated_cycles": "of the flash",
             "overprovision_pct": "flash beyond the user capacity, in percent of that",

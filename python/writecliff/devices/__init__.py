@@ -27,7 +27,7 @@ TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
     "sn850x", "t500", "sn770", "990-evo", "nm790", "micron-2400", "p41-plus", "980-pro",
-    "nm800-pro", "mp700-elite",
+    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336",
 ))  # fmt: skip
 
 
@@ -69,6 +69,9 @@ class DeviceDescription:
     capacity_bytes: int  # user capacity
     raw_bytes: int | None  # of the flash
     mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 for a hard disk
+    # Least scale at which it can be simulated; 1: whole. Page numbers have 32 bits, so drives of
+    # more than 16 TiB of flash are simulated as one of up to 2 TB (`engines/scaled.py`).
+    least_scale: float
     reclaim_units: int | None  # how many
     rated_cycles: int | None  # of the flash
     overprovision_pct: float | None  # flash beyond the user capacity, of that

@@ -17,6 +17,7 @@ from writecliff.devices.die_count import Reads, dies_of
 from writecliff.devices.generations import (
     BITS,
     BLOCK,
+    CHANNEL_DIES_MAX,
     CYCLES,
     GENERATIONS,
     GIB,
@@ -203,6 +204,8 @@ class _Derivation:
         channels = min(channels, self.dies)
         while self.dies % channels:
             channels -= 1
+        while self.dies > channels * CHANNEL_DIES_MAX:
+            channels *= 2
         return channels
 
     def _program(self) -> tuple[float, str]:
@@ -303,8 +306,7 @@ class _Derivation:
             shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # low pages are faster
             programs = ", ".join(f'"{time_text(self.program_ns * share)}"' for share in shares)
         rows = [
-            ("channels", self.channels, "usual for the interface"
-             if self.sheet.dram is not False else "usual for controllers without DRAM"),
+            ("channels", self.channels, self._channels_why()),
             ("dies_per_channel", self.dies // self.channels, self.dies_why),
             ("planes_per_die", self.planes, usual if self.planes == g.planes else
              f"of {g.planes}, which read independently: the others are dies of their own"),
@@ -326,6 +328,13 @@ class _Derivation:
             ("rated_cycles", cycles, cycles_why),
         ]  # fmt: skip
         return [Value(f"flash.{key}", str(value), why) for key, value, why in rows]
+
+    def _channels_why(self) -> str:
+        if self.channels > self.link.channels:
+            return f"as many as {self.dies} dies need, {CHANNEL_DIES_MAX} on each at most"
+        if self.sheet.dram is False:
+            return "usual for controllers without DRAM"
+        return "usual for the interface"
 
     def _bus(self) -> tuple[float, str]:
         usual = self.generation.bus_mb_s * 1e6

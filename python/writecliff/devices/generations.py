@@ -20,7 +20,9 @@ PLP_CYCLES = {"slc": 100_000, "mlc": 10_000, "tlc": 5000, "qlc": 1500}
 PROGRAM_BOUNDS = (0.4, 2.5)  # of a generation's time, between its fastest and slowest parts
 READ_BOUNDS = (0.6, 1.6)
 DIES_MAX = 256
-RAW_MAX_BYTES = 15_872 * GIB  # page numbers have 32 bits
+CHANNEL_DIES_MAX = 64  # of a device file
+RAW_WHOLE_BYTES = 15_872 * GIB  # the most of a drive that can be simulated whole
+RAW_MAX_BYTES = 1 << 50
 _SPARE = 1.05  # raw flash over user capacity, at least
 
 
@@ -101,8 +103,8 @@ def check_capacity(capacity: float) -> None:
 
 
 def raw_bytes_of(capacity: float) -> int:
-    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and at last the
-    most that the simulator can map."""
+    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and before 16 TiB
+    the most of which the simulator can map all."""
     check_capacity(capacity)
-    sizes = sorted(scale * 2**n * GIB for n in range(13) for scale in (1, 2, 3))
-    return next((int(size) for size in sizes if size >= _SPARE * capacity), RAW_MAX_BYTES)
+    sizes = {scale * 2**n * GIB for n in range(21) for scale in (1, 3)} | {RAW_WHOLE_BYTES}
+    return min(size for size in sizes if size >= _SPARE * capacity)

@@ -391,6 +391,10 @@ class ScalableEngine(Engine, Protocol):
     """An engine that can also run on a smaller drive of the same kind, as estimates and quick tests
     do."""
 
+    def least_scale(self) -> float:
+        """How many times smaller it must be to run at all; 1: as it is."""
+        ...
+
     def scales(self) -> Sequence[float]:
         """How many times smaller than the whole drive it can be, largest first, beyond what it
         is."""

@@ -113,6 +113,9 @@ class ScaledEngine:
         """Go back to a saved state of the same drive at the same scale. Raises ConfigError."""
         self.small.restore(path)
 
+    def least_scale(self) -> float:
+        return 1.0
+
     def scales(self) -> Sequence[float]:
         """The scales of the whole drive that are larger."""
         return [scale for scale in self._full.scales() if scale > self.scale]

@@ -252,6 +252,10 @@ class SimEngine:
         with as_user_errors():
             self._drive.copy_from(other._drive)
 
+    def least_scale(self) -> float:
+        """How many times smaller it must be simulated; 1 for all drives but the largest."""
+        return self.description.least_scale
+
     def scales(self) -> Sequence[float]:
         """How many times smaller the drive can be simulated, largest first."""
         return self.device.scales()

@@ -5,11 +5,15 @@ leaves the length of a test in drive fills as it is, and scales the drive and al
 (`engines/scaled.py`). What does not shrink with the drive bounds the scale: the write buffer, which
 must keep all dies busy, and what is outstanding at the end of a step. `writecliff validate quick`
 measures how far a quick suite is from the full-length one (docs/performance.md).
+
+A drive of more flash than page numbers reach cannot be simulated whole: it is scaled down in the
+same way without being asked, and every result says so.
 """
 
 from __future__ import annotations
 
 from writecliff.engines.base import Engine, ScalableEngine
+from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Procedure
 from writecliff.workload.model import SECOND_NS, Job
 
@@ -19,12 +23,26 @@ SHORTEST_BURST_NS = SECOND_NS // 2  # the buffer, empty after the pause, takes a
 
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:
-    """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be, or
-    as the procedure says. Raises ConfigError: not possible."""
+    """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be, as
+    the procedure says, or because it must be. Raises ConfigError: not possible."""
+    if not isinstance(engine, ScalableEngine):
+        return engine
     scale = procedure.scale or (quick_scale(procedure, engine) if procedure.quick else 1.0)
-    if scale == 1.0 or not isinstance(engine, ScalableEngine):
+    scale = max(scale, _least_scale(procedure, engine))
+    if scale == 1.0:
         return engine
     return engine.scaled(scale, largest_io_bytes=largest_io_bytes(procedure, engine))
+
+
+def _least_scale(procedure: Procedure, engine: ScalableEngine) -> float:
+    least = engine.least_scale()
+    if least > 1.0 and any(job.model or job.log for job in _jobs(procedure, engine)):
+        raise ConfigError(
+            f"{engine.identify().target} is too large to be simulated whole, and the addresses of "
+            "a trace do not shrink with it",
+            hint="take a drive with less than 16 TiB of flash",
+        )
+    return least
 
 
 def quick_scale(procedure: Procedure, engine: Engine) -> float:

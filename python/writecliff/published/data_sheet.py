@@ -101,6 +101,7 @@ def sheet_of(
     small drive makes too fast. Raises ConfigError."""
     described = drive.describe()
     scale = 1.0 if whole else fitting_scale(drive.text, drive.file_name, SMALL_BYTES)
+    scale = max(scale, described.least_scale)
     measured = drive if scale <= 1 else drive.scaled(scale)
     rows = [*_stated(described), *_published(drive.name)]
     if described.kind == "ssd":

@@ -6,6 +6,9 @@ Every drive is derived by rule (`devices.derive`) from its figures of the part "
 (`modern_sheets`); what they do not say, from other capacities of its family, and then from what is
 usual for other families (`modern_usual`). Figures that are kept aside are not looked at. A test
 holds the files to this rule, so none is tuned by hand.
+
+Drives of more than 16 TiB of flash came later, and are of another kind: they are made for capacity,
+and write less than others. They count for no other family, so none has changed for them.
 """
 
 from __future__ import annotations
@@ -30,7 +33,11 @@ _OWN = ("name", "description", "model", "user_capacity", "rated_writes")  # of e
 def families() -> dict[str, str]:
     """The text of each family's file."""
     all_drives = drives()
-    sheets = {name: [one.sheet for one in own] for name, own in all_drives.items()}
+    sheets = {
+        name: [one.sheet for one in own]
+        for name, own in all_drives.items()
+        if facts()[name].get("usual", True)
+    }
     return {name: _text(name, own, sheets) for name, own in all_drives.items()}
 
 

@@ -90,6 +90,8 @@ def _disclosures(found: Reproduction) -> tuple[str, ...]:
             f"{len(found.missing)} of {len(found.rows)} figures are not simulated. They are left "
             "out of all scores and listed with the reason."
         )
+    if found.smaller:
+        said.append(found.smaller)
     said += [f"Not a figure: {one}" for one in found.skipped]
     return tuple(said)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from writecliff import units
 from writecliff.devices import describe_device, preset_names, read_device_file
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError, did_you_mean
@@ -62,13 +63,17 @@ from writecliff.published.sheet_check import SMALL_BYTES, fitting_scale
 
 @dataclass(frozen=True)
 class DriveRun:
-    """A drive that was measured: its description, the number of loads, and the time it took."""
+    """A drive that was measured: its description, the number of loads, and the time it took.
+    `scale`: how many times smaller than the whole drive it was simulated, with
+    `simulated_bytes` of user capacity; `device_hash` is that of the smaller drive."""
 
     name: str
     description: str
     device_hash: str
     loads: int
     wall_s: float
+    scale: float
+    simulated_bytes: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,20 @@ class Reproduction:
     @property
     def comparisons(self) -> list[PairwiseComparison]:
         return comparisons_of(self.rows)
+
+    @property
+    def smaller(self) -> str:
+        """What to say of drives that were simulated smaller; "" if all were whole."""
+        scaled = [drive for drive in self.drives if drive.scale > 1]
+        if not scaled:
+            return ""
+        most = max(scaled, key=lambda drive: drive.scale)
+        size = units.size(most.simulated_bytes)
+        return (
+            f"{len(scaled)} of {len(self.drives)} drives were simulated smaller, at down to "
+            f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are those of the "
+            "whole drive, the slowest I/Os may be faster."
+        )
 
     @property
     def missing(self) -> list[Row]:
@@ -253,6 +272,7 @@ def reproduce(
 def _drive(name: str, small_bytes: float) -> ComparedDrive:
     drive = ComparedDrive.preset(name)
     scale = fitting_scale(drive.text, drive.file_name, small_bytes) if small_bytes else 1.0
+    scale = max(scale, drive.describe().least_scale)
     return drive.scaled(scale) if scale > 1 else drive
 
 
@@ -282,4 +302,12 @@ def _no_condition(row: Row) -> str:
 
 def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
     described = describe_device(drive.text, drive.file_name)
-    return DriveRun(drive.name, described.description, described.device_hash, loads, wall_s)
+    return DriveRun(
+        drive.name,
+        described.description,
+        described.device_hash,
+        loads,
+        wall_s,
+        drive.scale,
+        described.capacity_bytes,
+    )

@@ -426,6 +426,12 @@ def drives_table(found: Reproduction) -> Table:
         found.drives,
         ("preset", "whole", lambda drive: drive.name),
         ("description", "left", lambda drive: drive.description),
+        ("simulated", "right", lambda drive: units.size(drive.simulated_bytes)),
+        (
+            "of its capacity",
+            "right",
+            lambda drive: f"1/{drive.scale:g}" if drive.scale > 1 else "all",
+        ),
         ("loads", "right", lambda drive: str(drive.loads)),
         ("wall time", "right", lambda drive: f"{drive.wall_s:,.0f} s"),
         ("device hash", "left", lambda drive: drive.device_hash[:16]),

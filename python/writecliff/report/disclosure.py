@@ -59,8 +59,9 @@ def _scale(data: TestData) -> list[str]:
     if not device.scale_text:
         return []
     scale = f"{device.scale:g}"
+    why = "Quick test: the" if data.options.get("quick") else "The"
     return [
-        f"Quick test: the drive was {device.scale_text} and in 1/{scale} of all times, so that the "
+        f"{why} drive was {device.scale_text} and in 1/{scale} of all times, so that the "
         f"test is as long in drive fills. Times and amounts are those of the whole drive; "
         f"response times are of 1/{scale} of its I/Os. The slowest ones are too short: erases and "
         "other stalls shrink with the blocks."

@@ -136,12 +136,14 @@ class TestData:
 
     @property
     def stamp(self) -> str:
-        """What every page says if a requirement was departed from or the form was shortened."""
+        """What every page says if a requirement was departed from, the form was shortened, or the
+        drive of a test was simulated smaller."""
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
-        if not required and not self.options.get("quick"):
+        entry = entry_of(self.manifest.procedure)
+        smaller = self.manifest.device.scale != 1.0 and not entry.own
+        if not (required or smaller or self.options.get("quick")):
             return ""
-        campaign = entry_of(self.manifest.procedure).campaign
-        return "NOT AS PUBLISHED" if campaign else "NOT PTS-CONFORMANT"
+        return "NOT AS PUBLISHED" if entry.campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:
         """The store's number of a row of this run."""

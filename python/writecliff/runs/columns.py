@@ -38,7 +38,7 @@ RUNS: Sequence[Column] = tuple(
         ("capacity_bytes", "bigint", "user capacity"),
         ("interface", "varchar", "`SATA 6Gb/s`, `NVMe`"),
         ("simulated", "boolean", "or a real drive"),
-        ("scale", "double", "simulated so many times smaller (`--quick`); 1: whole"),
+        ("scale", "double", "simulated so many times smaller; 1: whole"),
         ("device_hash", "varchar", "hash of the description of a simulated drive"),
         ("seed", "bigint", "of all random choices"),
         ("options_json", "varchar",

@@ -127,6 +127,6 @@ def _memory_bytes(member: Member) -> int:
     device = show_device(member.target.removeprefix("sim:"))
     if device.raw_bytes is None:  # a hard disk has no map
         return PROCESS_BYTES
-    scale = float(member.options.get("scale") or 1.0)
+    scale = max(float(member.options.get("scale") or 1.0), device.least_scale)
     whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
     return round(whole_bytes / scale) + PROCESS_BYTES

@@ -76,7 +76,7 @@ def made_up(figures: tuple[PublishedFigure, ...], results: Results) -> Reproduct
     missing = without_preset(figures)
     rows = tuple(_explained(row_of(one, results, derived), missing, {}) for one in figures)
     drives = tuple(
-        DriveRun(name, f"about {name}", name.encode().hex() * 4, len(loads), 12.0)
+        DriveRun(name, f"about {name}", name.encode().hex() * 4, len(loads), 12.0, 8.0, 60 * 10**9)
         for name, loads in results.items()
     )
     loads = tuple(

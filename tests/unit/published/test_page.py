@@ -42,7 +42,8 @@ def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduc
     )
     assert "3 of 9 figures are not simulated" in page.disclosures[0]
     assert "66.7 % with the right winner, 1 with the wrong one" in page.sections[2].intro
-    assert page.disclosures[1] == "Not a figure: own.csv:11: value is 'much', not a number"
+    assert page.disclosures[1].startswith("2 of 2 drives were simulated smaller, at down to 1/8 ")
+    assert page.disclosures[2] == "Not a figure: own.csv:11: value is 'much', not a number"
     (wrong,) = page.sections[2].tables[0].rows
     assert wrong[2:] == ("pm863-960 v mlc-a-800", "2", "0.5")
     assert [name for name, *_ in page.sections[-1].tables[0].rows] == ["pm863-960", "mlc-a-800"]

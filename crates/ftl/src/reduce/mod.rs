@@ -61,9 +61,7 @@ impl ReductionConfig {
             );
             return Err(ConfigError { key: "min_stored_size", message });
         }
-        geometry
-            .with_ppas_per_slot(SECTORS_PER_SLOT / self.min_stored_sectors)
-            .map_err(|e| ConfigError { key: e.key, message: e.message })
+        Ok(geometry.with_ppas_per_slot(SECTORS_PER_SLOT / self.min_stored_sectors)?)
     }
 }
 

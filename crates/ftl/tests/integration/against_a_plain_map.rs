@@ -35,7 +35,7 @@ fn geometry(one_shot: bool) -> Geometry {
 fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlConfig {
     let spare = SparePolicy::Global;
     FtlConfig {
-        user_slots: USER,
+        user_slots: USER.into(),
         streams: STREAMS,
         gc,
         gc_pacing: GcPacing::Incremental,

@@ -37,7 +37,7 @@ fn bad(factory: f64, failed_at_rated: f64, replaces: bool) -> BadBlocksConfig {
 fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
     let geometry = geometry();
     let config = FtlConfig {
-        user_slots: user * geometry.slots_per_reclaim_unit,
+        user_slots: u64::from(user * geometry.slots_per_reclaim_unit),
         streams: 1,
         gc: GcPolicy::Greedy,
         gc_pacing: GcPacing::Incremental,
@@ -58,7 +58,7 @@ fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
 
 /// Random writes until the mean erase count is `cycles` or the drive is read-only.
 fn wear_out(ftl: &mut Ftl, cycles: f64, random: &mut Prng) {
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     while ftl.wear().summary().mean < cycles && !ftl.is_read_only() {
         for _ in 0..user {
             let lpn = Lpn(random.below(user) as u32);
@@ -128,7 +128,7 @@ fn the_drive_becomes_read_only_when_the_spare_is_used_up_and_not_before() {
         assert!(ftl.is_read_only());
         assert!(value(&ftl, "available_spare_pct").abs() < 1e-9);
         // What is still written internally leaves the state whole.
-        let user = ftl.config().user_slots;
+        let user = ftl.user_slots();
         for n in 0..4 * user {
             ftl.write(Lpn(n % user), StreamId::DEFAULT, 4096, &mut FastForward);
         }

@@ -108,7 +108,7 @@ fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let geometry = geometry(4, 64, 8, 4);
     // Of each group's 512 slots, those of 15 units are left to garbage collection and open units.
     let mut ftl = Ftl::new(geometry, plain(4 * 8 * 48, 8)).unwrap();
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     // Handle 1 of group 2 asks for all.
     let streams: Vec<u16> = (0..user).map(|lpn| write(&mut ftl, lpn, 5)).collect();
     let own = streams.iter().filter(|&&stream| stream == 5).count();

@@ -35,7 +35,7 @@ fn shape() -> Shape {
 
 fn config(user_slots: u32, reduction: Option<ReductionConfig>) -> FtlConfig {
     FtlConfig {
-        user_slots,
+        user_slots: user_slots.into(),
         streams: 2,
         gc: GcPolicy::Greedy,
         gc_pacing: GcPacing::Incremental,
@@ -245,7 +245,7 @@ fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
 /// Sectors allocated per sector that the host wrote, measured over as many overwrites of the
 /// capacity as there were for warm-up.
 fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Content) -> f64 {
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     let mut random = Prng::new(11);
     for lpn in 0..user {
         let content = content(&mut random, lpn);
@@ -312,7 +312,7 @@ fn duplicates_follow_the_fifo_theory() {
         });
         within(measured, theory::fifo_without_duplicates(1.0 / 1.07, d), 0.005);
         let valid: u64 = ftl.table().valid.iter().map(|&v| u64::from(v)).sum();
-        let stored = valid as f64 / 8.0 / f64::from(ftl.config().user_slots);
+        let stored = valid as f64 / 8.0 / f64::from(ftl.user_slots());
         within(stored, theory::different_data(d), 0.005);
         ftl.check_invariants().unwrap();
     }

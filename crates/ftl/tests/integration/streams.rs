@@ -48,7 +48,7 @@ impl Host {
     }
 
     fn range(&self, ftl: &Ftl, class: usize) -> (u32, u32) {
-        let user = f64::from(ftl.config().user_slots);
+        let user = f64::from(ftl.user_slots());
         let before: f64 = self.classes[..class].iter().map(|c| c.0).sum();
         ((before * user) as u32, (self.classes[class].0 * user) as u32)
     }
@@ -65,7 +65,7 @@ impl Host {
     /// Overwrites `passes` times the capacity at random; returns the write amplification.
     fn overwrite(&mut self, ftl: &mut Ftl, passes: f64) -> f64 {
         let before = *ftl.counters();
-        for _ in 0..(passes * f64::from(ftl.config().user_slots)) as u64 {
+        for _ in 0..(passes * f64::from(ftl.user_slots())) as u64 {
             let mut draw = self.random.unit();
             let mut class = 0;
             while class + 1 < self.classes.len() && draw >= self.classes[class].1 {
@@ -154,7 +154,7 @@ fn sequential_streams_get_no_useless_spare_space() {
         }
         ftl.counters().write_amplification_since(&before).unwrap()
     };
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     both(&mut host, &mut ftl, 4 * user);
     let waf = both(&mut host, &mut ftl, 3 * user);
     // All spare space except a unit or two belongs to the random stream.
@@ -173,7 +173,7 @@ fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination
     ];
     for (gc_destination, spare) in rows {
         let mut ftl = drive(4, gc_destination, spare);
-        let user = ftl.config().user_slots;
+        let user = ftl.user_slots();
         let ranges: Vec<(u32, u32)> = (0..4).map(|n| (n * (user / 4), user / 4)).collect();
         for round in 0..3 * user {
             // Rates of 1 : 1/2 : 1/3 : 1/4.

@@ -9,7 +9,7 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 /// Greedy garbage collection in small steps, without wear levelling: what theory is about.
 pub(crate) fn plain(user_slots: u32, streams: u16) -> FtlConfig {
     FtlConfig {
-        user_slots,
+        user_slots: user_slots.into(),
         streams,
         gc: GcPolicy::Greedy,
         gc_pacing: GcPacing::Incremental,

@@ -30,7 +30,7 @@ fn flat(units: u32, slots: u32) -> Geometry {
 fn ftl(gc: GcPolicy, gc_pacing: GcPacing, streams: u16) -> Ftl {
     let mut config = FtlConfig { gc, gc_pacing, ..plain(0, streams) };
     let circulating = (f64::from(UNITS - config.reserved_units())) * f64::from(SLOTS);
-    config.user_slots = (circulating / (1.0 + OP)) as u32;
+    config.user_slots = (circulating / (1.0 + OP)) as u64;
     Ftl::new(flat(UNITS, SLOTS), config).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn steady_waf(gc: GcPolicy, gc_pacing: GcPacing) -> f64 {
 /// Over the second of two times so many overwrites of the drive.
 fn waf_of(gc: GcPolicy, gc_pacing: GcPacing, overwrites: u64) -> f64 {
     let mut ftl = ftl(gc, gc_pacing, 1);
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     let mut random = Prng::new(11);
     let mut sink = FastForward;
     for lpn in 0..user {
@@ -92,7 +92,7 @@ fn relocating_much_at_once_does_not_change_random_write_amplification() {
 /// Largest number of slots that one host write relocates in steady state.
 fn largest_burst(gc_pacing: GcPacing) -> u64 {
     let mut ftl = ftl(GcPolicy::Greedy, gc_pacing, 1);
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     let mut random = Prng::new(11);
     let mut bursts = (0..4 * user).map(|n| {
         let before = ftl.counters().gc_slots;
@@ -136,7 +136,7 @@ fn windowed_greedy_lies_between_fifo_and_greedy() {
 #[test]
 fn one_stream_per_sequential_writer_gives_no_amplification() {
     let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     let mut sink = FastForward;
     // Four writers, each cycling through its own range, at lifetimes 1 : 10 : 33 : 55.
     let ranges: Vec<(u64, u64)> = {

@@ -47,7 +47,7 @@ pub fn data_placement(
         Load::Sequential { .. } => LIFETIMES.len() as u16,
     };
     let mut ftl = drive(case, if streams { classes } else { 1 }, how)?;
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     let alpha = 1.0 / (1.0 + case.overprovision);
     match load {
         Load::HotCold { data, writes } => {
@@ -70,7 +70,7 @@ pub fn data_placement(
 /// Warms up and measures, both in overwrites of the capacity; `write` performs a write and returns
 /// its number of slots.
 fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
-    let user = u64::from(ftl.config().user_slots);
+    let user = u64::from(ftl.user_slots());
     let mut until = |ftl: &mut Ftl, slots: u64| {
         let mut done = 0;
         while done < slots {

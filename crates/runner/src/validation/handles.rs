@@ -80,7 +80,7 @@ impl EmulatorDrive {
         // The emulator runs GC after the host has opened a unit, this drive before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
-            user_slots: case.user_units * case.slots,
+            user_slots: u64::from(case.user_units * case.slots),
             streams: WRITERS as u16,
             gc: GcPolicy::Greedy,
             gc_pacing: GcPacing::OnDemand,

@@ -125,7 +125,7 @@ impl Bench {
         let kind = KINDS[(number % KINDS.len() as u64) as usize];
         let mut config = drives::config(&kind, &mut random)?;
         config.ftl.volatile_buffer &= fault != Fault::EarlyErases;
-        let slots = u64::from(config.ftl.user_slots);
+        let slots = config.ftl.user_slots;
         let streams = config.ftl.streams;
         let is_durable = config.controller.power_loss_protection || !config.controller.write_cache;
         let mut ssd = Ssd::<FlashImage>::recording(config).map_err(|e| e.to_string())?;

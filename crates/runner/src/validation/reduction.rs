@@ -53,7 +53,7 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     let reduction =
         ReductionConfig { min_stored_sectors: least, duplicates: data.duplicates > 0.0 };
     let mut ftl = drive(case, 1, Policies { reduction: Some(reduction), ..PLAIN })?;
-    let user = ftl.config().user_slots;
+    let user = ftl.user_slots();
     let mut host = Host { random: Prng::new(case.seed), data, original: Lpn::NONE };
     (0..user).for_each(|lpn| host.write(&mut ftl, Lpn(lpn)));
     host.overwrite(&mut ftl, case.warm_up);
@@ -75,7 +75,7 @@ struct Host<'a> {
 
 impl Host<'_> {
     fn overwrite(&mut self, ftl: &mut Ftl, times: u32) {
-        let user = u64::from(ftl.config().user_slots);
+        let user = u64::from(ftl.user_slots());
         for _ in 0..u64::from(times) * user {
             let lpn = Lpn(self.random.below(user) as u32);
             self.write(ftl, lpn);

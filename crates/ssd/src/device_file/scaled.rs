@@ -27,6 +27,9 @@ use crate::recovery::RecoveryConfig;
 use crate::slc_cache::SlcCacheConfig;
 
 const SOURCE: &str = "scaled";
+/// Capacity of a simulation of a drive that is beyond page numbers: it needs 4 GB of memory. The
+/// same on every machine, as results are.
+const BEYOND_AS: f64 = 2e12;
 /// Program units in the buffer per die: one is programmed while the next one fills.
 const UNITS_PER_DIE: u64 = 2;
 
@@ -35,6 +38,18 @@ pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     let lines = config.word_lines();
     let counts = (0..u32::BITS).map(|n| 1 << n).take_while(|&count| count < lines);
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
+}
+
+/// The least scale at which the drive can be simulated: 1 unless it is beyond page numbers. Then it
+/// is what leaves 2 TB or less, or as little as can be.
+pub fn least_scale(config: &DeviceConfig) -> f64 {
+    if config.check_addresses().is_ok() {
+        return 1.0;
+    }
+    let scales = scales(config);
+    let most = config.user_capacity.0 as f64 / BEYOND_AS;
+    let enough = scales.iter().rev().find(|&&scale| scale >= most);
+    enough.or(scales.first()).copied().unwrap_or(1.0)
 }
 
 /// The scale nearest to `scale` that leaves whole word lines: any other changes the share of spare

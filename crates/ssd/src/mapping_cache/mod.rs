@@ -107,7 +107,7 @@ impl MappingCache {
         let section = config.mapping_cache?;
         let geometry = &config.geometry;
         let lpns = section.entries_per_page() * config.indirection_slots;
-        let count = config.ftl.user_slots.div_ceil(lpns);
+        let count = (config.ftl.user_slots as u32).div_ceil(lpns);
         let per_program = geometry.slots_per_read_group / section.page_slots();
         let (dies, held) = (geometry.dies as u16, section.pages_held());
         Some(Box::new(Self {

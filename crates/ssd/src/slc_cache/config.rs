@@ -27,6 +27,13 @@ pub struct SlcCacheConfig {
     pub fold_time: Option<Nanos>,
 }
 
+impl SlcCacheConfig {
+    /// Page numbers that are kept for it behind those of the main flash.
+    pub(crate) fn addresses(&self) -> u64 {
+        2 * self.size.0 / u64::from(SLOT_BYTES)
+    }
+}
+
 /// Reads the section.
 ///
 /// # Errors
@@ -39,11 +46,6 @@ pub fn read(
     let size = table.required_size("size")?;
     if geometry.shape.cell == CellType::Slc {
         let message = "the flash already has one bit per cell; remove the section";
-        return Err(table.error("size", message, None));
-    }
-    // Its addresses follow those of the main flash.
-    if geometry.raw_ppas() + 2 * size.0 / u64::from(SLOT_BYTES) >= u64::from(u32::MAX) {
-        let message = "more flash than 32-bit addresses of slots reach, with the main flash";
         return Err(table.error("size", message, None));
     }
     let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));

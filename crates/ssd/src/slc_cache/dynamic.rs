@@ -17,7 +17,7 @@ pub(super) struct Borrowed {
 impl Borrowed {
     /// Slots that the cache may hold now, at most `most`.
     pub(super) fn limit(self, ftl: &Ftl, most: usize) -> usize {
-        let user = u64::from(ftl.config().user_slots);
+        let user = u64::from(ftl.user_slots());
         let free = user.saturating_sub(ftl.mapped_slots());
         ((free / self.bits) as usize).clamp(self.least.min(most), most)
     }

@@ -45,7 +45,7 @@ fn write_units<S: FlashSink>(
     let slot = u64::from(SLOT_BYTES);
     let end = command.offset + u64::from(command.length);
     let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
-    let user_slots = ftl.config().user_slots;
+    let user_slots = ftl.user_slots();
     for unit in units(first, last, size, user_slots) {
         let from = (u64::from(unit.start) * slot).max(command.offset);
         let bytes = (u64::from(unit.end) * slot).min(end) - from;

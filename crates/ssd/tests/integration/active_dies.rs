@@ -28,7 +28,7 @@ fn limited(dies: u32) -> Ssd<Attribution> {
 }
 
 fn settled<R: Recorder>(mut ssd: Ssd<R>) -> Ssd<R> {
-    let user = u64::from(ssd.ftl().config().user_slots);
+    let user = u64::from(ssd.ftl().user_slots());
     let mut random = Prng::new(3);
     (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     (0..2 * user).for_each(|_| ssd.fast_forward(&write(random.below(user), 1)));

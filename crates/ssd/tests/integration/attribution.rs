@@ -20,7 +20,7 @@ fn attributed(changes: &[(&str, &str)]) -> Attributed {
 /// Writes every slot in order, then as many as `times` that number at random, and drains the
 /// buffer.
 fn fill<R: Recorder>(ssd: &mut Ssd<R>, times: u64) {
-    let (slots, mut random) = (u64::from(ssd.ftl().config().user_slots), Prng::new(3));
+    let (slots, mut random) = (u64::from(ssd.ftl().user_slots()), Prng::new(3));
     (0..slots).for_each(|slot| ssd.fast_forward(&common::write(slot, 1)));
     (0..times * slots).for_each(|_| ssd.fast_forward(&common::write(random.below(slots), 1)));
     ssd.end_fast_forward();
@@ -226,7 +226,7 @@ impl Load {
         count: u32,
         mut done: impl FnMut(&Ssd<R>, Nanos),
     ) -> Vec<Completion> {
-        let user = u64::from(ssd.ftl().config().user_slots);
+        let user = u64::from(ssd.ftl().user_slots());
         let mut completions = Vec::new();
         let mut issued: Vec<Nanos> = Vec::new();
         while completions.len() < count as usize {

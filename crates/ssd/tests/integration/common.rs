@@ -149,7 +149,7 @@ pub(crate) fn closed_loop(
 }
 
 pub(crate) fn user_slots(ssd: &Ssd) -> u64 {
-    u64::from(ssd.ftl().config().user_slots)
+    u64::from(ssd.ftl().user_slots())
 }
 
 /// Fill the drive in order, then overwrite it at random `times` times, without time.

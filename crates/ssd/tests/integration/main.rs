@@ -5,6 +5,7 @@
 mod active_dies;
 mod attribution;
 mod bad_blocks;
+mod beyond_page_numbers;
 mod cell_care;
 mod common;
 mod device_files;

@@ -207,7 +207,7 @@ proptest! {
             &[("erase = \"3 ms\"", "erase = \"3 ms\"\nprogram_suspend = \"20 us\"")],
         ].concat();
         let mut ssd: Ssd<Attribution> = Ssd::recording(config(&changes)).unwrap();
-        let user = u64::from(ssd.ftl().config().user_slots);
+        let user = u64::from(ssd.ftl().user_slots());
         (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
         ssd.end_fast_forward();
         let all = commands(user);

@@ -18,7 +18,7 @@ fn done(ssd: &mut Ssd<Volatile>, command: Command) {
 
 /// Fills the drive in order, then overwrites it in part, without time.
 fn fill(ssd: &mut Ssd<Volatile>, times: u64) {
-    let user = u64::from(ssd.ftl().config().user_slots);
+    let user = u64::from(ssd.ftl().user_slots());
     (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     (0..times * user).for_each(|n| ssd.fast_forward(&write(n * 7919 % user, 1)));
     ssd.end_fast_forward();
@@ -184,7 +184,7 @@ fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
             let channels = u64::from(geometry.shape.channels);
             Nanos(by_dies.max(sense + pages.div_ceil(channels) * transfer))
         };
-        let slots = u64::from(config.ftl.user_slots);
+        let slots = config.ftl.user_slots;
         let group = u64::from(config.geometry.slots_per_read_group) * 4096;
         let checkpoint = read((slots * 4).div_ceil(group), group);
         let per_checkpoint = (config.user_capacity.0 / 16 - 1) / 4096;
@@ -244,7 +244,7 @@ fn an_erase_that_was_cut_is_repeated() {
     let erases = |ssd: &Ssd<Volatile>| ssd.ftl().wear().total();
     let before = erases(&ssd);
     while cuts == 0 {
-        let user = u64::from(ssd.ftl().config().user_slots);
+        let user = u64::from(ssd.ftl().user_slots());
         let count = erases(&ssd);
         let mut next = 0;
         while erases(&ssd) == count {

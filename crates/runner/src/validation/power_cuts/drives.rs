@@ -296,7 +296,7 @@ queue_depth = 32
 
 /// Fills the drive and overwrites some of it, so that garbage collection runs.
 pub(super) fn age(ssd: &mut Ssd<FlashImage>, random: &mut Prng) {
-    let (user, streams) = (u64::from(ssd.ftl().config().user_slots), ssd.ftl().config().streams);
+    let (user, streams) = (u64::from(ssd.ftl().user_slots()), ssd.ftl().config().streams);
     let full = user - random.below(user / 4);
     let overwrites = random.below(2 * user);
     for n in 0..full + overwrites {

@@ -180,7 +180,7 @@ impl FlashImage {
                 geometry.unit_ppas(unit, index).for_each(|p| slots[p as usize] = Slot::Erased);
             }
         }
-        let user = ftl.config().user_slots;
+        let user = ftl.user_slots();
         for lpn in (0..user).map(Lpn) {
             let ppa = ssd.location(lpn);
             if !ppa.is_none() {
@@ -247,7 +247,7 @@ impl FlashImage {
     /// Compares the mapping with the newest copies on flash; returns the version of each page.
     /// With `is_oldest` the mapping is taken to have the oldest copies instead of its own.
     pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
-        let user = ssd.ftl().config().user_slots as usize;
+        let user = ssd.ftl().user_slots() as usize;
         let mapping: Vec<Ppa> = (0..user).map(|lpn| ssd.location(Lpn(lpn as u32))).collect();
         let image = ssd.recorder_mut();
         let mut newest: Vec<Option<(u64, u32)>> = vec![None; user];

@@ -1,0 +1,50 @@
+//! What page numbers of 32 bits reach.
+//!
+//! A geometry may be larger: such a drive is described in full, and simulated scaled down. This is
+//! asked where a simulated drive is made, and nowhere else.
+
+use writecliff_base::Bytes;
+
+use super::{Geometry, GeometryError, SLOT_BYTES};
+
+impl Geometry {
+    /// Checks that a `Ppa` can name every address of the flash, and `more` behind them.
+    ///
+    /// # Errors
+    /// Fails if there are 2^32 - 1 addresses or more.
+    pub fn check_addresses(&self, more: u64) -> Result<(), GeometryError> {
+        let addresses = self.raw_ppas() + more;
+        if addresses < u64::from(u32::MAX) {
+            return Ok(());
+        }
+        let per_slot = u64::from(self.ppas_per_reclaim_unit / self.slots_per_reclaim_unit);
+        let flash = Bytes(addresses / per_slot * u64::from(SLOT_BYTES));
+        let message = format!(
+            "{flash} of flash cannot be simulated whole: page numbers of 32 bits, one for every \
+             4 KiB, reach 16 TiB"
+        );
+        Err(GeometryError { key: "blocks_per_plane", message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Shape;
+    use super::super::tests::shape;
+    use super::*;
+
+    #[test]
+    fn flash_beyond_page_numbers_has_a_geometry_but_no_addresses() {
+        let of_blocks = |blocks_per_plane| {
+            let dies = Shape { channels: 16, dies_per_channel: 16, ..shape() };
+            Geometry::new(Shape { blocks_per_plane, pages_per_block: 768, ..dies }).unwrap()
+        };
+        // Units of 6 GiB: 16 TiB less 4 GiB, and 2 GiB more than 16 TiB.
+        let (below, beyond) = (of_blocks(2730), of_blocks(2731));
+        assert_eq!(below.check_addresses(0), Ok(()));
+        assert!(below.check_addresses(1 << 20).is_err(), "a log of 4 GiB behind it");
+        assert_eq!(beyond.raw_bytes(), Bytes(2731 * (6 << 30)));
+        let refused = beyond.check_addresses(0).unwrap_err();
+        assert!(refused.message.contains("reach 16 TiB"), "{refused}");
+    }
+}
