@@ -93,7 +93,7 @@ class _Wear:
 
 
 def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterator[Headline]:
-    if wear.nand_bytes is None:  # a hard disk
+    if wear.nand_bytes is None:  # no flash
         return
     waf = wear.nand_bytes / wear.host_bytes if wear.host_bytes else None
     yield from headline("waf", "Write amplification", waf, "", higher_is_better=False)

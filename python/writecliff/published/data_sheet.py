@@ -103,7 +103,7 @@ def sheet_of(
     scale = 1.0 if whole else fitting_scale(drive.text, drive.file_name, SMALL_BYTES)
     measured = drive if scale <= 1 else drive.scaled(scale)
     rows = [*_stated(described), *_published(drive.name)]
-    if described.kind == "ssd":
+    if described.kind != "disk":
         rows += _measured(measured, described, log)
     rows.sort(key=lambda row: GROUPS.index(row.group))
     return Sheet(described, tuple(rows), measured.scale)
@@ -165,6 +165,8 @@ def _measured(
     loads = _loads("NVMe" in whole.interface)
     results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
+    if whole.without_flash:  # has one state
+        state_words = dict.fromkeys(state_words, "in any state")
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:
         found, way = results[load], "reads" if load.read_pct else "writes"
