@@ -183,6 +183,8 @@ class SimEngine:
         self._drive.set_write_cache(enabled)
         protected = self.description.power_loss_protection
         note = "the buffer is protected against power loss" if protected and not enabled else ""
+        if self.description.kind == "scm":
+            note = "the drive has no volatile write cache"
         return CacheReport(enabled=self._drive.write_cache, note=note)
 
     def run(

@@ -76,7 +76,10 @@ class Sheet:
     def not_stated(self) -> tuple[str, ...]:
         """What sheets have and neither the device file nor a published figure says."""
         named = {row.name for row in self.rows}
-        return tuple(name for _, _, name in _STATED if name not in named)
+        unknown = [row for row in _STATED if row[2] not in named]
+        if self.drive.without_flash:
+            unknown = [row for row in unknown if not row[0].startswith("flash.")]
+        return tuple(name for _, _, name in unknown)
 
     def mapping(self) -> dict[str, Any]:
         """The JSON form."""
@@ -121,7 +124,11 @@ def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
     if drive.rated_tbw_bytes:
         per_day = drive.rated_tbw_bytes / drive.capacity_bytes / (365 * 5)
         source = "derived: TBW over the capacity and five years"
-        yield SheetRow("Endurance", "Drive writes per day (DWPD)", f"{per_day:.2g}", source)
+        yield SheetRow("Endurance", "Drive writes per day (DWPD)", _days(per_day), source)
+
+
+def _days(per_day: float) -> str:
+    return f"{per_day:.2g}" if per_day < 99.5 else f"{per_day:.0f}"
 
 
 def _published(name: str) -> Iterator[SheetRow]:
