@@ -164,7 +164,7 @@ PAGES = {
             Part(
                 "Storage-class memory",
                 SCMS,
-                (("devices.md", "Storage-class memory"), ("devices.md", "Keys")),
+                (("storage-class-memory.md", ""), ("devices.md", "Keys")),
             ),
         ),
         {"": ["Keys"]},

@@ -192,7 +192,8 @@ impl AnyDrive {
     /// The stream of the FTL to which a write with stream number `number` would go now; `None`
     /// without flash.
     pub fn routed(&self, number: StreamId) -> Option<StreamId> {
-        ssd!(self, ssd => Some(ssd.routed(number.0).unwrap_or_default()), Self::Disk(_) | Self::Scm(_) => None)
+        ssd!(self, ssd => Some(ssd.routed(number.0).unwrap_or_default()),
+            Self::Disk(_) | Self::Scm(_) => None)
     }
 
     /// Run `spec` on the timed clock; see [`drive::run`].

@@ -37,7 +37,7 @@ pub struct ScmConfig {
     pub media: MediaConfig,
     pub controller: ControllerConfig,
     pub link: LinkConfig,
-    /// Every value that affects the behaviour of the drive, one `key = value` per line. Device files
-    /// with equal text describe the same drive; the device hash is computed from it.
+    /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
+    /// files with equal text describe the same drive; the device hash is computed from it.
     pub canonical: String,
 }

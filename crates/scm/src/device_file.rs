@@ -1,7 +1,7 @@
 //! Reads device files of drives of storage-class memory (TOML).
 //!
-//! A file with a table `[media]` describes one. As for SSDs, every key is one line here, and unknown
-//! keys are rejected with file, line and the most similar key.
+//! A file with a table `[media]` describes one. As for SSDs, every key is one line here, and
+//! unknown keys are rejected with file, line and the most similar key.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{Change, LocatedError, LocatedToml, Table, positive_time};
@@ -89,8 +89,8 @@ fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
     Err(table.error("queue_depth", message, None))
 }
 
-/// Changes to the device file for a drive that is `scale` times smaller. Its banks, and so all of its
-/// times, are the same.
+/// Changes to the device file for a drive that is `scale` times smaller. Its banks, and so all of
+/// its times, are the same.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
     const BLOCK_BYTES: f64 = 4096.0;
     let blocks = (config.user_capacity.0 as f64 / scale / BLOCK_BYTES).round_ties_even().max(1.0);

@@ -12,9 +12,9 @@
 //! | `scm.rs` | the drive: commands in flight |
 //! | `snapshot.rs` | save and restore |
 //!
-//! The memory is written where it is read. Nothing is erased, nothing is moved, and no map says where
-//! data are, so the drive has no state that makes later commands slower or faster. It makes no random
-//! choice.
+//! The memory is written where it is read. Nothing is erased, nothing is moved, and no map says
+//! where data are, so the drive has no state that makes later commands slower or faster. It makes
+//! no random choice.
 
 pub mod config;
 pub mod device_file;

@@ -1,8 +1,8 @@
 //! The controller and the banks: when the accesses of a command are done.
 //!
 //! The controller issues accesses one after another, in the order in which commands reach it, and
-//! each bank serves its accesses in that order. So each is a time until which it is busy, and a write
-//! is in the memory before a later one of the same place begins.
+//! each bank serves its accesses in that order. So each is a time until which it is busy, and a
+//! write is in the memory before a later one of the same place begins.
 
 use writecliff_base::Nanos;
 

@@ -35,7 +35,7 @@ struct InFlight {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ScmEvent {
-    /// A command has reached the controller: a read is decoded, others have arrived with their data.
+    /// A command has reached the controller: a read is decoded, others have come with their data.
     Ready(u16),
     /// The memory has served all of a command.
     Served(u16),
@@ -217,7 +217,7 @@ impl Scm {
         self.now = self.now.max(time);
     }
 
-    /// The fast-forward clock: counts a write. Nothing else of the drive depends on what was written.
+    /// The fast-forward clock: counts a write. Nothing else of the drive depends on it.
     pub fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);

@@ -84,7 +84,8 @@ proptest! {
         prop_assert_eq!(tags, (0..commands.len() as u32).collect::<Vec<_>>());
         drive.check_invariants().map_err(TestCaseError::fail)?;
         let bytes = |of: Operation| -> u64 {
-            let all = commands.iter().filter(|one| [Read, Write, Trim, Flush][usize::from(one.0)] == of);
+            let kind = |one: u8| [Read, Write, Trim, Flush][usize::from(one)];
+            let all = commands.iter().filter(|one| kind(one.0) == of);
             all.map(|one| u64::from(one.2) * 512).sum()
         };
         prop_assert_eq!(drive.counters().host_write_bytes, bytes(Write));

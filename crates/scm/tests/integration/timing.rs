@@ -1,5 +1,5 @@
-//! Compares latencies and rates with theory: what a command takes alone, which part limits a rate, and
-//! that nothing depends on what was written before.
+//! Compares latencies and rates with theory: what a command takes alone, which part limits a rate,
+//! and that nothing depends on what was written before.
 
 use crate::common::{CAPACITY, alone, command, keep, random, rate, scm, sequential};
 use writecliff_base::Nanos;
@@ -27,7 +27,7 @@ fn commands_alone_take_the_sum_of_their_parts() {
 #[test]
 fn parts_in_several_banks_are_served_at_once() {
     let mut scm = scm(&[]);
-    // The accesses of the last of 8 banks are issued behind 56 others; the first data are sent then.
+    // The accesses of the last of 8 banks are issued behind 56 others.
     let last = 100 + 57 * 50 + 8 * 400;
     let expected = 2000 + last + BLOCK + 100;
     let found = alone(&mut scm, Read, 0, 32_768);
