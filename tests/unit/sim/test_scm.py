@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,15 @@ import pytest
 
 from writecliff import BlockSize, Job, SimEngine, Workload
 from writecliff.choice.candidates import find_candidates
+from writecliff.choice.measured import _Wear, _wear
+from writecliff.choice.question import Question
 from writecliff.devices import drives_of_today, open_device, read_device_file, show_device
 from writecliff.devices.quantities import size_bytes
 from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import ScaledEngine
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
+from writecliff.published.data_sheet import Sheet
 from writecliff.twin.start import check_drive
 
 DRIVE = "p5800x-400"
@@ -165,6 +169,26 @@ def test_other_capacities_have_the_same_times_and_as_many_drive_writes() -> None
 def test_it_is_a_candidate_of_choices() -> None:
     assert DRIVE in drives_of_today() and DRIVE in find_candidates(["today"])
     assert DRIVE in find_candidates(["all"]) and "hdd-15k-80" not in find_candidates(["all"])
+
+
+def test_its_life_in_a_choice_is_the_rated_one() -> None:
+    """400 GB written 100 times a day live five years; without a rating nothing is said."""
+    question = Question(workload="load.toml", candidates=(DRIVE,), writes_per_day_bytes=40 * 10**12)
+    wear = _Wear(host_bytes=1e12, nand_bytes=None, rate_bytes_per_s=1e9)
+    (life,) = _wear(wear, show_device(DRIVE), question)
+    assert (life.key, life.value) == ("life", pytest.approx(5.0))
+    unrated = replace(show_device(DRIVE), rated_tbw_bytes=None)
+    assert not list(_wear(wear, unrated, question))
+    # Of flash its cycles count besides.
+    (_, worn) = _wear(replace(wear, nand_bytes=1e12), show_device("sata-tlc-120"), question)
+    assert worn.key == "life" and 0 < worn.value < 5
+
+
+def test_its_data_sheet_says_nothing_of_flash() -> None:
+    sheet = Sheet(show_device(DRIVE), (), 1.0)
+    of_flash = {"Flash", "Program/erase cycles"}
+    assert not of_flash & set(sheet.not_stated) and "Form factor" in sheet.not_stated
+    assert of_flash <= set(Sheet(show_device("sata-tlc-120"), (), 1.0).not_stated)
 
 
 def test_what_needs_flash_is_refused_in_one_line() -> None:
