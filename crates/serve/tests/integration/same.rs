@@ -202,8 +202,9 @@ fn a_served_disk_behaves_as_a_simulated_one() {
     compare(disk, 2_000, 1.0);
 }
 
+/// Its commands take a few microseconds, so its time is stretched more.
 #[test]
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn served_storage_class_memory_behaves_as_a_simulated_drive() {
-    compare(scm, 1_000, 100.0);
+    compare(scm, 1_000, 2_000.0);
 }
