@@ -90,6 +90,7 @@ SSDS = (
     + 'host_memory_buffer = "64 MiB"\nhost_memory_latency = "2 us"\n',
     SSD + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n',
 )
+SCMS = (read_device_file("p5800x-1600")[0],)
 DISKS = (read_device_file("hdd-sshd-7200-500")[0], read_device_file("hdd-15k-80")[0])
 
 JOB = """
@@ -160,6 +161,11 @@ PAGES = {
                 (("devices.md", "Keys"), ("device-failures.md", ""), ("mapping-cache.md", "")),
             ),
             Part("Hard disks", DISKS, (("devices.md", "Hard disks"), ("devices.md", "Keys"))),
+            Part(
+                "Storage-class memory",
+                SCMS,
+                (("storage-class-memory.md", ""), ("devices.md", "Keys")),
+            ),
         ),
         {"": ["Keys"]},
     ),

@@ -8,6 +8,8 @@ TYPE_CHECKING = False  # of type checkers; to import typing takes a tenth of `--
 if TYPE_CHECKING:
     from typing import Any, Self
 
+# Drives without flash, in messages.
+A_HARD_DISK, AN_SCM_DRIVE = "a hard disk", "a drive of storage-class memory"
 NO_SPACE_HINT = "free some space and try again; a run that has begun goes on with --resume RUN"
 
 

@@ -27,8 +27,9 @@ MAY_KNOW = {
     "host-interface": {"base"},
     "ssd": {"base", "flash", "ftl", "host-interface"},
     "disk": {"base", "host-interface"},
+    "scm": {"base", "host-interface"},
     "workload": {"base", "host-interface"},  # the same
-    "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload"},
+    "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "scm", "workload"},
     # Of "runner": histograms, series, outcomes.
     "issuer": {"base", "runner", "traces", "workload"},
     "nvme": {"base"},
@@ -62,6 +63,7 @@ MUST_NOT_NAME = {
     "ftl": (r"\bNanos\b|\bInstant\b", "time"),
     "ssd": (r"\bHistogram\b|std::thread", "threads of hosts, statistics"),
     "disk": (r"\bHistogram\b|std::thread|writecliff_flash", "flash, statistics"),
+    "scm": (r"\bHistogram\b|std::thread|writecliff_flash", "flash, statistics"),
     "workload": (r"\bSsd\b|\bDrive\b", "drives"),
     "nvme": (
         r"std::(net|thread|time|sync|io|os)\b|\bSocket|\bTcp",

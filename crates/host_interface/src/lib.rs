@@ -1,4 +1,4 @@
-//! The interface between host and drive, common to SSDs and hard disks.
+//! The interface between host and drive, common to all kinds of drives.
 //!
 //! | file | content |
 //! |---|---|

@@ -48,10 +48,11 @@ macro_rules! of_ssd {
             AnyDrive::Ssd($ssd) => Ok($do),
             AnyDrive::AttributedSsd($ssd) => Ok($do),
             AnyDrive::VolatileSsd($ssd) => Ok($do),
-            AnyDrive::Disk(_) => Err(errors::config(
-                "the drive is a hard disk and has no data placement interface",
-                None,
-            )),
+            other => {
+                let what = other.config().without_flash().unwrap_or_default();
+                let message = format!("the drive is {what} and has no data placement interface");
+                Err(errors::config(&message, None))
+            }
         }
     };
 }
@@ -144,7 +145,7 @@ impl DataPlacementCommands {
         answer!(self, fdp_enable_events(id, &kinds, enabled))
     }
 
-    /// Has no effect on a drive without FDP, including hard disks.
+    /// Has no effect on a drive without FDP, such as hard disks.
     fn fdp_enable_all_events(&self) {
         let _: PyResult<()> = (|| of_ssd!(self, ssd => ssd.fdp_enable_all_events()))();
     }

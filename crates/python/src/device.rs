@@ -73,11 +73,12 @@ impl PyDevice {
         result.set_item("capacity_bytes", config.user_capacity().0)?;
         result.set_item("interface", &config.link().interface)?;
         result.set_item("write_cache", config.write_cache())?;
-        let (ssd, disk) = match config {
-            AnyConfig::Ssd(ssd) => (Some(ssd), None),
-            AnyConfig::Disk(disk) => (None, Some(disk)),
+        let (kind, ssd, disk) = match config {
+            AnyConfig::Ssd(ssd) => ("ssd", Some(ssd), None),
+            AnyConfig::Disk(disk) => ("disk", None, Some(disk)),
+            AnyConfig::Scm(_) => ("scm", None, None),
         };
-        result.set_item("kind", if disk.is_some() { "disk" } else { "ssd" })?;
+        result.set_item("kind", kind)?;
         result.set_item("rpm", disk.map(|d| d.mechanics.rpm))?;
         let raw_bytes = ssd.map(|s| s.raw_capacity().0);
         result.set_item("raw_bytes", raw_bytes)?;
@@ -129,9 +130,10 @@ impl PyDevice {
     pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
         match self.inner.with_seed(seed) {
             AnyConfig::Ssd(config) => Ok(*config),
-            AnyConfig::Disk(config) => {
-                let name = &config.identity.name;
-                Err(errors::config(&format!("{name} is a hard disk and has no flash"), None))
+            other => {
+                let (name, what) = (&other.identity().name, other.without_flash());
+                let message = format!("{name} is {} and has no flash", what.unwrap_or_default());
+                Err(errors::config(&message, None))
             }
         }
     }

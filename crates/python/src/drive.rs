@@ -1,4 +1,4 @@
-//! `Drive`: a simulated drive, SSD or hard disk.
+//! `Drive`: a simulated drive of any kind.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};

@@ -1,4 +1,4 @@
-//! A drive of either kind, and with what it records.
+//! A drive of any kind, and with what it records.
 
 use std::io::{Read, Write};
 
@@ -8,6 +8,7 @@ use writecliff_base::{Nanos, StreamId};
 use writecliff_disk::Disk;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_scm::Scm;
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::{Attribution, DeviceConfig, PowerCut, Ssd, Volatile};
 use writecliff_workload::{SpecError, WorkloadSpec};
@@ -45,7 +46,7 @@ impl MovedByStream {
     }
 }
 
-/// A drive of either kind.
+/// A drive of any kind.
 pub enum AnyDrive {
     Ssd(Box<Ssd>),
     /// Records what the time of its commands is spent on, or has a limit on active dies, or both:
@@ -54,6 +55,7 @@ pub enum AnyDrive {
     /// Records what a power cut undoes.
     VolatileSsd(Box<Ssd<Volatile>>),
     Disk(Box<Disk>),
+    Scm(Box<Scm>),
 }
 
 /// The same for every variant of a drive.
@@ -64,25 +66,26 @@ macro_rules! drive {
             Self::AttributedSsd($of) => $do,
             Self::VolatileSsd($of) => $do,
             Self::Disk($of) => $do,
+            Self::Scm($of) => $do,
         }
     };
 }
 
-/// The same for an SSD, and another expression for a disk.
+/// The same for an SSD, and other expressions for the rest.
 macro_rules! ssd {
-    ($any:expr, $of:ident => $do:expr, $disk:pat => $otherwise:expr) => {
+    ($any:expr, $of:ident => $do:expr, $($other:pat => $otherwise:expr),+) => {
         match $any {
             Self::Ssd($of) => $do,
             Self::AttributedSsd($of) => $do,
             Self::VolatileSsd($of) => $do,
-            $disk => $otherwise,
+            $($other => $otherwise,)+
         }
     };
 }
 
 impl AnyDrive {
     /// Creates a drive; `Err` explains why that is impossible. With `attribute_latency` it records
-    /// what the time of its commands is spent on, unless it is a disk.
+    /// what the time of its commands is spent on, if it has flash.
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         match config {
             AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
@@ -96,6 +99,7 @@ impl AnyDrive {
             AnyConfig::Disk(config) => {
                 Disk::new(*config).map(|disk| Self::Disk(Box::new(disk))).map_err(|e| e.to_string())
             }
+            AnyConfig::Scm(config) => Ok(Self::Scm(Box::new(Scm::new(*config)))),
         }
     }
 
@@ -124,7 +128,8 @@ impl AnyDrive {
 
     pub fn config(&self) -> AnyConfig {
         ssd!(self, ssd => AnyConfig::Ssd(Box::new(ssd.config().clone())),
-            Self::Disk(disk) => AnyConfig::Disk(Box::new(disk.config().clone())))
+            Self::Disk(disk) => AnyConfig::Disk(Box::new(disk.config().clone())),
+            Self::Scm(scm) => AnyConfig::Scm(Box::new(scm.config().clone())))
     }
 
     /// The SSD that records what a power cut undoes, if this is one.
@@ -143,25 +148,26 @@ impl AnyDrive {
     /// Whether data of a completed write may be lost with the power until the drive is flushed.
     pub fn is_volatile(&self) -> bool {
         let protected = ssd!(self, ssd => ssd.config().controller.power_loss_protection,
-            Self::Disk(_) => false);
+            Self::Disk(_) | Self::Scm(_) => false);
         self.write_cache() && !protected
     }
 
     /// Whether no spare space is left, so that the drive refuses writes.
     pub fn is_read_only(&self) -> bool {
-        ssd!(self, ssd => ssd.ftl().is_read_only(), Self::Disk(_) => false)
+        ssd!(self, ssd => ssd.ftl().is_read_only(), Self::Disk(_) | Self::Scm(_) => false)
     }
 
     /// Writes that it has refused for that.
     pub fn refused_writes(&self) -> u64 {
         ssd!(self, ssd => ssd.ftl().bad_blocks().map_or(0, BadBlocks::refused_writes),
-            Self::Disk(_) => 0)
+            Self::Disk(_) | Self::Scm(_) => 0)
     }
 
     /// A die does not answer from now on; see [`Ssd::lose_die`].
     pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
         ssd!(self, ssd => ssd.lose_die(die),
-            Self::Disk(_) => Err("a hard disk has no dies".to_owned()))
+            Self::Disk(_) => Err("a hard disk has no dies".to_owned()),
+            Self::Scm(_) => Err("a drive of storage-class memory loses no die".to_owned()))
     }
 
     /// Cuts the power and gives it back: commands that are outstanding do not complete, and the
@@ -169,24 +175,25 @@ impl AnyDrive {
     /// modelled; then nothing has happened.
     pub fn cut_power(&mut self) -> Option<PowerCut> {
         ssd!(self, ssd => ssd.refuses_power_cut().is_none().then(|| ssd.cut_power()),
-            Self::Disk(_) => None)
+            Self::Disk(_) | Self::Scm(_) => None)
     }
 
-    /// Reclaim units that hold nothing; `None` for disks.
+    /// Reclaim units that hold nothing; `None` without flash.
     pub fn free_units(&self) -> Option<u32> {
-        ssd!(self, ssd => Some(ssd.ftl().free_units()), Self::Disk(_) => None)
+        ssd!(self, ssd => Some(ssd.ftl().free_units()), Self::Disk(_) | Self::Scm(_) => None)
     }
 
     /// What garbage collection and wear levelling have moved of each stream of the FTL since the
-    /// drive was made or restored. `None` for disks and drives that compress.
+    /// drive was made or restored. `None` without flash and for drives that compress.
     pub fn moved_by_stream(&self) -> Option<MovedByStream> {
-        ssd!(self, ssd => MovedByStream::of(ssd), Self::Disk(_) => None)
+        ssd!(self, ssd => MovedByStream::of(ssd), Self::Disk(_) | Self::Scm(_) => None)
     }
 
-    /// The stream of the FTL to which a write with stream number `number` would go now; `None` for
-    /// disks.
+    /// The stream of the FTL to which a write with stream number `number` would go now; `None`
+    /// without flash.
     pub fn routed(&self, number: StreamId) -> Option<StreamId> {
-        ssd!(self, ssd => Some(ssd.routed(number.0).unwrap_or_default()), Self::Disk(_) => None)
+        ssd!(self, ssd => Some(ssd.routed(number.0).unwrap_or_default()),
+            Self::Disk(_) | Self::Scm(_) => None)
     }
 
     /// Run `spec` on the timed clock; see [`drive::run`].
@@ -207,10 +214,11 @@ impl AnyDrive {
         drive!(self, drive => fast_forward::run(&mut **drive, spec, observer))
     }
 
-    /// Returns flash to the state of "no writes". A disk has no such state and only writes back its
+    /// Returns flash to the state of "no writes". Others have no such state; a disk writes back its
     /// cache.
     pub fn purge(&mut self) {
-        ssd!(self, ssd => ssd.purge(), Self::Disk(disk) => disk.quiesce());
+        ssd!(self, ssd => ssd.purge(), Self::Disk(disk) => disk.quiesce(),
+            Self::Scm(scm) => scm.quiesce());
     }
 
     pub fn set_write_cache(&mut self, enabled: bool) {
@@ -232,10 +240,11 @@ impl AnyDrive {
     /// Checks all invariants of the drive's state; returns the first violation.
     pub fn check(&self) -> Result<(), String> {
         ssd!(self, ssd => ssd.check_invariants(),
-            Self::Disk(disk) => disk.check_invariants())
+            Self::Disk(disk) => disk.check_invariants(),
+            Self::Scm(scm) => scm.check_invariants())
     }
 
-    /// Takes the state of `other`; see [`Ssd::copy_from`]. A disk takes that of the same device.
+    /// Takes the state of `other`; see [`Ssd::copy_from`]. Others take that of the same device.
     /// After an error the drive is a new one.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), RestoreError> {
         let copied = match (&mut *self, other) {

@@ -1,8 +1,9 @@
-//! A parsed device file of either kind, and device files derived from it.
+//! A parsed device file of any kind, and device files derived from it.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{Change, LocatedError, LocatedToml};
 use writecliff_disk::device_file as disk;
+use writecliff_scm::device_file as scm;
 use writecliff_ssd::device_file as ssd;
 use writecliff_ssd::device_file::ResizeError;
 
@@ -52,6 +53,7 @@ impl Device {
         match &mut config {
             AnyConfig::Ssd(ssd) => ssd.ftl.seed = seed,
             AnyConfig::Disk(disk) => disk.seed = seed,
+            AnyConfig::Scm(_) => {} // makes no random choice
         }
         config
     }
@@ -61,6 +63,7 @@ impl Device {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::scales(config),
             AnyConfig::Disk(_) => disk::SCALES.to_vec(),
+            AnyConfig::Scm(_) => scm::SCALES.to_vec(),
         }
     }
 
@@ -68,7 +71,7 @@ impl Device {
     pub fn least_scale(&self) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::least_scale(config),
-            AnyConfig::Disk(_) => 1.0,
+            AnyConfig::Disk(_) | AnyConfig::Scm(_) => 1.0,
         }
     }
 
@@ -76,9 +79,9 @@ impl Device {
     pub fn nearest_scale(&self, scale: f64) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::nearest_scale(config, scale),
-            AnyConfig::Disk(_) => {
+            AnyConfig::Disk(_) | AnyConfig::Scm(_) => {
                 let distance = |one: &f64| (one / scale).ln().abs();
-                let every = disk::SCALES.into_iter().chain([1.0]);
+                let every = self.scales().into_iter().chain([1.0]);
                 every.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(1.0)
             }
         }
@@ -96,6 +99,7 @@ impl Device {
         Ok(self.changed(&match &self.config {
             AnyConfig::Ssd(config) => ssd::scaled(config, scale, largest_io),
             AnyConfig::Disk(config) => disk::scaled(config, scale),
+            AnyConfig::Scm(config) => scm::scaled(config, scale),
         })?)
     }
 
@@ -108,8 +112,9 @@ impl Device {
         units: Option<u64>,
     ) -> Result<Self, DeriveError> {
         let AnyConfig::Ssd(config) = &self.config else {
-            let name = &self.config.identity().name;
-            return Err(DeriveError::NotFlash(format!("{name} is a hard disk and has no streams")));
+            let (name, what) = (&self.config.identity().name, self.config.without_flash());
+            let message = format!("{name} is {} and has no streams", what.unwrap_or_default());
+            return Err(DeriveError::NotFlash(message));
         };
         let mut changes = ssd::with_streams(&self.toml, config, streams);
         if let Some(capacity) = capacity {

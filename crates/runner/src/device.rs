@@ -1,4 +1,4 @@
-//! The interface between host and drive, and the two kinds of drives.
+//! The interface between host and drive, and the three kinds of drives.
 //!
 //! Hosts are generic over [`DriveModel`], so each kind of drive has its own specialised loop
 //! without dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers
@@ -10,6 +10,7 @@ use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
 use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
+use writecliff_scm::{Scm, ScmConfig, ScmCounters};
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
@@ -46,12 +47,13 @@ pub trait DriveModel {
     fn celsius_at(&self, time: Nanos) -> Option<f64>;
 }
 
-/// Evaluates the same expression for either kind of drive.
-macro_rules! either {
+/// Evaluates the same expression for any kind of drive.
+macro_rules! each {
     ($any:expr, $of:ident => $do:expr) => {
         match $any {
             Self::Ssd($of) => $do,
             Self::Disk($of) => $do,
+            Self::Scm($of) => $do,
         }
     };
 }
@@ -62,30 +64,31 @@ macro_rules! either {
 pub enum Counters {
     Ssd(DriveCounters),
     Disk(DiskCounters),
+    Scm(ScmCounters),
 }
 
 impl Counters {
     pub fn host_write_bytes(&self) -> u64 {
-        either!(self, c => c.host_write_bytes)
+        each!(self, c => c.host_write_bytes)
     }
 
     pub fn host_read_bytes(&self) -> u64 {
-        either!(self, c => c.host_read_bytes)
+        each!(self, c => c.host_read_bytes)
     }
 
-    /// Reads of unmapped addresses; always 0 for disks.
+    /// Reads of unmapped addresses; always 0 for drives without a map.
     pub fn unmapped_read_bytes(&self) -> u64 {
         match self {
             Self::Ssd(c) => c.unmapped_read_bytes,
-            Self::Disk(_) => 0,
+            Self::Disk(_) | Self::Scm(_) => 0,
         }
     }
 
-    /// Bytes written to flash for any reason; `None` for disks.
+    /// Bytes written to flash for any reason; `None` for drives that have none.
     pub fn nand_write_bytes(&self) -> Option<u64> {
         match self {
             Self::Ssd(c) => Some(c.nand_write_bytes),
-            Self::Disk(_) => None,
+            Self::Disk(_) | Self::Scm(_) => None,
         }
     }
 }
@@ -95,17 +98,19 @@ counters! { |c: Counters|
     Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
 }
 
-/// All counters of both kinds of drives, with the values of this one.
+/// All counters of all kinds of drives, with the values of this one.
 pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
-    let (ssd, disk) = match counters {
-        Some(Counters::Ssd(ssd)) => (Some(ssd), None),
-        Some(Counters::Disk(disk)) => (None, Some(disk)),
-        None => (None, None),
+    let (ssd, disk, scm) = match counters {
+        Some(Counters::Ssd(ssd)) => (Some(ssd), None, None),
+        Some(Counters::Disk(disk)) => (None, Some(disk), None),
+        Some(Counters::Scm(scm)) => (None, None, Some(scm)),
+        None => (None, None, None),
     };
-    readings(counters).chain(DriveCounters::readings(ssd)).chain(readings(disk)).collect()
+    let of_flash = readings(counters).chain(DriveCounters::readings(ssd));
+    of_flash.chain(readings(disk)).chain(readings(scm)).collect()
 }
 
-/// Methods that both kinds have under the same name.
+/// Methods that all kinds have under the same name.
 macro_rules! passed_on {
     () => {
         #[inline]
@@ -188,75 +193,102 @@ impl<R: Recorder> DriveModel for Ssd<R> {
     }
 }
 
+/// Methods of drives without flash: one stream, nothing recorded, no flash written, no models of
+/// power and temperature.
+macro_rules! without_flash {
+    () => {
+        fn streams(&self) -> u16 {
+            1
+        }
+        fn time_by_cause(&self) -> Option<&TimeByCause> {
+            None
+        }
+        fn announce(&self, _: u64) {}
+        fn end_fast_forward(&mut self) {}
+        fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
+            None
+        }
+        fn nand_write_bytes(&self) -> Option<u64> {
+            None
+        }
+        fn joules_until(&self, _: Nanos) -> Option<f64> {
+            None
+        }
+        fn celsius_at(&self, _: Nanos) -> Option<f64> {
+            None
+        }
+    };
+}
+
 impl DriveModel for Disk {
     passed_on!();
-
-    fn streams(&self) -> u16 {
-        1
-    }
+    without_flash!();
 
     fn refuses_trim(&self) -> Option<&'static str> {
         Some("the drive is a hard disk and has no TRIM")
     }
 
-    fn time_by_cause(&self) -> Option<&TimeByCause> {
-        None
-    }
-
-    fn announce(&self, _: u64) {}
-
-    fn end_fast_forward(&mut self) {}
-
     fn counters(&self) -> Counters {
         Counters::Disk(self.counters())
     }
+}
 
-    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
+impl DriveModel for Scm {
+    passed_on!();
+    without_flash!();
+
+    fn refuses_trim(&self) -> Option<&'static str> {
         None
     }
 
-    fn nand_write_bytes(&self) -> Option<u64> {
-        None
-    }
-
-    fn joules_until(&self, _: Nanos) -> Option<f64> {
-        None
-    }
-
-    fn celsius_at(&self, _: Nanos) -> Option<f64> {
-        None
+    fn counters(&self) -> Counters {
+        Counters::Scm(self.counters())
     }
 }
 
-/// A checked device file of either kind.
+/// A checked device file of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyConfig {
     Ssd(Box<DeviceConfig>),
     Disk(Box<DiskConfig>),
+    Scm(Box<ScmConfig>),
 }
 
 impl AnyConfig {
-    /// Reads a parsed device file: a table `[disk]` makes it a disk's. `seed` seeds the drive's
-    /// random choices.
+    /// Reads a parsed device file: a table `[disk]` makes it a disk's, a table `[media]` that of a
+    /// drive of storage-class memory. `seed` seeds the drive's random choices.
     pub fn describe(toml: &LocatedToml, seed: u64) -> Result<Self, LocatedError> {
         if writecliff_disk::device_file::is_disk(toml) {
             let config = writecliff_disk::device_file::describe(toml, seed)?;
             return Ok(Self::Disk(Box::new(config)));
         }
+        if writecliff_scm::device_file::is_scm(toml) {
+            let config = writecliff_scm::device_file::describe(toml)?;
+            return Ok(Self::Scm(Box::new(config)));
+        }
         let config = writecliff_ssd::device_file::describe(toml, seed)?;
         Ok(Self::Ssd(Box::new(config)))
     }
 
+    /// What the drive is instead of a drive with flash, in a message; `None` for SSDs.
+    pub fn without_flash(&self) -> Option<&'static str> {
+        match self {
+            Self::Ssd(_) => None,
+            Self::Disk(_) => Some("a hard disk"),
+            Self::Scm(_) => Some("a drive of storage-class memory"),
+        }
+    }
+
     pub fn identity(&self) -> &Identity {
-        either!(self, config => &config.identity)
+        each!(self, config => &config.identity)
     }
 
     pub fn user_capacity(&self) -> Bytes {
-        either!(self, config => config.user_capacity)
+        each!(self, config => config.user_capacity)
     }
 
     pub fn link(&self) -> &LinkConfig {
-        either!(self, config => &config.link)
+        each!(self, config => &config.link)
     }
 
     /// State of the volatile write cache after power-up.
@@ -264,11 +296,12 @@ impl AnyConfig {
         match self {
             Self::Ssd(config) => config.controller.write_cache,
             Self::Disk(config) => config.cache.write_cache,
+            Self::Scm(_) => false,
         }
     }
 
     /// The text from which the device hash is computed.
     pub fn canonical(&self) -> &str {
-        either!(self, config => &config.canonical)
+        each!(self, config => &config.canonical)
     }
 }

@@ -1,4 +1,4 @@
-//! The text that a device is hashed by has every key of a device file, of SSDs and disks alike.
+//! The text that a device is hashed by has every key of a device file, of drives of any kind.
 //!
 //! The files beside this test have every key. That they do is checked too: a reader lists the keys
 //! that it knows when it finds one that it does not.
@@ -11,6 +11,7 @@ use writecliff_runner::Device;
 
 const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
+const SCM: &str = include_str!("device_hash/scm.toml");
 
 /// Every word that a key may have as its value.
 const WORDS: [&str; 32] = [
@@ -187,6 +188,11 @@ fn every_key_of_an_ssd_is_in_the_hash() {
 #[test]
 fn every_key_of_a_disk_is_in_the_hash() {
     check_all_keys(&[DISK.to_owned()]);
+}
+
+#[test]
+fn every_key_of_a_drive_of_storage_class_memory_is_in_the_hash() {
+    check_all_keys(&[SCM.to_owned()]);
 }
 
 #[test]

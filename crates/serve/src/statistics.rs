@@ -61,7 +61,7 @@ impl Operations {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
     pub number: u16,
-    /// The stream of the FTL that they went to; `None` for disks.
+    /// The stream of the FTL that they went to; `None` without flash.
     pub drive_stream: Option<u16>,
     pub requests: u64,
     pub bytes: u64,

@@ -47,7 +47,7 @@ def _named(text: str) -> Sequence[str]:
     if name == TODAY:
         return drives_of_today()
     if name == ALL:
-        return [one for one in preset_names() if show_device(one).kind == "ssd"]
+        return [one for one in preset_names() if show_device(one).kind != "disk"]
     if any(mark in name for mark in "*?["):
         matching = [one for one in preset_names() if fnmatchcase(one, name)]
         if not matching:

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from writecliff.devices import TODAY, preset_names, read_device_file
+from writecliff.devices import SCM_FAMILIES, TODAY, preset_names, read_device_file
 from writecliff.devices.families import variants
 from writecliff.published.conditions import preset_of
 from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, Kind
@@ -90,10 +90,10 @@ def family_of(drive: str) -> str:
 
 @lru_cache(maxsize=2)
 def _of_all(families: frozenset[str] | None) -> Mapping[Group, float]:
-    """The median over these families, or over all, of the median errors of each."""
+    """The median over these families with flash, or over all, of the median errors of each."""
     by_group: dict[Group, list[float]] = {}
     for family, groups in _by_family().items():
-        if families is None or family in families:
+        if family not in SCM_FAMILIES and (families is None or family in families):
             for group, errors in groups.items():
                 by_group.setdefault(group, []).append(median(errors))
     return {group: median(errors) for group, errors in by_group.items()}

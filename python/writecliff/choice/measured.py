@@ -93,18 +93,20 @@ class _Wear:
 
 
 def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterator[Headline]:
-    if wear.nand_bytes is None:  # a hard disk
-        return
-    waf = wear.nand_bytes / wear.host_bytes if wear.host_bytes else None
-    yield from headline("waf", "Write amplification", waf, "", higher_is_better=False)
+    waf = None
+    if wear.nand_bytes is not None:
+        waf = wear.nand_bytes / wear.host_bytes if wear.host_bytes else None
+        yield from headline("waf", "Write amplification", waf, "", higher_is_better=False)
     rate = wear.rate_bytes_per_s
     if question.writes_per_day_bytes is not None:
         rate = question.writes_per_day_bytes / DAY_S
-    if device.raw_bytes is None or device.rated_cycles is None:
-        return
-    ends = [] if waf is None else [device.rated_cycles * device.raw_bytes / waf]
+    ends = []
+    if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
+        ends.append(device.rated_cycles * device.raw_bytes / waf)
     if device.rated_tbw_bytes is not None:
         ends.append(float(device.rated_tbw_bytes))
+    if not ends and device.raw_bytes is None:  # no flash, and nobody rates its life
+        return
     years = min((end / rate / YEAR_S for end in ends if rate), default=LIFE_MOST_YEARS)
     yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")
 

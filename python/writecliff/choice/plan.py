@@ -74,7 +74,7 @@ def plan_choice(question: Question, folder: Path) -> Plan:
 
 def with_spare(one: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
     """The drive with another over-provisioning, and its device file, which belongs in `folder`.
-    Raises ConfigError: a hard disk, or no such drive can be made."""
+    Raises ConfigError: no flash, or no such drive can be made."""
     text = changed_device(one.target, {OVERPROVISION: spare_pct})
     name = f"{one.name}-op{spare_pct:g}"
     return Contender(name, one.drive, f"{SIMULATED}{folder.resolve() / name}.toml"), text

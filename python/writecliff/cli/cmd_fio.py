@@ -88,13 +88,14 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
 
 
 def _needed_state(job_file: FioJobFile, engine: Engine, screen: Screen) -> str:
-    """A drive answers reads of what was never written without its flash, so it is filled first."""
+    """A drive answers reads of what was never written without its flash, so one that has flash is
+    filled first."""
     from writecliff.workload.load import LoadStep
     from writecliff.workload.unwritten import reads_unwritten
 
     identity = engine.identify()
     steps = [LoadStep(step.workload, step.ramp) for step in job_file.steps]
-    if identity.rotational or not reads_unwritten(steps, identity.capacity_bytes):
+    if identity.without_flash or not reads_unwritten(steps, identity.capacity_bytes):
         return "none"
     screen.log(
         "note: reads of what was never written need no flash: the drive is filled first "

@@ -141,8 +141,8 @@ def _check_expected(expected: str) -> None:
 
     if is_sheet(expected):
         sheet_of(read_answers(Path(expected)))
-    elif show_device(expected).kind != "ssd":
-        raise ConfigError(f"{expected} is a hard disk", hint="give a drive with flash")
+    elif what := show_device(expected).without_flash:
+        raise ConfigError(f"{expected} is {what}", hint="give a drive with flash")
 
 
 def _measured(

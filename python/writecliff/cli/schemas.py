@@ -212,14 +212,14 @@ SCHEMAS: Mapping[str, Schema] = {
         "device list",
         {
             "devices": "`name`, `description`, `capacity_bytes`, `interface`, `nand_type`, "
-            "`overprovision_pct` of each; `null` where a hard disk has none"
+            "`overprovision_pct` of each; `null` without flash"
         },
     ),
     "device": Schema(
         "device show NAME",
         {
             "name": "of the drive",
-            "kind": '`"ssd"` or `"disk"`',
+            "kind": '`"ssd"`, `"disk"` or `"scm"`',
             "description": "in words",
             "vendor": "",
             "model": "",

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from writecliff import _native
 from writecliff.devices.families import variant_text, variants
-from writecliff.errors import ConfigError, printable
+from writecliff.errors import A_HARD_DISK, AN_SCM_DRIVE, ConfigError, printable
 from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
@@ -27,8 +27,10 @@ TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
     "sn850x", "t500", "sn770", "990-evo", "nm790", "micron-2400", "p41-plus", "980-pro",
-    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336",
+    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336", "p5800x",
 ))  # fmt: skip
+
+SCM_FAMILIES = frozenset(("p5800x",))  # of which no error says anything of flash
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class DeviceSummary:
     description: str  # in a line
     capacity_bytes: int  # user capacity
     interface: str  # "SATA 6Gb/s"
-    nand_type: str | None  # None for hard disks, as is the next
+    nand_type: str | None  # None without flash, as is the next
     overprovision_pct: float | None  # flash beyond the user capacity, of that
 
 
@@ -57,18 +59,18 @@ class DeviceValue:
 class DeviceDescription:
     """Everything that a device file says. `device_hash` covers all values that change behaviour.
 
-    Hard disks have None where a figure belongs to flash.
+    Drives without flash have None where a figure belongs to flash.
     """
 
     name: str  # after `sim:`
-    kind: Literal["ssd", "disk"]  # flash or platters
+    kind: Literal["ssd", "disk", "scm"]  # flash, platters, storage-class memory
     description: str  # in a line
     vendor: str  # shown in reports
     model: str  # shown in reports
     firmware: str  # shown in reports
     capacity_bytes: int  # user capacity
     raw_bytes: int | None  # of the flash
-    mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 for a hard disk
+    mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 without flash
     # Least scale at which it can be simulated; 1: whole. Page numbers have 32 bits, so drives of
     # more than 16 TiB of flash are simulated as one of up to 2 TB (`engines/scaled.py`).
     least_scale: float
@@ -95,11 +97,17 @@ class DeviceDescription:
     path: str  # of the file
     values: tuple[DeviceValue, ...]  # all, in the order of the file
 
+    @property
+    def without_flash(self) -> str | None:
+        """What the drive is instead of one with flash: "a hard disk"."""
+        return {"ssd": None, "disk": A_HARD_DISK, "scm": AN_SCM_DRIVE}[self.kind]
+
     def flash_bytes(self, what_for: str) -> int:
-        """Raw bytes of the flash. Raises ConfigError for a hard disk: `what_for` needs flash."""
+        """Raw bytes of the flash. Raises ConfigError without flash, which `what_for` needs."""
         if self.raw_bytes is None:
             hint = "`writecliff device list` has drives with flash"
-            raise ConfigError(f"{self.name} is a hard disk; {what_for} needs flash", hint=hint)
+            said = f"{self.name} is {self.without_flash}; {what_for} needs flash"
+            raise ConfigError(said, hint=hint)
         return self.raw_bytes
 
     def has(self, key: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from writecliff import units
 from writecliff.engines.counters import Counters
+from writecliff.errors import A_HARD_DISK, AN_SCM_DRIVE
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def with_operation_names(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("operation"), "operation", names)
 
 
+SCM = "storage-class memory"  # what a drive has instead of a type of NAND
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
     """Who the drive is, for the report's header block. Unknown fields are None."""
@@ -73,6 +77,13 @@ class DeviceIdentity:
     pcie: str | None = None  # the PCIe link of an NVMe drive, or of the adapter: "Gen 4 x 4"
     # What the user says for the report's header: "sponsor", "note".
     remarks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def without_flash(self) -> str | None:
+        """What the drive is instead of one with flash, as far as is known: "a hard disk"."""
+        if self.rotational:
+            return A_HARD_DISK
+        return AN_SCM_DRIVE if self.nand_type == SCM else None
 
     @property
     def scale_text(self) -> str:

@@ -1,4 +1,4 @@
-"""The simulated engine: an SSD or hard disk in virtual time, behind the seam of real ones."""
+"""The simulated engine: a drive in virtual time, behind the seam of real ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from writecliff import _native
 from writecliff.devices import DeviceDescription, describe, open_device, read_device_file
 from writecliff.engines.base import (
+    SCM,
     CacheReport,
     DeviceIdentity,
     Engine,
@@ -164,6 +165,12 @@ class SimEngine:
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         self._drive.purge()
+        if self.description.kind == "scm":
+            return PurgeReport(
+                method="simulated purge (a new key)",
+                conformant=True,
+                note="memory that is written in place has no state that a purge would reset",
+            )
         if self.description.kind == "disk":
             return PurgeReport(
                 method="not applicable (hard disk)",
@@ -176,6 +183,8 @@ class SimEngine:
         self._drive.set_write_cache(enabled)
         protected = self.description.power_loss_protection
         note = "the buffer is protected against power loss" if protected and not enabled else ""
+        if self.description.kind == "scm":
+            note = "the drive has no volatile write cache"
         return CacheReport(enabled=self._drive.write_cache, note=note)
 
     def run(
@@ -272,13 +281,16 @@ class SimEngine:
 
 def identity_of(device: DeviceDescription, target: str) -> DeviceIdentity:
     """Who a simulated drive is that a user named `target`."""
+    said = {name: getattr(device, name) for name in _AS_DESCRIBED}
+    if device.kind == "scm":
+        said["nand_type"] = SCM
     return DeviceIdentity(
         target=target,
         serial=f"SIM-{device.device_hash[:12].upper()}",
         sector_bytes=SECTOR_BYTES,
         simulated=True,
         rotational=device.kind == "disk",
-        **{name: getattr(device, name) for name in _AS_DESCRIBED},
+        **said,
     )
 
 

@@ -216,9 +216,9 @@ def phase_of(number: int) -> str:
 
 
 def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
-    """Whether loads would read what nothing has written. A hard disk reads it as anything else, and
-    a real drive may have been written before."""
-    if identity.rotational or not identity.simulated:
+    """Whether loads would read what nothing has written. A drive without flash reads it as
+    anything else, and a real drive may have been written before."""
+    if identity.without_flash or not identity.simulated:
         return False
     return reads_unwritten(file.steps, identity.capacity_bytes)
 

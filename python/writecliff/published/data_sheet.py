@@ -76,7 +76,10 @@ class Sheet:
     def not_stated(self) -> tuple[str, ...]:
         """What sheets have and neither the device file nor a published figure says."""
         named = {row.name for row in self.rows}
-        return tuple(name for _, _, name in _STATED if name not in named)
+        unknown = [row for row in _STATED if row[2] not in named]
+        if self.drive.without_flash:
+            unknown = [row for row in unknown if not row[0].startswith("flash.")]
+        return tuple(name for _, _, name in unknown)
 
     def mapping(self) -> dict[str, Any]:
         """The JSON form."""
@@ -104,7 +107,7 @@ def sheet_of(
     scale = max(scale, described.least_scale)
     measured = drive if scale <= 1 else drive.scaled(scale)
     rows = [*_stated(described), *_published(drive.name)]
-    if described.kind == "ssd":
+    if described.kind != "disk":
         rows += _measured(measured, described, log)
     rows.sort(key=lambda row: GROUPS.index(row.group))
     return Sheet(described, tuple(rows), measured.scale)
@@ -122,7 +125,11 @@ def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
     if drive.rated_tbw_bytes:
         per_day = drive.rated_tbw_bytes / drive.capacity_bytes / (365 * 5)
         source = "derived: TBW over the capacity and five years"
-        yield SheetRow("Endurance", "Drive writes per day (DWPD)", f"{per_day:.2g}", source)
+        yield SheetRow("Endurance", "Drive writes per day (DWPD)", _days(per_day), source)
+
+
+def _days(per_day: float) -> str:
+    return f"{per_day:.2g}" if per_day < 99.5 else f"{per_day:.0f}"
 
 
 def _published(name: str) -> Iterator[SheetRow]:
@@ -166,6 +173,8 @@ def _measured(
     loads = _loads("NVMe" in whole.interface)
     results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
+    if whole.without_flash:  # has one state
+        state_words = dict.fromkeys(state_words, "in any state")
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:
         found, way = results[load], "reads" if load.read_pct else "writes"

@@ -75,8 +75,8 @@ def derive(
 
 
 def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
-    if drive.describe().kind == "disk":
-        return None, "a hard disk has no flash that wears"
+    if what := drive.describe().without_flash:
+        return None, f"{what} has no flash that wears"
     waf = _metric(one, results, "waf")
     if waf is None:
         return None, "nothing was written, so there is no write amplification"
@@ -106,7 +106,8 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
     ratios is taken, at the over-provisioning of the drive."""
     spare = drive.describe().overprovision_pct
     if spare is None:
-        raise ConfigError(f"{drive.name} is a hard disk; streams require flash")
+        what = drive.describe().without_flash
+        raise ConfigError(f"{drive.name} is {what}; streams require flash")
     flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     cases = [(reading, spare / 100) for reading in READINGS]
     memory_bytes = drive_memory_bytes(flat_bytes, flat_bytes)

@@ -22,7 +22,8 @@ from writecliff.devices.families import FOLDER
 from writecliff.devices.generations import BITS
 from writecliff.devices.sheet import DataSheet
 from writecliff.published.modern import modern_sources
-from writecliff.published.modern_sheets import Drive, drives, facts, with_siblings
+from writecliff.published.modern_scm import scm_values
+from writecliff.published.modern_sheets import Drive, drives, facts, usable_figures, with_siblings
 from writecliff.published.modern_usual import with_usual
 
 Sheets = Mapping[str, Sequence[DataSheet]]
@@ -38,20 +39,40 @@ def families() -> dict[str, str]:
         for name, own in all_drives.items()
         if facts()[name].get("usual", True)
     }
-    return {name: _text(name, own, sheets) for name, own in all_drives.items()}
+    of_flash = {name: _text(name, own, sheets) for name, own in all_drives.items()}
+    return of_flash | {name: _scm_text(name) for name in facts() if name not in all_drives}
+
+
+def _scm_text(family: str) -> str:
+    """A family without flash. Its drives differ in their capacities."""
+    own, figures = facts()[family], usable_figures()
+    names = own["drives"]
+    cited = sorted({f.source for f in figures if f.device in names})
+    values = scm_values(names[0], own, figures)
+    text = text_of(values, _head(own["about"], names, cited, "published/modern_scm.py"))
+    capacities = {name: float(name.rpartition("-")[2]) for name in names}
+    tables = (f'[variants.{n}]\nuser_capacity = "{c:g} GB"\n' for n, c in capacities.items())
+    return text + "\n[variants]\n\n" + "\n".join(tables)
 
 
 def _text(family: str, own: Sequence[Drive], sheets: Sheets) -> str:
     values = _values(own[0], own, sheets)
     cited = sorted({source for one in own for source in one.sources.values()})
-    sources, about = modern_sources(), facts()[family]["about"]
+    names = [one.name for one in own]
+    head = _head(facts()[family]["about"], names, cited, "published/modern_families.py")
+    text = text_of(values, head)
+    return text + "\n" + _variants(own, values, sheets)
+
+
+def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> list[str]:
+    """The comment above a family's file."""
+    sources = modern_sources()
     head = (
-        f"{about}. Derived by rule from the figures of {', '.join(one.name for one in own)} that "
-        "are not kept aside, see `published/modern_families.py`. Sources:"
+        f"{about}. Derived by rule from the figures of {', '.join(names)} that "
+        f"are not kept aside, see `{rule}`. Sources:"
     )
     titles = (f"* {key}: {sources[key].title}" for key in cited)
-    text = text_of(values, [line for part in (head, *titles) for line in _wrapped(part)])
-    return text + "\n" + _variants(own, values, sheets)
+    return [line for part in (head, *titles) for line in _wrapped(part)]
 
 
 def _values(one: Drive, own: Sequence[Drive], sheets: Sheets) -> list[Value]:

@@ -70,14 +70,20 @@ def capacity_bytes(device: str) -> float:
     return float(device.rpartition("-")[2]) * 1e9
 
 
-def drives() -> dict[str, list[Drive]]:
-    """The drives of each family, as their own figures have them."""
+def usable_figures() -> list[PublishedFigure]:
+    """The figures that a fit may use, and those that are stated."""
     figures = modern_figures()
     parts = parts_of_figures(figures)
-    usable = [f for f, part in zip(figures, parts, strict=True) if part != "aside"]
+    return [f for f, part in zip(figures, parts, strict=True) if part != "aside"]
+
+
+def drives() -> dict[str, list[Drive]]:
+    """The drives of each family with flash, as their own figures have them."""
+    usable = usable_figures()
     return {
         family: [_drive(name, family, one, usable) for name in one["drives"]]
         for family, one in facts().items()
+        if "cell" in one
     }
 
 

@@ -130,8 +130,8 @@ class StatefulDrive:
 
     def steps_to(self, load: Load) -> Sequence[Workload]:
         """The workloads that lead to the state that a load requires; none where that is new. The
-        state of a disk never changes."""
-        if load.state == "fresh" or self.engine.description.kind == "disk":
+        state of a drive without flash never changes."""
+        if load.state == "fresh" or self.engine.description.without_flash:
             return ()
         client = load.state == "client"
         steps = self._client_steps() if client else recipe(load.state, self.capacity_bytes)

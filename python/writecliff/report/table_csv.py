@@ -29,6 +29,8 @@ Column = tuple[str, Cells]  # header and cells
 
 def table_csv(table: Table) -> str:
     """The table with numbers as numbers; what is unknown is empty."""
+    if not table.rows:
+        return csv_text(table.header, ())
     columns = list(zip(table.header, zip_longest(*table.rows), strict=True))
     found = [_numbers(*column) for column in columns]
     if not all(found[1:]):

@@ -120,7 +120,7 @@ class WorkloadRunReport(TestReport):
     def _fresh(self) -> bool:
         """Whether the last writes were those of a fresh drive, which do not last."""
         device = self.data.manifest.device
-        if not device.simulated or device.rotational:
+        if not device.simulated or device.without_flash:
             return False
         writes = [load for load in self.loads if any(o.operation == "write" for o in load.done)]
         if not writes or writes[-1].rows[-1].drive_fills >= FOB_DRIVE_FILLS:

@@ -255,8 +255,11 @@ class WsatReport(TestReport):
         )
 
     def notes(self) -> tuple[str, ...]:
-        unknown = "The drive does not report NAND writes, so write amplification is unknown."
-        return (unknown,) if self.wsat.window_waf is None else ()
+        if self.wsat.window_waf is not None:
+            return ()
+        if what := self.data.manifest.device.without_flash:
+            return (f"The drive is {what}, so it has no write amplification.",)
+        return ("The drive does not report NAND writes, so write amplification is unknown.",)
 
     def results(self) -> dict[str, Any]:
         wsat = self.wsat

@@ -187,7 +187,10 @@ class WsatData:
     def unsaturated(self) -> bool:
         """The load never brought the drive to relocate data: it kept the IOPS that it had fresh out
         of the box, and wrote to flash what the host wrote. So it is where a small part of the
-        addresses is written, such as the segments of PTS-C: the rest is spare flash."""
+        addresses is written, such as the segments of PTS-C: the rest is spare flash. A drive
+        without flash has nothing else to come to."""
+        if self.data.manifest.device.without_flash:
+            return False
         waf = self.window_waf
         return self.leaves_fob is None and (waf is None or waf < 1 + NO_RELOCATION)
 

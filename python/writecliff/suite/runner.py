@@ -125,7 +125,7 @@ def _memory_bytes(member: Member) -> int:
     from writecliff.devices import show_device
 
     device = show_device(member.target.removeprefix("sim:"))
-    if device.raw_bytes is None:  # a hard disk has no map
+    if device.raw_bytes is None:  # without flash there is no map
         return PROCESS_BYTES
     scale = max(float(member.options.get("scale") or 1.0), device.least_scale)
     whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)

@@ -27,9 +27,9 @@ _TOLD = ("flash.cell", "link.interface", "rated_writes", "form_factor", "uber", 
 
 def check_drive(identity: DeviceIdentity) -> None:
     """Raises ConfigError for a drive that no twin can be made of, before anything is measured."""
-    if identity.rotational:
+    if what := identity.without_flash:
         raise ConfigError(
-            f"{identity.target} is a hard disk; a twin is a model of flash",
+            f"{identity.target} is {what}; a twin is a model of flash",
             hint="--check DRIVE compares it with a drive of the catalogue",
         )
     check_capacity(identity.capacity_bytes)

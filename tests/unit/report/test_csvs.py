@@ -65,6 +65,10 @@ def test_a_table_of_quantities_below_each_other_is_turned() -> None:
     )
 
 
+def test_a_table_without_rows_is_its_header() -> None:
+    assert table_csv(Table("T", ("a", "b"), (), ("left", "left"))) == "a,b\n"
+
+
 def test_text_stays_text() -> None:
     assert cells("What | Before | After", "Model | X 100 | X 100", "Hours | 1,200 | 1,201") == (
         "What,Before,After\nModel,X 100,X 100\nHours,1200,1201\n"

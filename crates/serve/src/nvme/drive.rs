@@ -89,7 +89,7 @@ impl Drive for SimulatedDrive {
             AnyDrive::Ssd(ssd) => ssd.controller_reset(),
             AnyDrive::AttributedSsd(ssd) => ssd.controller_reset(),
             AnyDrive::VolatileSsd(ssd) => ssd.controller_reset(),
-            AnyDrive::Disk(_) => {}
+            AnyDrive::Disk(_) | AnyDrive::Scm(_) => {}
         });
     }
 
@@ -127,6 +127,9 @@ fn health(of: &Snapshot) -> Health {
             health.is_read_only = bad.is_read_only();
         }
         health.media_errors = ssd.ecc.map_or(0, |ecc| ecc.uncorrectable_reads);
+    }
+    if let Counters::Scm(scm) = &of.counters {
+        health.media_write_bytes = scm.media.write_bytes;
     }
     health
 }

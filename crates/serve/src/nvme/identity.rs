@@ -37,8 +37,16 @@ pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
         crypto_erase: false,
         placement: PlacementInterface::None,
     };
-    if let AnyConfig::Ssd(ssd) = config {
-        of_ssd(&mut identity, ssd);
+    match config {
+        AnyConfig::Ssd(ssd) => of_ssd(&mut identity, ssd),
+        AnyConfig::Disk(_) => {}
+        AnyConfig::Scm(scm) => {
+            // Nothing is erased by blocks; a new key is enough.
+            identity.crypto_erase = true;
+            identity.volatile_cache = false;
+            identity.write_granularity = scm.media.unit;
+            identity.atomic_write = scm.media.unit;
+        }
     }
     identity
 }

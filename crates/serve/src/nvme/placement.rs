@@ -9,7 +9,8 @@ use writecliff_ssd::data_placement::{BLOCK_BYTES, Refusal, events, fdp, streams}
 
 use crate::served::Served;
 
-/// The answer of the SSD to an administrative command; `None` if it refuses it or is a disk.
+/// The answer of the SSD to an administrative command; `None` if it refuses it or is
+/// none.
 macro_rules! ask {
     ($served:expr, $ssd:ident => $do:expr) => {{
         type Answer<T> = Result<T, Refusal>;
@@ -17,7 +18,7 @@ macro_rules! ask {
             AnyDrive::Ssd($ssd) => Answer::ok($do),
             AnyDrive::AttributedSsd($ssd) => Answer::ok($do),
             AnyDrive::VolatileSsd($ssd) => Answer::ok($do),
-            AnyDrive::Disk(_) => None,
+            AnyDrive::Disk(_) | AnyDrive::Scm(_) => None,
         })
     }};
 }

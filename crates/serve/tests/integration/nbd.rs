@@ -5,7 +5,7 @@ use writecliff_serve::Timing;
 use crate::nbd_client::{
     Client, DISCONNECT, FLUSH, FUA, GO, INFO, INVALID, NO_HOLE, READ, TRIM, WRITE_ZEROES,
 };
-use crate::support::{CAPACITY, REAL, Server, disk, drive_with, eventually};
+use crate::support::{CAPACITY, REAL, Server, disk, drive_with, eventually, scm};
 
 fn pattern(seed: u64, length: usize) -> Vec<u8> {
     let word = |n: u64| (seed + n).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -142,6 +142,19 @@ fn what_is_invalid_is_refused_and_the_connection_goes_on() {
         assert_eq!(client.read(0, 512), [0; 512]);
         server.end();
     }
+}
+
+#[test]
+fn storage_class_memory_does_not_rotate_and_takes_trims() {
+    let server = Server::of(scm(), Timing::Fast);
+    let mut client = Client::connect(&server.path);
+    let flags = u16::from_be_bytes(*client.ask(GO, &[0; 6])[0].1.last_chunk().unwrap());
+    assert_eq!(flags & (1 << 5 | 1 << 4), 1 << 5, "trim, and it does not rotate");
+    assert_eq!(client.write(0, 4096, &[7; 4096]), 0);
+    assert_eq!(client.read(4096, 4096), [7; 4096]);
+    assert_eq!(client.call(0, TRIM, (4096, 4096)).0, 0);
+    assert_eq!(client.read(4096, 4096), [0; 4096]);
+    server.end();
 }
 
 #[test]

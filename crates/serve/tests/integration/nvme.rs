@@ -13,7 +13,7 @@ use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::{Address, Listener, Served, ServedParts, Timing};
 
 use crate::nvme_host::{DISCOVERY_NQN, Data, Entry, HOST_NQN, Host};
-use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
+use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, scm, serve};
 
 const READ: u8 = 0x02;
 const WRITE: u8 = 0x01;
@@ -213,6 +213,27 @@ fn a_format_erases_and_changes_the_block() {
     assert_eq!(admin.run(Entry::new(0x84).dword(10, 2), Data::None).0.status, 0);
     assert_eq!(io.read(Entry::blocks(READ, 0, 1), 4096), [0; 4096]);
     assert_eq!(server.end().logical_block, Bytes(4096));
+}
+
+#[test]
+fn storage_class_memory_is_formatted_and_sanitized() {
+    let server = Server::new(scm(), REAL, None);
+    let (mut admin, mut io) = Host::both(server.port, &server.nqn, false);
+    let page = admin.read(Entry::new(0x06).dword(10, 1), 4096);
+    assert_eq!(page[525] & 1, 0, "no volatile write cache");
+    let format = Entry::new(0x80).dword(10, 2 << 9);
+    let sanitize = Entry::new(0x84).dword(10, 4);
+    for erase in [format, sanitize] {
+        assert_eq!(io.run(Entry::blocks(WRITE, 0, 1), Data::Capsule(&[7; 512])).0.status, 0);
+        assert_eq!(io.read(Entry::blocks(READ, 0, 1), 512), [7; 512]);
+        assert_eq!(admin.run(erase, Data::None).0.status, 0);
+        assert_eq!(io.read(Entry::blocks(READ, 0, 1), 512), [0; 512]);
+    }
+    let blocks = Entry::new(0x84).dword(10, 2);
+    assert_ne!(admin.run(blocks, Data::None).0.status, 0, "there are no blocks to erase");
+    let page = admin.read(Entry::new(0x02).dword(1, u32::MAX).dword(10, 2 | 127 << 16), 512);
+    assert_eq!(page[5], 0, "percentage used");
+    server.end();
 }
 
 #[test]

@@ -19,7 +19,7 @@ use writecliff_workload::{
     BlockSize, IoRequest, JobSpec, Operation as Kind, Pattern, ThreadGenerator, WorkloadSpec,
 };
 
-use crate::support::{Server, disk, drive, eventually};
+use crate::support::{Server, disk, drive, eventually, scm};
 
 const SEED: u64 = 7;
 
@@ -200,4 +200,11 @@ fn a_served_ssd_behaves_as_a_simulated_one() {
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn a_served_disk_behaves_as_a_simulated_one() {
     compare(disk, 2_000, 1.0);
+}
+
+/// Its commands take a few microseconds, so its time is stretched more.
+#[test]
+#[ignore = "measures real time, so nothing may run beside it: make test-served"]
+fn served_storage_class_memory_behaves_as_a_simulated_drive() {
+    compare(scm, 1_000, 2_000.0);
 }

@@ -39,6 +39,11 @@ pub(crate) fn disk() -> AnyDrive {
     AnyDrive::new(Device::read(text, "disk.toml").unwrap().with_seed(1), false).unwrap()
 }
 
+pub(crate) fn scm() -> AnyDrive {
+    let text = include_str!("../../../runner/tests/device_hash/scm.toml");
+    AnyDrive::new(Device::read(text, "scm.toml").unwrap().with_seed(1), false).unwrap()
+}
+
 pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
     let capacity = drive.config().user_capacity();
     let contents = Contents::in_memory(capacity, MemoryOptions::default());

@@ -1,0 +1,139 @@
+//! The controller and the banks: when the accesses of a command are done.
+//!
+//! The controller issues accesses one after another, in the order in which commands reach it, and
+//! each bank serves its accesses in that order. So each is a time until which it is busy, and a
+//! write is in the memory before a later one of the same place begins.
+
+use writecliff_base::Nanos;
+
+use crate::config::{ControllerConfig, MediaConfig};
+
+/// What was read and written in the memory since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaCounters {
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    /// Units that were read before they were written, because the host wrote a part of them.
+    pub partial_units: u64,
+}
+
+/// When the accesses of a command are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The first part that lies in one bank.
+    pub first: Nanos,
+    pub last: Nanos,
+}
+
+impl Served {
+    const NOTHING: Self = Self { first: Nanos::MAX, last: Nanos::ZERO };
+}
+
+pub(crate) struct Media {
+    config: MediaConfig,
+    command_time: Nanos,
+    access_time: Nanos,
+    controller_free: Nanos,
+    bank_free: Vec<Nanos>,
+    pub(crate) counters: MediaCounters,
+}
+
+impl Media {
+    pub(crate) fn new(media: &MediaConfig, controller: &ControllerConfig) -> Self {
+        Self {
+            config: media.clone(),
+            command_time: controller.command_time,
+            access_time: controller.access_time,
+            controller_free: Nanos::ZERO,
+            bank_free: vec![Nanos::ZERO; media.banks as usize],
+            counters: MediaCounters::default(),
+        }
+    }
+
+    /// Takes the counters of a saved drive, which had nothing to do.
+    pub(crate) fn reset(&mut self, counters: MediaCounters) {
+        self.controller_free = Nanos::ZERO;
+        self.bank_free.fill(Nanos::ZERO);
+        self.counters = counters;
+    }
+
+    /// Time until which the controller or any bank is busy.
+    pub(crate) fn busy_until(&self) -> Nanos {
+        self.bank_free.iter().copied().fold(self.controller_free, Nanos::max)
+    }
+
+    /// A command without data, which takes the controller's time alone; returns when it is done.
+    pub(crate) fn pass(&mut self, now: Nanos) -> Nanos {
+        self.controller_free = self.controller_free.max(now) + self.command_time;
+        self.controller_free
+    }
+
+    /// Reads these bytes.
+    pub(crate) fn read(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
+        let (unit, time) = (self.config.unit.0, self.config.read_time);
+        let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
+        self.counters.read_bytes += (end - first) * unit;
+        self.pass(now);
+        let mut served = Served::NOTHING;
+        self.serve(first, end, time, &mut served);
+        served
+    }
+
+    /// Counts a write that takes no time; returns its units, of which the middle ones are whole.
+    pub(crate) fn count_write(&mut self, offset: u64, length: u64) -> [u64; 4] {
+        let unit = self.config.unit.0;
+        let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
+        let whole = offset.div_ceil(unit).min(end);
+        let whole_end = ((offset + length) / unit).max(whole);
+        let partial = (whole - first) + (end - whole_end);
+        self.counters.write_bytes += (end - first) * unit;
+        self.counters.read_bytes += partial * unit;
+        self.counters.partial_units += partial;
+        [first, whole, whole_end, end]
+    }
+
+    /// Writes these bytes. A unit of which they are a part is read before.
+    pub(crate) fn write(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
+        let [first, whole, whole_end, end] = self.count_write(offset, length);
+        self.pass(now);
+        let time = self.config.write_time;
+        let changed = self.config.read_time + time;
+        let mut served = Served::NOTHING;
+        self.serve(first, whole, changed, &mut served);
+        self.serve(whole, whole_end, time, &mut served);
+        self.serve(whole_end, end, changed, &mut served);
+        served
+    }
+
+    /// Issues the accesses of these units, each of which takes its bank `time`.
+    fn serve(&mut self, first: u64, end: u64, time: Nanos, served: &mut Served) {
+        let per_bank = self.config.interleave.0 / self.config.unit.0;
+        let mut from = first;
+        while from < end {
+            let part = from / per_bank;
+            let to = end.min((part + 1) * per_bank);
+            let bank = (part % self.bank_free.len() as u64) as usize;
+            let done = self.issue(bank, to - from, time);
+            served.first = served.first.min(done);
+            served.last = served.last.max(done);
+            from = to;
+        }
+    }
+
+    /// Issues `count` accesses of a bank, at least one; returns when the last is done.
+    fn issue(&mut self, bank: usize, count: u64, time: Nanos) -> Nanos {
+        let first = self.controller_free + self.access_time;
+        let last = self.controller_free + times(self.access_time, count);
+        self.controller_free = last;
+        // Each begins when it is issued and the one before is done. The latest of all chains of
+        // accesses begins with the bank, with the first access or with the last.
+        let busy = self.bank_free[bank].max(first) + times(time, count);
+        let done = busy.max(last + time);
+        self.bank_free[bank] = done;
+        done
+    }
+}
+
+fn times(time: Nanos, count: u64) -> Nanos {
+    Nanos(time.0 * count)
+}

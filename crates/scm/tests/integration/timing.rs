@@ -1,0 +1,157 @@
+//! Compares latencies and rates with theory: what a command takes alone, which part limits a rate,
+//! and that nothing depends on what was written before.
+
+use crate::common::{CAPACITY, alone, command, keep, random, rate, scm, sequential};
+use writecliff_base::Nanos;
+use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
+
+/// Link time of 4 KiB at 8,192 MB/s.
+const BLOCK: u64 = 500;
+
+#[test]
+fn commands_alone_take_the_sum_of_their_parts() {
+    let mut scm = scm(&[]);
+    // Latency, controller, 8 accesses of a bank behind each other, data and completion.
+    let issue = 100 + 50;
+    assert_eq!(alone(&mut scm, Read, 0, 4096), Nanos(2000 + issue + 8 * 400 + BLOCK + 100));
+    // Command and data, latency, controller, accesses, completion.
+    let write = 2000 + BLOCK + 100 + issue + 8 * 600 + 100;
+    assert_eq!(alone(&mut scm, Write, 4096, 4096), Nanos(write));
+    // 512 bytes take one access and 63 ns of the link.
+    assert_eq!(alone(&mut scm, Read, 512, 512), Nanos(2000 + issue + 400 + 63 + 100));
+    for operation in [Trim, Flush] {
+        assert_eq!(alone(&mut scm, operation, 0, 4096), Nanos(2000 + 100 + 100 + 100));
+    }
+}
+
+#[test]
+fn parts_in_several_banks_are_served_at_once() {
+    let mut scm = scm(&[]);
+    // The accesses of the last of 8 banks are issued behind 56 others.
+    let last = 100 + 57 * 50 + 8 * 400;
+    let expected = 2000 + last + BLOCK + 100;
+    let found = alone(&mut scm, Read, 0, 32_768);
+    assert_eq!(found, Nanos(expected.max(2000 + 100 + 50 + 8 * 400 + 8 * BLOCK + 100)));
+    // Half of one bank, half of the next.
+    let halves = 2000 + (100 + 5 * 50 + 4 * 400) + BLOCK + 100;
+    assert_eq!(alone(&mut scm, Read, 2048, 4096), Nanos(halves));
+}
+
+#[test]
+fn the_slowest_part_limits_the_rate() {
+    let many = |changes: &[(&str, &str)], operation, size: u32| {
+        let seed = u64::from(size);
+        let read_pct = if operation == Read { 100.0 } else { 0.0 };
+        rate(&keep(&mut scm(changes), 512, 40_000, random(seed, read_pct, size)))
+    };
+    let near = |found: f64, expected: f64| {
+        assert!((found / expected - 1.0).abs() < 0.03, "{found} instead of {expected}");
+    };
+    // The controller: a command and its accesses.
+    let link = [("8192 MB/s", "65536 MB/s"), ("command = \"100 ns\"", "command = \"10 ns\"")];
+    near(many(&link, Read, 512), 1e9 / 150.0);
+    near(many(&link, Read, 4096), 1e9 / 500.0);
+    // The banks, of which 8 write 512 bytes in 600 ns each, and 2 read them in 400 ns.
+    near(many(&link, Write, 4096), 8e9 / (8.0 * 600.0));
+    let few = [link[0], link[1], ("banks = 8", "banks = 2")];
+    near(many(&few, Read, 4096), 2e9 / (8.0 * 400.0));
+    // The link: 4 KiB and the command.
+    let slow = [("8192 MB/s", "1024 MB/s")];
+    near(many(&slow, Read, 4096), 1e9 / 4100.0);
+    near(many(&slow, Write, 4096), 1e9 / 4100.0);
+    let large = rate(&keep(&mut scm(&slow), 16, 4000, sequential(Read, 131_072)));
+    near(large * 131_072.0, 131_072.0 * 1e9 / 128_100.0);
+}
+
+#[test]
+fn the_past_changes_nothing() {
+    let run = |history: &[(f64, u32, usize)]| {
+        let mut scm = scm(&[]);
+        for &(read_pct, size, count) in history {
+            keep(&mut scm, 64, count, random(7, read_pct, size));
+        }
+        scm.idle_until(Nanos(10_000_000_000));
+        let begin = scm.now();
+        let done = keep(&mut scm, 32, 20_000, random(3, 30.0, 4096));
+        done.iter().map(|one| (one.at - begin, one.tag)).collect::<Vec<_>>()
+    };
+    let new = run(&[]);
+    // Twice the drive at random, and as much in small parts.
+    let written = (2 * CAPACITY / 65_536) as usize;
+    assert_eq!(run(&[(0.0, 65_536, written), (0.0, 512, 100_000)]), new);
+    assert_eq!(run(&[(50.0, 4096, 100_000)]), new);
+}
+
+/// The longest read of a mix with two commands outstanding.
+fn longest_read(read_pct: f64) -> Nanos {
+    const COUNT: u32 = 20_000;
+    let mut scm = scm(&[]);
+    let mut next = random(5, read_pct, 4096);
+    let mut begun = Vec::new();
+    let mut longest = Nanos::ZERO;
+    for completed in 0..COUNT {
+        while (begun.len() as u32) < (completed + 2).min(COUNT) {
+            let tag = begun.len() as u32;
+            let (operation, offset, length) = next(begun.len());
+            begun.push(scm.now());
+            scm.submit(scm.now(), command(operation, offset, length, tag));
+        }
+        let done = scm.step(Nanos::MAX).unwrap();
+        if done.operation == Read {
+            longest = longest.max(done.at - begun[done.tag as usize]);
+        }
+    }
+    longest
+}
+
+#[test]
+fn a_read_of_a_mix_waits_for_no_more_than_the_accesses_before_it() {
+    let alone = Nanos(2000 + 150 + 8 * 400 + BLOCK + 100);
+    let beside = Nanos(500 + BLOCK + 100); // the controller and the link
+    assert!(longest_read(100.0) <= alone + Nanos(8 * 400) + beside);
+    let mixed = longest_read(50.0);
+    assert!(mixed > alone + Nanos(4 * 600), "no read waited: {mixed}");
+    assert!(mixed <= alone + Nanos(8 * 600) + beside, "{mixed}");
+}
+
+#[test]
+fn accesses_of_one_place_are_served_in_order() {
+    let mut scm = scm(&[]);
+    for tag in 0..50 {
+        let operation = if tag % 3 == 0 { Read } else { Write };
+        scm.submit(scm.now(), command(operation, 8192, 4096, tag));
+    }
+    // Reads have no data to wait for, so that they are before the writes; each kind is in order.
+    let mut last = [None, None];
+    for _ in 0..50 {
+        let done = scm.step(Nanos::MAX).unwrap();
+        let of = &mut last[usize::from(done.operation == Write)];
+        assert!(of.is_none_or(|(tag, _)| tag < done.tag), "{} after {of:?}", done.tag);
+        if let Some((_, at)) = *of
+            && done.operation == Write
+        {
+            // One bank has all of them: each takes its accesses after the one before.
+            assert!(done.at >= at + Nanos(8 * 600), "{} after {at}", done.at);
+        }
+        *of = Some((done.tag, done.at));
+    }
+}
+
+#[test]
+fn a_part_of_a_unit_is_read_before_it_is_written() {
+    let changes = [("unit = \"512 B\"", "unit = \"4 KiB\"")];
+    let mut scm = scm(&changes);
+    let whole = alone(&mut scm, Write, 0, 4096);
+    let before = scm.counters();
+    assert_eq!((before.media.write_bytes, before.media.partial_units), (4096, 0));
+    let part = alone(&mut scm, Write, 512, 512);
+    assert_eq!(part + Nanos(BLOCK - 63), whole + Nanos(400));
+    let after = scm.counters();
+    assert_eq!(after.host_write_bytes, 4608);
+    assert_eq!((after.media.write_bytes, after.media.read_bytes), (8192, 4096));
+    // From the middle of a unit over a whole one to the middle of a third.
+    alone(&mut scm, Write, 2048, 8192);
+    let last = scm.counters().media;
+    assert_eq!((last.partial_units, last.write_bytes), (3, 8192 + 3 * 4096));
+    assert!(!scm.write_cache());
+}
