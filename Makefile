@@ -31,10 +31,11 @@ test: needs test-measures ## run all tests but those on emulated drives
 test-rust: ## Rust tests
 	PROPTEST_RNG_SEED=20250101 MAKEFLAGS= cargo test --locked --workspace --quiet
 
-# Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
+# Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched. Setup,
+# beside it, has the processors first: it ends with one long step of linking, which leaves one of them idle.
 build-rust-tests:
-	@cargo test --locked --workspace --quiet --no-run
-	@tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
+	@nice cargo test --locked --workspace --quiet --no-run
+	@nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
 	    --bin instructions
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
