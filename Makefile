@@ -12,6 +12,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
     test-drives-quick test-drives-twice test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests \
+    compile-python-tests \
     site gallery
 
 help: ## show this list
@@ -37,6 +38,10 @@ build-rust-tests:
 	@nice cargo test --locked --workspace --quiet --no-run
 	@nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
 	    --bin instructions
+
+# Apart from test-python so that CI does it once, beside its builds, and not each worker and the guest anew.
+compile-python-tests: setup
+	@$(BIN)/python -m pytest --quiet --collect-only tests >/dev/null
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
