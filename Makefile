@@ -41,7 +41,7 @@ build-rust-tests:
 
 # Apart from test-python so that CI does it once, beside its builds, and not each worker and the guest anew.
 compile-python-tests: setup
-	@$(BIN)/python -m pytest --quiet --collect-only tests >/dev/null
+	@said=$$($(BIN)/python -m pytest --quiet --collect-only tests) || { echo "$$said" | grep -v "^tests.*::"; exit 1; }
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
