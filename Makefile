@@ -12,6 +12,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
     test-drives-quick test-drives-twice test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests \
+    compile-python-tests \
     site gallery
 
 help: ## show this list
@@ -31,11 +32,16 @@ test: needs test-measures ## run all tests but those on emulated drives
 test-rust: ## Rust tests
 	PROPTEST_RNG_SEED=20250101 MAKEFLAGS= cargo test --locked --workspace --quiet
 
-# Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
+# Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched. Setup,
+# beside it, has the processors first: it ends with one long step of linking, which leaves one of them idle.
 build-rust-tests:
-	@cargo test --locked --workspace --quiet --no-run
-	@tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
+	@nice cargo test --locked --workspace --quiet --no-run
+	@nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
 	    --bin instructions
+
+# Apart from test-python so that CI does it once, beside its builds, and not each worker and the guest anew.
+compile-python-tests: setup
+	@said=$$($(BIN)/python -m pytest --quiet --collect-only tests) || { echo "$$said" | grep -v "^tests.*::"; exit 1; }
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
@@ -60,7 +66,9 @@ fetch-bench:
 test-drives-quick: setup ## those of test-drives that do not take minutes each
 	$(BIN)/python -m tests.guest --or-skip --quick test
 
-# A guest whose processor is interpreted may lose a race on a busy machine: what fails twice fails.
+# A guest whose processor is interpreted may lose a race on a busy machine: what fails twice fails. One
+# processor costs a third less than the two of test-drives (tests/guest/machine.py).
+test-drives-twice: export WRITECLIFF_GUEST_PROCESSORS ?= 1
 test-drives-twice: ## the same, once more if it fails (a step of CI)
 	@$(MAKE) --no-print-directory test-drives-quick || $(MAKE) --no-print-directory test-drives-quick
 

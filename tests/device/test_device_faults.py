@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.dangers import MIB, Bench, require, run
-from tests.support.faults import FailingRun
+from tests.support.faults import LIGHT, FailingRun
 from tests.support.processes import fio_children
 from writecliff.errors import NO_SPACE_HINT
 
@@ -34,7 +34,9 @@ def test_fio_is_killed(loop: str, tmp_path: Path, capsys: Capture) -> None:
         require(fio_children)
         os.kill(fio_children()[0], signal.SIGKILL)
 
-    rows = failing.assert_kept(failing.fails_by(kill), "^fio failed: killed by SIGKILL")
+    rows = failing.assert_kept(
+        failing.fails_by(kill, options=LIGHT), "^fio failed: killed by SIGKILL"
+    )
     failing.assert_resumes(rows)
 
 
@@ -85,7 +87,7 @@ def test_another_drive_of_the_same_size_is_not_resumed(
         require(fio_children)
         os.kill(fio_children()[0], signal.SIGKILL)
 
-    rows = failing.assert_kept(failing.fails_by(kill), "killed by SIGKILL")
+    rows = failing.assert_kept(failing.fails_by(kill, options=LIGHT), "killed by SIGKILL")
     run("losetup", "--detach", device)
     run("losetup", device, second)
     refused = failing.resume()
@@ -117,7 +119,7 @@ def test_the_disk_of_the_run_is_full(loop: str, small_disk: Path, capsys: Captur
             while True:
                 file.write(bytes(512))
 
-    ended = failing.fails_by(fill)
+    ended = failing.fails_by(fill, options=LIGHT)
     assert ended.code == 1
     assert re.search(r"cannot write .*/run/.*: no space left on device", ended.error)
     assert ended.hint == NO_SPACE_HINT
@@ -130,7 +132,7 @@ def test_the_disk_of_the_run_is_full(loop: str, small_disk: Path, capsys: Captur
 def test_the_directory_of_the_run_vanishes(loop: str, tmp_path: Path, capsys: Capture) -> None:
     directory = tmp_path / "run"
     failing = FailingRun(loop, loop, directory, capsys)
-    ended = failing.fails_by(lambda: shutil.move(directory, tmp_path / "elsewhere"))
+    ended = failing.fails_by(lambda: shutil.move(directory, tmp_path / "elsewhere"), options=LIGHT)
     assert ended.code == 1
     assert re.search(rf"cannot write {directory}/.*: no such file or directory", ended.error)
     shutil.rmtree(directory, ignore_errors=True)

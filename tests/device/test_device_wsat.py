@@ -19,6 +19,7 @@ from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 3
+LIGHT = ["--threads", "1", "--queue-depth", "1"]  # for tests that ask only which steps there are
 
 
 def for_steps(steps: int) -> list[str]:
@@ -94,7 +95,9 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("victim", ["writecliff", "fio"])
 def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victim: str) -> None:
     run, steps = tmp_path / "run", 7  # on a busy machine it ends before the kill if it is shorter
-    process = start("--on", loop, "--destroy", loop, "--output", str(run), *for_steps(steps))
+    process = start(
+        "--on", loop, "--destroy", loop, "--output", str(run), *for_steps(steps), *LIGHT
+    )
     fios: list[int] = []
 
     def writing() -> bool:

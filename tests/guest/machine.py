@@ -1,7 +1,9 @@
 """QEMU: its command line, its start, and its end.
 
 The processor is interpreted, because a build machine seldom has hardware virtualisation to give away;
-WRITECLIFF_GUEST_ACCELERATOR=kvm uses it where it is there. QEMU ends with the process that started it.
+WRITECLIFF_GUEST_ACCELERATOR=kvm uses it where it is there. WRITECLIFF_GUEST_PROCESSORS=1 makes it a guest
+of one processor, which costs a third less time of the machine's: none waits for a lock that another one holds,
+and atomic operations are plain ones. QEMU ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -62,12 +64,13 @@ class Machine:
     def _qemu(self, root: Path, terminal: bool) -> list[str]:
         emulator, kernel = self._parts.emulator, self._parts.kernel
         accelerator = os.environ.get("WRITECLIFF_GUEST_ACCELERATOR", "tcg,thread=multi")
+        processors = os.environ.get("WRITECLIFF_GUEST_PROCESSORS", "2")
         words = programs.command(emulator, "usr/bin/qemu-system-x86_64")
         for place in ("qemu", "seabios"):
             words += ["-L", str(emulator / "usr/share" / place)]
         words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
         words += ["-machine", "q35,smm=off,vmport=off", "-accel", accelerator]
-        words += ["-cpu", _PROCESSOR, "-smp", "2", "-m", MEMORY]
+        words += ["-cpu", _PROCESSOR, "-smp", processors, "-m", MEMORY]
         words += ["-kernel", str(kernel.image), "-initrd", str(root)]
         words += ["-append", f"{_KERNEL_OPTIONS} START={_START}"]
         words += ["-serial", f"file:{self.console}"]

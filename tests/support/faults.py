@@ -16,6 +16,8 @@ from writecliff.store.rundir import RunDirectory
 Fault = Callable[[], object]
 SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
 SHORT += ("--round-minutes", "0.025")
+# For faults that find no writes in flight: a loop device takes as many as both cores can issue.
+LIGHT = (*SHORT, "--threads", "1", "--queue-depth", "1")
 
 
 @dataclass(frozen=True)

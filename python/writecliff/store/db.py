@@ -4,7 +4,8 @@ DuckDB gets tables of runs, never their paths: it would take a path for a glob p
 it does not verify checksums. Files of the catalogue, which are made from verified ones, it reads by
 itself, through descriptors: a list of thousands of runs then needs no other library. Each call has
 a connection of its own, to an empty database that the process keeps: to make one takes eight times
-as long as a query.
+as long as a query. Only where users write the SQL, which may leave tables and settings behind, is
+the database of the call alone.
 """
 
 from __future__ import annotations
@@ -95,11 +96,11 @@ class Views:
 
 
 @contextmanager
-def views() -> Iterator[Views]:
-    """An empty database for views, without threads of its own."""
-    import duckdb
-
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+def views(*, ours: bool = False) -> Iterator[Views]:
+    """An empty database for views, without threads of its own; with `ours`, for statements that no
+    user writes, that of the process, in which each connection sees its own views only."""
+    connection = _database(os.getpid()).cursor() if ours else _new_database()
+    with connection:
         yield Views(connection)
 
 
@@ -111,6 +112,10 @@ def _first_line(error: Exception) -> str:
 def _database(process: int) -> Any:
     """The empty database of this process; one of a parent must not be used. Its tables are small,
     and without threads of its own it may be forked."""
+    return _new_database()
+
+
+def _new_database() -> Any:
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": 1})

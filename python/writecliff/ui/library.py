@@ -41,7 +41,7 @@ class Library:
         self.place: Place = open_place(location)
         self.location = location
         self._remote = is_remote(location)
-        self._catalogue = Catalogue(self.place)
+        self._catalogue = Catalogue(self.place, ours=True)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
         self._known: set[str] = set()  # names of runs, exactly as the catalogue had them
