@@ -1,5 +1,5 @@
-//! Places of a pass that no I/O has yet: a tree of counts (Fenwick, 1994), so that the n-th free one
-//! is found in logarithmic time.
+//! Places of a pass that no I/O has yet: a tree of counts (Fenwick, 1994), so that the n-th free
+//! one is found in logarithmic time.
 
 /// Places 0 to n - 1.
 #[derive(Clone, Debug)]

@@ -20,8 +20,8 @@ use crate::io_log::IoLog;
 /// Steps are multiples of this if their sum is one.
 const UNIT_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
-/// A sweep that leaves nothing out and begins so near the end of the one before in the table goes on
-/// there.
+/// A sweep that leaves nothing out and begins so near the end of the one before in the table goes
+/// on there.
 const NEAR_BYTES: u64 = 64 << 10;
 
 /// Sweeps, one row each.
@@ -38,8 +38,8 @@ pub struct Sweeps {
     pub mix: Vec<u32>,
     /// Bytes from the least address to the end of the last I/O.
     pub span: Vec<u64>,
-    /// Of the last rows only, the others leave nothing out: I/Os before which something is left out,
-    /// and the bytes of that.
+    /// Of the last rows only, the others leave nothing out: I/Os before which something is left
+    /// out, and the bytes of that.
     pub steps: Vec<u64>,
     pub left_out: Vec<u64>,
 }
@@ -109,10 +109,10 @@ impl Sweeps {
         }
     }
 
-    /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os. Each
-    /// sweep gets its own evenly spaced among those between its first and last I/O that are free,
-    /// those that have most of the places there first: I/Os of a burst stay together, and what comes
-    /// before and after it does not get in between.
+    /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os.
+    /// Each sweep gets its own evenly spaced among those between its first and last I/O that are
+    /// free, those that have most of the places there first: I/Os of a burst stay together, and
+    /// what comes before and after it does not get in between.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);

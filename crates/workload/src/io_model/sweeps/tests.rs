@@ -67,7 +67,7 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
     assert_eq!(at(b'r'), (0..8).map(|n| 65_536 + 8192 * n).collect::<Vec<_>>());
 }
 
-/// A log's blocks of 4 KiB all through the pass, and a burst of four large I/Os in the middle of it.
+/// Blocks of 4 KiB of a log all through the pass, and a burst of four large I/Os in the middle.
 #[test]
 fn nothing_gets_into_a_burst() {
     let mut model = model();
@@ -98,7 +98,7 @@ fn nothing_gets_into_a_burst() {
     assert_eq!(large, [9, 10, 11, 12]);
 }
 
-/// Two files of which one has the large I/Os: each gets those that make it as long as it was.
+/// Of two files one has the large I/Os: each gets those that make it as long as it was.
 #[test]
 fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     let mut model = model();
