@@ -44,7 +44,7 @@ SECONDS_MAX = 2.0  # of a load, while values are searched
 READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # queues and the write buffer fill in less
 IOS_ENOUGH = 20_000  # of a load: its 99th percentile is of 200
 NEAR = 1.3  # other numbers of dies are tried if a start is off by no more, relative to the best
-FITS_MOST = 9  # from starts
+FITS_MOST = 12  # from starts
 ROUNDS, BETTER = 4, 0.97  # of refinements; the share of the cost that one must fall to
 FAR = 2.0  # more dies are not looked at once the starts of a number are so much farther off
 STARTS = "starts"  # a folder of the device files that were compared
@@ -239,7 +239,12 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
     far.sort(key=lambda pair: pair[0])
     # Neither dies nor what bounds reads shows in a start, before times are fitted: of each number
     # of dies that is near, the best start is tried, and those of which flash bounds all or nothing.
-    near = dict.fromkeys((one.dies, one.suspends) for cost, one in far if cost <= NEAR * far[0][0])
+    # So are half and twice the dies of the best start, however far off: fitted times may make good
+    # what its program time does not.
+    best = far[0][1]
+    beside = {(dies, best.suspends) for dies in (best.dies // 2, best.dies * 2)}
+    kinds = ((cost <= NEAR * far[0][0], (one.dies, one.suspends)) for cost, one in far)
+    near = dict.fromkeys(kind for is_near, kind in kinds if is_near or kind in beside)
     tried: list[Variant] = []
     for kind in near:
         own = [one for _, one in far if (one.dies, one.suspends) == kind]
