@@ -126,6 +126,7 @@ class Answer:
                 }
                 for one in self.changed
             ],
+            "left_out": dict(self.question.left_out),
             "verdict": self.verdict,
         }  # fmt: skip
 

@@ -13,6 +13,7 @@ from writecliff.choice.certainty import Group, ModelError
 from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
 from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
+from writecliff.choice.too_large import said
 from writecliff.report import REPORT_NAME
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
@@ -226,6 +227,8 @@ def _disclosures(answer: Answer) -> Iterator[str]:
     )
     if answer.smaller:
         yield answer.smaller
+    if question.left_out:
+        yield f"Left out, too large for this load on the machine: {said(question.left_out)}."
     if question.prices:
         yield "Prices are those of the given list."
 

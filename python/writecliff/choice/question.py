@@ -43,6 +43,8 @@ class Question:
     seeds: int = 1
     scale: float = 16.0  # at most so many times smaller are the drives simulated; 1: whole
     what_if: bool = True
+    # Candidates of a group that cannot be simulated here, and why.
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError for what cannot be asked."""

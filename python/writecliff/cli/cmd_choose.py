@@ -131,8 +131,29 @@ def choose(
         scale=Question.scale if scale is None else scale,
         what_if=what_if is not False,
     )
+    question = _possible(question, candidates, scheduler, quiet=quiet)
     path = output or new_path("choices", Path(question.workload).stem, store=store)
     return _answer(question, path, jobs, scheduler, quiet=quiet, as_json=json)
+
+
+def _possible(
+    question: Question, words: Sequence[str], scheduler: str | None, *, quiet: bool
+) -> Question:
+    """The question without drives that are too large for this machine, if their names were not
+    given. What workers of a scheduler can simulate, they say."""
+    from writecliff.choice.too_large import said, without_too_large
+    from writecliff.cli.screen import Screen
+    from writecliff.parallel import available_memory_bytes
+
+    if scheduler is not None:
+        return question
+    given = {part.strip().removeprefix("sim:") for word in words for part in word.split(",")}
+    own = {drive for drive in question.candidates if drive.endswith(".toml")}
+    budget_bytes = available_memory_bytes()
+    found = without_too_large(question, given | own, budget_bytes=budget_bytes)
+    if found.left_out:
+        Screen(quiet=quiet).log(f"left out, too large for this load: {said(found.left_out)}")
+    return found
 
 
 def _load(path: Path, *, quiet: bool) -> Path:

@@ -97,6 +97,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "smaller it was simulated) and `runs`",
             "what_if": "of each `change`, which drive is `first` then, whether that "
             "`changes_answer`, and the `ranking` of the first drives",
+            "left_out": "of drives of a group that could not be simulated here under the load, why",
             "verdict": "a sentence or two",
             "folder": "the directory of the runs",
             "report": "the page",

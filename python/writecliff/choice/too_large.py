@@ -1,0 +1,59 @@
+"""Candidates that nobody named one by one and that cannot be simulated here.
+
+A load whose addresses do not shrink, as that of a trace, needs a drive of its own size, and a drive
+of 15 TB needs more memory than many machines have. Who asks for the drives of today, or by a
+pattern, gets an answer without them, which says so; a drive that was named is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from writecliff.choice.candidates import target_of
+from writecliff.choice.plan import Contender, member_of
+from writecliff.choice.question import Question, label_of
+from writecliff.devices import show_device
+from writecliff.errors import ConfigError
+from writecliff.parallel import drive_memory_bytes
+
+LEAST = 2  # drives that a choice is between
+
+
+def without_too_large(question: Question, named: Collection[str], *, budget_bytes: int) -> Question:
+    """The question without candidates that need more than `budget_bytes` of memory under its load,
+    but for those that are `named`. Raises ConfigError: fewer than two are left of more."""
+    out: dict[str, str] = {}
+    for drive in question.candidates:
+        if drive not in named and (why := _too_large(question, drive, budget_bytes)):
+            out[drive] = why
+    kept = tuple(drive for drive in question.candidates if drive not in out)
+    if out and len(kept) < LEAST:
+        raise ConfigError(
+            f"{'one drive is' if kept else 'no drives are'} left to choose from: {said(out)}",
+            hint="give --candidates, or --capacity, for smaller drives",
+        )
+    return replace(question, candidates=kept, left_out=out)
+
+
+def said(left_out: Mapping[str, str]) -> str:
+    """The drives that were left out, and why."""
+    return ", ".join(f"{label_of(drive)} {why}" for drive, why in left_out.items())
+
+
+def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
+    """Why a drive cannot be simulated here under the load; "" if it can."""
+    shown = show_device(drive)
+    needed = drive_memory_bytes(shown.capacity_bytes, shown.mapped_bytes)
+    if needed <= budget_bytes:
+        return ""
+    run = member_of(question, Contender(label_of(drive), drive, target_of(drive)), 1)
+    scale = run.options.get("scale") or 1.0
+    if scale < shown.least_scale:
+        return "cannot be simulated whole"
+    needed = drive_memory_bytes(
+        round(shown.capacity_bytes / scale), round(shown.mapped_bytes / scale)
+    )
+    if needed <= budget_bytes:
+        return ""
+    return f"needs {needed / 1e9:.0f} GB of memory and has {budget_bytes / 1e9:.0f} GB"

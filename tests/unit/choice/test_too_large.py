@@ -1,0 +1,73 @@
+"""Drives of a group that cannot be simulated on this machine are left out, and it is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from writecliff.choice.question import Question
+from writecliff.choice.too_large import said, without_too_large
+from writecliff.cli.main import main
+from writecliff.errors import ConfigError
+
+GB = 10**9
+SHORT, LONG = "2 s", "10 min"
+LARGE, BEYOND = "d5-p5430-15360", "d5-p5336-61440"
+
+
+def question(folder: Path, duration: str, *candidates: str) -> Question:
+    load = folder / "load.toml"
+    load.write_text(
+        f'name = "load"\n[[job]]\nname = "load"\nblock_size = "4 KiB"\nduration = "{duration}"\n'
+    )
+    return Question(workload=str(load), candidates=candidates)
+
+
+def test_a_short_load_leaves_out_what_it_cannot_make_smaller(tmp_path: Path) -> None:
+    asked = question(tmp_path, SHORT, "fl6-1600", LARGE, "p5800x-400")
+    found = without_too_large(asked, (), budget_bytes=20 * GB)
+    assert found.candidates == ("fl6-1600", "p5800x-400")
+    assert said(found.left_out) == f"{LARGE} needs 32 GB of memory and has 20 GB"
+    assert without_too_large(asked, (), budget_bytes=40 * GB) == asked
+    # Named drives stay, and are refused with a reason when they are run.
+    assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
+
+
+def test_a_long_load_leaves_out_nothing(tmp_path: Path) -> None:
+    """Its drives are simulated 16 times smaller."""
+    asked = question(tmp_path, LONG, "fl6-1600", LARGE, BEYOND)
+    assert without_too_large(asked, (), budget_bytes=20 * GB) == asked
+
+
+def test_a_trace_needs_drives_that_can_be_simulated_whole(tmp_path: Path) -> None:
+    assert main(["synthesise", "example:sqlite", "--output", str(tmp_path)]) == 0
+    load = str(tmp_path / "workload.toml")
+    asked = Question(workload=load, candidates=("fl6-1600", BEYOND, "p5800x-400"))
+    found = without_too_large(asked, (), budget_bytes=20 * GB)
+    assert found.candidates == ("fl6-1600", "p5800x-400")
+    assert found.left_out == {BEYOND: "cannot be simulated whole"}
+
+
+def test_the_answer_says_what_was_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine with 3 GB, a drive of 1.6 TB is too large for a short load."""
+    monkeypatch.setattr("writecliff.parallel.available_memory_bytes", lambda: 3 * GB)
+    asked = question(tmp_path, SHORT)
+    words = ["choose", "--workload", asked.workload, "--candidates", "p5800x-*,fl6-*",
+             "--no-what-if", "--output", str(tmp_path / "c"), "--json"]  # fmt: skip
+    assert main(words) == 0
+    done = capsys.readouterr()
+    answer = json.loads(done.out)
+    assert list(answer["left_out"]) == ["fl6-1600"]
+    assert "fl6-1600" not in {one["device"] for one in answer["ranking"]}
+    assert "left out, too large for this load: fl6-1600 needs 4 GB" in done.err
+    assert "fl6-1600 needs 4 GB" in Path(answer["report"]).read_text(encoding="utf-8")
+
+
+def test_nothing_left_is_an_error(tmp_path: Path) -> None:
+    asked = question(tmp_path, SHORT, LARGE, "micron-7450-15360", "p5800x-400")
+    with pytest.raises(ConfigError, match="one drive is left to choose from: d5-p5430-15360 needs"):
+        without_too_large(asked, (), budget_bytes=20 * GB)
