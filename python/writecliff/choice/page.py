@@ -228,7 +228,7 @@ def _disclosures(answer: Answer) -> Iterator[str]:
     if answer.smaller:
         yield answer.smaller
     if question.left_out:
-        yield f"Left out, too large for this load on the machine: {said(question.left_out)}."
+        yield f"Left out, too large for this load on this machine: {said(question.left_out)}."
     if question.prices:
         yield "Prices are those of the given list."
 

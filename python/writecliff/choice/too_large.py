@@ -56,4 +56,4 @@ def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
     )
     if needed <= budget_bytes:
         return ""
-    return f"needs {needed / 1e9:.0f} GB of memory and has {budget_bytes / 1e9:.0f} GB"
+    return f"needs {needed / 1e9:.0f} GB of memory where {budget_bytes / 1e9:.0f} GB are free"
