@@ -9,7 +9,8 @@
 //! * `runs`: sequential I/Os, which continue what was begun.
 //!
 //! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
-//! time in intervals; `mixes`: the kinds of I/Os that sweeps consist of.
+//! time in intervals; `mixes`: the kinds of I/Os that sweeps consist of; `gaps`: which pages they
+//! leave out.
 //!
 //! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
 //! a pass has exactly as many of each as the model says. Periods with a histogram each follow
@@ -19,6 +20,7 @@
 
 mod arrivals;
 mod free_places;
+mod gaps;
 mod mixes;
 mod places;
 mod runs;

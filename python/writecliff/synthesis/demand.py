@@ -1,7 +1,8 @@
 """Demand over time: how many I/Os arrive in which time, in intervals.
 
-Intervals end where I/Os would otherwise be furthest off their times. I/Os count by their work:
-bytes, and some more for each. So intervals are short where much is asked of a drive.
+Intervals end where I/Os would otherwise be furthest off their times. I/Os count by their work,
+which is their bytes and some more for each, and by the square of how long the queue of a drive
+would get in the burst that they are in. So intervals are short where the slowest I/Os are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 _WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
+_RATE_BYTES_S = 1e9  # of a drive, for its queue
+_WITHOUT_QUEUE = 0.02  # weight of an I/O for which no queue is left, against the longest queue
 _LATE_NS = 50e6  # later than this is no worse: no drive's queue is as long
 _SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
 # Squares of the coefficient of variation of Weibull distributions with these shapes.
@@ -32,7 +35,9 @@ _VARIATIONS = np.array(
 def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
     """The intervals of a pass; the first one is its first I/O."""
     work = (trace.length + _WORK_OF_IO).astype(np.float64)
-    last = _ends(trace.time_ns.astype(np.float64), work, intervals_max)
+    time_ns = trace.time_ns.astype(np.float64)
+    weight = work * (_WITHOUT_QUEUE + _longest_queue(time_ns, work) ** 2)
+    last = _ends(time_ns, weight, intervals_max)
     length = np.diff(trace.time_ns[last], prepend=0)
     shapes = [_shape(trace.time_ns[a : b + 1]) for a, b in pairwise(last)]
     return ModelDemand(
@@ -42,9 +47,23 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
     )
 
 
-def _ends(time_ns: NDArray[np.float64], work: NDArray[np.float64], intervals_max: int) -> list[int]:
-    """I/Os with which intervals end: in the interval in which most work is furthest from its time,
-    the one that is, one after another."""
+def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The longest queue until it is empty again, for each I/O, in parts of the longest of all."""
+    done_ns = np.cumsum(work) / _RATE_BYTES_S * 1e9
+    # What is done before an I/O less the time until then is least where the queue was empty.
+    idle_ns = np.minimum.accumulate(np.concatenate(([0.0], done_ns[:-1])) - time_ns)
+    queue_ns = done_ns - time_ns - idle_ns
+    begins = np.flatnonzero(np.diff(idle_ns, prepend=1.0))
+    longest = np.maximum.reduceat(queue_ns, begins)
+    found: NDArray[np.float64] = np.repeat(longest, np.diff(begins, append=len(work)))
+    return found / found.max()
+
+
+def _ends(
+    time_ns: NDArray[np.float64], weight: NDArray[np.float64], intervals_max: int
+) -> list[int]:
+    """I/Os with which intervals end: in the interval in which most weight is furthest from its
+    time, the one that is, one after another."""
     ends = {0, len(time_ns) - 1}
     worst: list[tuple[float, int, int, int]] = []
 
@@ -52,7 +71,7 @@ def _ends(time_ns: NDArray[np.float64], work: NDArray[np.float64], intervals_max
         if last - first > 1:
             time = time_ns[first : last + 1]
             off = np.abs(time - np.linspace(time[0], time[-1], len(time)))
-            missed = (np.minimum(off, _LATE_NS) * work[first : last + 1])[1:].sum()
+            missed = (np.minimum(off, _LATE_NS) * weight[first : last + 1])[1:].sum()
             heapq.heappush(worst, (-float(missed), first, first + int(off.argmax()), last))
 
     add(0, len(time_ns) - 1)

@@ -14,7 +14,8 @@ from writecliff.workload.io_model import ModelMixes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OF_KIND = 7  # numbers
+# Numbers of a kind in a mix: stream, distance, I/Os, begins; of others the first; the last, groups.
+_OF_KIND, _OF_OTHER, _OF_OTHERS = 4, 1, 2
 _OF_SURPRISE = 0.1  # mean I/Os for each nat
 
 
@@ -36,11 +37,16 @@ class _Mix:
     sweeps: tuple[int, ...]
     operation: str
     count: NDArray[np.int64]
+    begins: NDArray[np.int64]  # of them, I/Os with which a sweep begins
     bytes: int
 
     @property
     def numbers(self) -> int:
-        return 1 + int(np.count_nonzero(self.count)) * _OF_KIND
+        others = self.count - self.begins
+        kinds, one, several = ((values > least).sum() for values, least in (
+            (self.count, 0), (others, 0), (others, 1)
+        ))  # fmt: skip
+        return 1 + int(kinds * _OF_KIND + one * _OF_OTHER + several * _OF_OTHERS)
 
     @property
     def ios(self) -> int:
@@ -54,8 +60,8 @@ class _Mix:
 
     def with_other(self, other: _Mix) -> _Mix:
         sweeps = tuple(sorted(self.sweeps + other.sweeps))
-        both = self.bytes + other.bytes
-        return _Mix(sweeps, self.operation, self.count + other.count, both)
+        count, begins = self.count + other.count, self.begins + other.begins
+        return _Mix(sweeps, self.operation, count, begins, self.bytes + other.bytes)
 
 
 def mixes_of(
@@ -84,10 +90,10 @@ def mixes_of(
         stream=tuple(int(kinds.stream[kind]) for _, kind in rows),
         back=tuple(int(kinds.back[kind]) for _, kind in rows),
         count=tuple(int(mix.count[kind]) for mix, kind in rows),
-        begins=tuple(place.begins for place in places),
-        first=tuple(place.first for place in places),
-        last=tuple(place.last for place in places),
-        groups=tuple(place.groups for place in places),
+        begins=tuple(int(mix.begins[kind]) for mix, kind in rows),
+        first=tuple(place.first for place in places if place.ios > 0),
+        last=tuple(place.last for place in places if place.ios > 1),
+        groups=tuple(place.groups for place in places if place.ios > 1),
     )
     of = {sweep: number for number, mix in enumerate(mixes) for sweep in mix.sweeps}
     return table, [of[sweep] for sweep in range(len(sweeps))]
@@ -95,17 +101,16 @@ def mixes_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the I/Os of a kind are among those of a mix."""
+    """Where the I/Os of a kind that begin no sweep are among those of a mix."""
 
-    begins: int  # of sweeps
-    ios: int  # others
-    first: int  # of these, among all others of the mix
+    ios: int  # that begin no sweep
+    first: int  # of these, among all of the mix
     last: int
     groups: int  # of I/Os that follow each other
 
     @property
     def at(self) -> NDArray[np.float64]:
-        """Where the model puts them, as `Mixes::places` of `io_model/mixes.rs` does."""
+        """Where the model puts them, as `Spread::places` of `io_model/mixes.rs` does."""
         group = np.arange(self.ios) * self.groups // max(self.ios, 1)
         apart = max(self.last - self.first - max(self.ios // self.groups - 1, 0), 0)
         found: NDArray[np.float64] = self.first + apart * group / max(self.groups - 1, 1)
@@ -115,9 +120,6 @@ class _Place:
 def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
     """The place of each kind of a mix. I/Os of a kind are in as many groups as in the trace, or
     each by itself, whichever keeps better which kind follows which."""
-    begins = np.bincount(
-        kinds.of[[sweeps[n][0] for n in mix.sweeps]], minlength=len(kinds.operations)
-    )
     others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
     used = np.flatnonzero(mix.count).tolist()
     found = [np.flatnonzero(others == kind) for kind in used]
@@ -125,8 +127,8 @@ def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[
     def places(groups: list[int]) -> list[_Place]:
         ends = [(int(at[0]), int(at[-1])) if len(at) else (0, 0) for at in found]
         return [
-            _Place(int(begins[kind]), len(at), *between, many)
-            for kind, at, between, many in zip(used, found, ends, groups, strict=True)
+            _Place(len(at), *between, many)
+            for at, between, many in zip(found, ends, groups, strict=True)
         ]
 
     alone = places([max(len(at), 1) for at in found])
@@ -153,7 +155,10 @@ def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
     for number, ios in enumerate(sweeps):
         count = np.bincount(kinds.of[ios], minlength=len(kinds.operations)).astype(np.int64)
         used = np.flatnonzero(count).tolist()
-        mix = _Mix((number,), kinds.operations[used[0]], count, int((count * kinds.grows).sum()))
+        begins = np.zeros_like(count)
+        begins[kinds.of[ios[0]]] = 1
+        bytes_ = int((count * kinds.grows).sum())
+        mix = _Mix((number,), kinds.operations[used[0]], count, begins, bytes_)
         if len(used) > 1:
             several.append(mix)
         elif used[0] in single:

@@ -16,6 +16,7 @@ from writecliff.synthesis.demand import demand_of
 from writecliff.synthesis.laid_out import FLUSH, READ, TRIM, WRITE, union
 from writecliff.synthesis.mixes import KindsOf, mixes_of
 from writecliff.synthesis.pieces import OF_ROW, Piece, pieces_of
+from writecliff.synthesis.popularity import weights_of
 from writecliff.synthesis.streams import StreamsOf, streams_of
 from writecliff.workload.io_model import IoModel, ModelSweeps
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 IOS_OF_NUMBER = 2  # of the trace, for each number of the model
 NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
 _OF_SHORT = 1.5  # numbers for an I/O at most, below NUMBERS_MIN; the chain takes 2 and more
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 12, 0.25, 0.4  # shares of the numbers; the rest: sweeps
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 12, 0.2, 0.35  # shares of the numbers; the rest: sweeps
 _OF_INTERVAL, _OF_STREAM = 3, 2  # numbers
 _BACKS = 7  # distances by which I/Os go back before the end of the one before
 _APART_BYTES = 256 << 10  # of what one of two I/Os with a gap between them is part of, without one
@@ -96,7 +97,14 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int]) -> ModelSweeps:
             gaps = trace.offset[ios[1:]] - end_of[ios[:-1]]
             left_out.append(int(np.maximum(gaps, 0).sum()))
     begin, end, offset, ios_of, mixes, spans = (tuple(column) for column in zip(*rows, strict=True))
-    return ModelSweeps(begin, end, offset, ios_of, mixes, spans, tuple(steps), tuple(left_out))
+    open_ios = [piece.ios for piece in pieces if piece.left_out]
+    reads, writes = (
+        weights_of(trace, [ios for ios in open_ios if trace.operation[ios[0]] == operation])
+        for operation in (READ, WRITE)
+    )
+    return ModelSweeps(
+        begin, end, offset, ios_of, mixes, spans, tuple(steps), tuple(left_out), reads, writes
+    )  # fmt: skip
 
 
 def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:

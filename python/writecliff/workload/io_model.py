@@ -105,6 +105,9 @@ class ModelSweeps(_Table):
     # Of the last rows only; the others leave nothing out.
     steps: Column  # I/Os before which something is left out
     left_out: Column  # bytes that are left out
+    # Weights, of which each page has one: how much rather those use it than others. Or none.
+    read_weights: Column = ()
+    write_weights: Column = ()
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,10 @@ class ModelMixes(_Table):
     back: Column  # bytes before the end of the I/O before at which it begins
     count: Column  # I/Os of that kind in all sweeps of the mix
     begins: Column  # how many of them are the first one of a sweep
-    # Of the others:
-    first: Column  # number of the first of them among all of the mix
-    last: Column  # and of the last
+    # Of kinds with others only: number of the first of these among all of the mix.
+    first: Column
+    # Of kinds with several others only:
+    last: Column  # number of the last
     groups: Column  # in how many groups of I/Os that follow each other; groups are evenly spaced
 
 

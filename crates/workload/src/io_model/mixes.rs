@@ -29,11 +29,35 @@ pub struct Mixes {
     pub count: Vec<u64>,
     /// How many of them are the first one of a sweep.
     pub begins: Vec<u64>,
-    /// Of the others: numbers of the first and of the last of them among all of the mix, and in how
-    /// many groups they are, each of I/Os that follow each other. Groups are evenly spaced.
+    /// Of rows with others only: the number of the first of them among all of the mix that begin
+    /// no sweep.
     pub first: Vec<u64>,
+    /// Of rows with several others only: the number of the last of them, and in how many groups
+    /// they are, each of I/Os that follow each other. Groups are evenly spaced.
     pub last: Vec<u64>,
     pub groups: Vec<u64>,
+}
+
+/// Where the I/Os of a row that begin no sweep are among all of the mix.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    ios: u64,
+    first: u64,
+    last: u64,
+    groups: u64,
+}
+
+impl Spread {
+    /// Their places, in steps of which there are many between two I/Os.
+    fn places(self) -> impl Iterator<Item = u64> {
+        let Self { ios, first, last, groups } = self;
+        // The last group begins where its I/Os end at the last one.
+        let apart = (last - first).saturating_sub((ios / groups).saturating_sub(1));
+        let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(ios);
+        let last_group = u128::from(groups.max(2) - 1);
+        let after = move |n: u64| (u128::from(apart) << BETWEEN_BITS) * group(n) / last_group;
+        (0..ios).map(move |n| (first << BETWEEN_BITS) + after(n) as u64)
+    }
 }
 
 /// The I/Os of a mix that no sweep has yet, by their rows, in order.
@@ -62,30 +86,36 @@ impl Mixes {
             };
             in_order(rows.flat_map(middles))
         };
+        let others = self.others();
         self.rows()
-            .map(|rows| Left {
-                begins: begins(rows.clone()).into_iter(),
-                others: self.others(rows),
-                next: 0,
-            })
+            .zip(others)
+            .map(|(rows, others)| Left { begins: begins(rows).into_iter(), others, next: 0 })
             .collect()
     }
 
-    /// Rows of the I/Os that begin no sweep, in order.
-    pub(super) fn others(&self, rows: Range<usize>) -> Vec<usize> {
-        in_order(rows.flat_map(|row| self.places(row).map(move |place| (place, row))))
+    /// Of each mix, the rows of the I/Os that begin no sweep, in order.
+    pub(super) fn others(&self) -> Vec<Vec<usize>> {
+        let spreads = self.spreads();
+        let places = |row: usize| spreads[row].places().map(move |place| (place, row));
+        self.rows().map(|rows| in_order(rows.flat_map(places))).collect()
     }
 
-    /// Where the I/Os of a row that begin no sweep are among all of the mix.
-    fn places(&self, row: usize) -> impl Iterator<Item = u64> {
-        let count = self.count[row] - self.begins[row];
-        let (first, groups) = (self.first[row], self.groups[row]);
-        // The last group begins where its I/Os end at the last one.
-        let apart = (self.last[row] - first).saturating_sub((count / groups).saturating_sub(1));
-        let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(count);
-        let last_group = u128::from(groups.max(2) - 1);
-        let after = move |n: u64| (u128::from(apart) << BETWEEN_BITS) * group(n) / last_group;
-        (0..count).map(move |n| (first << BETWEEN_BITS) + after(n) as u64)
+    /// Of each row. What a row has no number of follows from its I/Os.
+    fn spreads(&self) -> Vec<Spread> {
+        let (mut first, mut last, mut groups) =
+            (self.first.iter(), self.last.iter(), self.groups.iter());
+        let mut next = |ios: u64| -> Option<Spread> {
+            let first = if ios > 0 { *first.next()? } else { 0 };
+            let (last, groups) =
+                if ios > 1 { (*last.next()?, *groups.next()?) } else { (first, 1) };
+            Some(Spread { ios, first, last, groups })
+        };
+        self.others_of_rows().map_while(|ios| next(ios)).collect()
+    }
+
+    /// I/Os of each row that begin no sweep.
+    fn others_of_rows(&self) -> impl Iterator<Item = u64> {
+        self.count.iter().zip(&self.begins).map(|(count, begins)| count.saturating_sub(*begins))
     }
 
     /// The rows of the next `ios` I/Os of a sweep that has `wanted_bytes`. If the next ones of the
@@ -128,14 +158,19 @@ impl Mixes {
     /// Checks all but what depends on sweeps.
     pub(super) fn check(&self, model: &IoModel) -> Check {
         let listed = self.sizes.iter().fold(0_u64, |sum, one| sum + u64::from(*one));
-        let columns =
-            [&self.count, &self.begins, &self.first, &self.last, &self.groups].map(Vec::len);
-        let sizes = [self.stream.len(), self.back.len()] == [columns[0]; 2]
-            && columns.map(|rows| rows as u64) == [listed; 5];
-        ensure(sizes, KEY, || "the columns of mixes differ in length".to_owned())?;
+        let columns = [self.stream.len(), self.back.len(), self.count.len(), self.begins.len()];
+        let equal = columns.map(|rows| rows as u64) == [listed; 4];
+        ensure(equal, KEY, || "the columns of mixes differ in length".to_owned())?;
+        (0..self.count.len()).try_for_each(|row| self.check_counts(row))?;
+        let with = |least: u64| self.others_of_rows().filter(|ios| *ios >= least).count();
+        let placed = [self.first.len(), self.last.len(), self.groups.len()];
+        ensure(placed == [with(1), with(2), with(2)], KEY, || {
+            "mixes place more or fewer streams than have I/Os that begin no sweep".to_owned()
+        })?;
         let known = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
         ensure(self.stream.iter().all(known), KEY, || "a mix of an unknown stream".to_owned())?;
-        (0..self.count.len()).try_for_each(|row| self.check_row(row))?;
+        let mut spreads = self.spreads().into_iter().enumerate();
+        spreads.try_for_each(|(row, spread)| self.check_place(row, spread))?;
         let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
         ensure(self.stream.iter().any(moves), KEY, || "it has no I/Os".to_owned())?;
         for (n, rows) in self.rows().enumerate() {
@@ -147,18 +182,21 @@ impl Mixes {
         Ok(())
     }
 
-    fn check_row(&self, row: usize) -> Check {
+    fn check_counts(&self, row: usize) -> Check {
         let (count, begins) = (self.count[row], self.begins[row]);
         ensure((1..=IOS_MAX).contains(&count), KEY, || {
             format!("the count of a stream of a mix is outside 1 to {IOS_MAX}")
         })?;
         ensure(begins <= count, KEY, || {
             "a stream of a mix begins more sweeps than it has I/Os".to_owned()
-        })?;
-        ensure(self.first[row] <= self.last[row] && self.last[row] < IOS_MAX, KEY, || {
+        })
+    }
+
+    fn check_place(&self, row: usize, of: Spread) -> Check {
+        ensure(of.first <= of.last && of.last < IOS_MAX, KEY, || {
             "the last I/O of a stream of a mix is before the first".to_owned()
         })?;
-        ensure((1..=(count - begins).max(1)).contains(&self.groups[row]), KEY, || {
+        ensure((1..=of.ios.max(1)).contains(&of.groups), KEY, || {
             "a stream of a mix has more groups than I/Os, or none".to_owned()
         })?;
         whole_sectors(KEY, u64::from(self.back[row]))

@@ -11,15 +11,13 @@ use serde::{Deserialize, Serialize};
 use writecliff_base::Prng;
 
 use super::free_places::FreePlaces;
+use super::gaps::Popularity;
 use super::mixes::Mixes;
 use super::places::spread;
 use super::{IOS_MAX, IoModel, KEY, SHAPES};
 use crate::check::{Check, ensure, whole_sectors};
 use crate::io_log::IoLog;
 
-/// Steps are multiples of this if their sum is one.
-const UNIT_BYTES: u64 = 4096;
-const SECTOR_BYTES: u64 = 512;
 /// A sweep that leaves nothing out and begins so near the end of the one before in the table goes
 /// on there.
 const NEAR_BYTES: u64 = 64 << 10;
@@ -42,6 +40,10 @@ pub struct Sweeps {
     /// out, and the bytes of that.
     pub steps: Vec<u64>,
     pub left_out: Vec<u64>,
+    /// How much rather those use a page than another, reads and writes: weights, of which each page
+    /// has one. None: all pages are alike.
+    pub read_weights: Vec<u32>,
+    pub write_weights: Vec<u32>,
 }
 
 /// Demand over time, in intervals.
@@ -111,44 +113,37 @@ impl Sweeps {
 
     /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os.
     /// Each sweep gets its own evenly spaced among those between its first and last I/O that are
-    /// free, those that have most of the places there first: I/Os of a burst stay together, and
-    /// what comes before and after it does not get in between.
+    /// free, those to which fewest others are left first: I/Os of a burst stay together, and what
+    /// comes before and after it does not get in between. One for which too few are left is
+    /// evenly spaced among those that have them, and moves what follows a little.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);
-        let mut placed: Vec<Option<Swept>> = vec![None; total];
-        let mut late: Vec<(u64, usize, Swept)> = Vec::new();
-        for n in self.densest_first() {
+        let mut placed: Vec<(usize, bool, Swept)> = Vec::with_capacity(total);
+        for n in self.tightest_first() {
             let (begin, end) = (self.begin[n] as usize, self.end[n] as usize);
             let before = free.below(begin.min(total));
             let among = free.below((end + 1).min(total)) - before;
             let ios = rows[n].len();
             let last = (ios - 1).max(1);
-            if among >= ios {
+            let enough = among >= ios;
+            let own: Vec<usize> = if enough {
                 let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
-                let own: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
-                for (place, io) in own.into_iter().zip(&rows[n]) {
-                    free.take(place);
-                    placed[place] = Some(*io);
-                }
+                (0..ios).map(|k| free.nth(before + nth(k))).collect()
             } else {
-                let place = |k: usize| (begin + (end - begin) * k / last) as u64;
-                late.extend(rows[n].iter().enumerate().map(|(k, io)| (place(k), n, *io)));
-            }
+                (0..ios).map(|k| begin + (end - begin) * k / last).collect()
+            };
+            own.iter().filter(|_| enough).for_each(|place| free.take(*place));
+            placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, !enough, *io)));
         }
-        late.sort_by_key(|one| (one.0, one.1));
-        let mut late = late.into_iter().map(|one| one.2);
-        placed.into_iter().filter_map(|io| io.or_else(|| late.next())).collect()
+        placed.sort_by_key(|one| (one.0, one.1));
+        placed.into_iter().map(|one| one.2).collect()
     }
 
-    /// Rows by the share of the places between their first and last I/O that they have.
-    fn densest_first(&self) -> Vec<usize> {
-        let places = |n: usize| u128::from(self.end[n] - self.begin[n] + 1);
+    /// Rows by how many places between their first and last I/O are not theirs.
+    fn tightest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ios.len()).collect();
-        order.sort_by(|&a, &b| {
-            let (of_a, of_b) = (u128::from(self.ios[a]), u128::from(self.ios[b]));
-            (of_b * places(a)).cmp(&(of_a * places(b)))
-        });
+        order.sort_by_key(|&n| (self.end[n] + 1 - self.begin[n]).saturating_sub(self.ios[n]));
         order
     }
 
@@ -179,7 +174,13 @@ impl Sweeps {
         };
         let end = before.filter(near).map(|one| one.1);
         let steps = self.open(n).unwrap_or_default().0;
-        let at = upwards(&within, end, steps, &lengths, &backs, random);
+        let weights = match operation {
+            b'r' => &self.read_weights,
+            b'w' => &self.write_weights,
+            _ => &Vec::new(),
+        };
+        let popular = Popularity { weights, seed: model.seed };
+        let at = upwards(&within, end, steps, &lengths, &backs, popular, random);
         *before = at.last().zip(lengths.last()).map(|(at, length)| (operation, at + length));
         let inside = |at: u64, stream| (at.min(model.range_bytes - length(&stream)), stream);
         at.into_iter().zip(streams).map(|(at, stream)| inside(at, stream)).collect()
@@ -196,6 +197,10 @@ impl Sweeps {
         let columns = [&self.end, &self.offset, &self.ios, &self.span].map(Vec::len);
         let equal = columns == [rows; 4] && self.mix.len() == rows;
         let equal = equal && self.left_out.len() == open && open <= rows;
+        let weights = [&self.read_weights, &self.write_weights].into_iter().flatten();
+        ensure(weights.min().is_none_or(|least| *least > 0), KEY, || {
+            "a weight of pages is 0".to_owned()
+        })?;
         ensure(equal, KEY, || "the columns of sweeps differ in length".to_owned())?;
         demand.check()?;
         mixes.check(model)?;
@@ -260,23 +265,31 @@ fn upwards(
     steps: u64,
     lengths: &[u64],
     backs: &[u64],
+    popular: Popularity<'_>,
     random: &mut Prng,
 ) -> Vec<u64> {
     let grows = lengths.iter().zip(backs).map(|(length, back)| length - back.min(length));
-    let bytes = lengths.first().unwrap_or(&0) + grows.skip(1).sum::<u64>();
-    let left_out = (within.end - within.start).saturating_sub(bytes);
+    let grows: Vec<u64> = lengths.iter().take(1).copied().chain(grows.skip(1)).collect();
+    let left_out = (within.end - within.start).saturating_sub(grows.iter().sum());
     // I/Os that go back leave nothing out, as long as there are others.
     let mut order: Vec<usize> = (1..lengths.len()).collect();
     shuffle(&mut order, random);
     order.sort_by_key(|k| backs[*k] > 0);
     let mut which = vec![false; lengths.len()];
     order.into_iter().take(steps as usize).for_each(|k| which[k] = true);
-    let mut parts = if steps == 0 { vec![] } else { apart(steps, left_out, random) }.into_iter();
+    let mut groups: Vec<u64> = Vec::new();
+    for (bytes, begins) in grows.into_iter().zip(&which) {
+        match groups.last_mut() {
+            Some(group) if !begins => *group += bytes,
+            _ => groups.push(bytes),
+        }
+    }
+    let mut gaps = popular.gaps(within.start, &groups, left_out, random).into_iter();
     let mut end = before.unwrap_or(within.start);
     let mut addresses = Vec::with_capacity(lengths.len());
     for (k, (length, back)) in lengths.iter().zip(backs).enumerate() {
         let at = if which[k] {
-            end + parts.next().unwrap_or(0)
+            end + gaps.next().unwrap_or(0)
         } else if k == 0 && before.is_none() {
             end
         } else {
@@ -292,27 +305,6 @@ fn shuffle<T>(values: &mut [T], random: &mut Prng) {
     for n in (1..values.len()).rev() {
         values.swap(n, random.below(n as u64 + 1) as usize);
     }
-}
-
-fn unit(bytes: u64) -> u64 {
-    if bytes.is_multiple_of(UNIT_BYTES) { UNIT_BYTES } else { SECTOR_BYTES }
-}
-
-/// Bytes in parts that are cut at random, none of them empty if there is enough.
-fn apart(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
-    let unit = unit(bytes);
-    let least = u64::from(bytes / unit >= parts);
-    let free = bytes / unit - least * parts;
-    let mut cuts: Vec<u64> = (1..parts).map(|_| random.below(free + 1)).collect();
-    cuts.sort_unstable();
-    cuts.push(free);
-    let mut before = 0;
-    let parts = cuts.into_iter().map(|cut| {
-        let part = cut - before + least;
-        before = cut;
-        part * unit
-    });
-    parts.collect()
 }
 
 #[cfg(test)]

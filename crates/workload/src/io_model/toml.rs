@@ -129,6 +129,8 @@ fn sweeps(table: Table<'_>) -> Read<Sweeps> {
         span: column(&table, "span")?,
         steps: column(&table, "steps")?,
         left_out: column(&table, "left_out")?,
+        read_weights: narrow(&table, "read_weights")?,
+        write_weights: narrow(&table, "write_weights")?,
     };
     table.finish()?;
     Ok(found)

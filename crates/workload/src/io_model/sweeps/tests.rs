@@ -19,6 +19,7 @@ fn model() -> IoModel {
             span: vec![7 * 16_384, 2 * 16_384, 0, 15 * 4096],
             steps: vec![7],
             left_out: vec![7 * 4096],
+            ..Sweeps::default()
         }),
         mixes: Some(Mixes {
             sizes: vec![2, 1, 1],
@@ -26,9 +27,9 @@ fn model() -> IoModel {
             back: vec![0, 16_384, 0, 0],
             count: vec![9, 1, 1, 8],
             begins: vec![2, 0, 1, 1],
-            first: vec![0, 3, 0, 0],
-            last: vec![7, 3, 0, 6],
-            groups: vec![7, 1, 1, 7],
+            first: vec![0, 3, 0],
+            last: vec![7, 6],
+            groups: vec![7, 7],
         }),
         demand: Some(Demand {
             // The first eight writes and the flush; the others.
@@ -145,7 +146,7 @@ fn ios_of_a_kind_come_in_their_groups() {
             last: vec![9, 7],
             groups: vec![6, groups],
         };
-        mixes.others(0..2)
+        mixes.others().remove(0)
     };
     assert_eq!(places(4), [0, 0, 1, 0, 1, 1, 0, 1, 0, 0]);
     assert_eq!(places(2), [0, 0, 1, 1, 0, 0, 1, 1, 0, 0]);
@@ -172,14 +173,18 @@ fn sweeps_that_make_no_sense_are_refused() {
     for (message, found) in [
         ("the columns of sweeps differ in length", changed(|s, _, _| s.steps.push(0))),
         ("the columns of mixes differ in length", changed(|_, m, _| m.sizes[0] = 1)),
-        ("the columns of mixes differ in length", changed(|_, m, _| m.last.push(0))),
+        (
+            "mixes place more or fewer streams than have I/Os that begin no sweep",
+            changed(|_, m, _| m.last.push(0)),
+        ),
+        ("a weight of pages is 0", changed(|s, _, _| s.read_weights = vec![1, 0])),
         ("the columns of demand differ in length", changed(|_, _, d| d.shape.push(100))),
         ("the shape of an interval of demand is out of range", changed(|_, _, d| d.shape[0] = 9)),
         ("the intervals of demand are too long", changed(|_, _, d| d.length_ns[0] = u64::MAX)),
         ("a mix of an unknown stream", changed(|_, m, _| m.stream[0] = 3)),
         (
             "the last I/O of a stream of a mix is before the first",
-            changed(|_, m, _| m.first[1] = 4),
+            changed(|_, m, _| m.first[2] = 7),
         ),
         ("the mix 0 is of flushes and other I/Os", changed(|_, m, _| m.sizes = vec![3, 1])),
         (
@@ -192,10 +197,10 @@ fn sweeps_that_make_no_sense_are_refused() {
         ),
         (
             "a stream of a mix has more groups than I/Os, or none",
-            changed(|_, m, _| m.groups[2] = 0),
+            changed(|_, m, _| m.groups[1] = 0),
         ),
         ("the mix of the sweep 1 has too few I/Os", changed(|_, m, _| m.begins[0] = 1)),
-        ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.begins[1] = 1)),
+        ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.count[3] = 9)),
         ("the sweep 3 leaves out more than it spans", changed(|s, _, _| s.left_out[0] = 1 << 20)),
         ("the sweep 0 goes from the I/O 9 to the I/O 8", changed(|s, _, _| s.begin[0] = 9)),
         ("the sweep 3 has 8 I/Os and 8 steps", changed(|s, _, _| s.steps[0] = 8)),

@@ -1,0 +1,160 @@
+//! What a sweep leaves out: which pages of its span it does not use.
+//!
+//! A checkpoint writes the pages that were changed, and most of them are changed again before the
+//! next one: so sweeps over the same addresses use much the same pages, and leave the same ones
+//! out. Each page has a weight, the same in all sweeps, by which it is drawn.
+
+use std::ops::Range;
+
+use writecliff_base::{Prng, random};
+
+const PAGE_BYTES: u64 = 4096;
+const SECTOR_BYTES: u64 = 512;
+const WEIGHTS_LABEL: u64 = 0x10d_0005;
+/// Of a span, for each I/O after a gap: with more of them, few pages are used twice anyway.
+const PAGES_MAX: u64 = 256;
+
+/// How much rather each page is used than others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Popularity<'a> {
+    /// One of them is that of a page; none: all pages are alike.
+    pub(super) weights: &'a [u32],
+    pub(super) seed: u64,
+}
+
+impl Popularity<'_> {
+    fn of(&self, page: u64) -> f64 {
+        let drawn = u128::from(random::nth(self.seed ^ WEIGHTS_LABEL, page));
+        f64::from(self.weights[((drawn * self.weights.len() as u128) >> 64) as usize])
+    }
+
+    /// The gaps between `groups` of I/Os with so many bytes each, from `begin` on, `left_out` bytes
+    /// in all.
+    pub(super) fn gaps(
+        &self,
+        begin: u64,
+        groups: &[u64],
+        left_out: u64,
+        random: &mut Prng,
+    ) -> Vec<u64> {
+        let gaps = groups.len() as u64 - 1;
+        let whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES);
+        let pages = whole(begin) && whole(left_out) && groups.iter().all(|bytes| whole(*bytes));
+        let many = left_out / PAGE_BYTES > PAGES_MAX * gaps;
+        if gaps == 0 {
+            vec![]
+        } else if self.weights.is_empty() || !pages || many || left_out < gaps * PAGE_BYTES {
+            at_random(gaps, left_out, random)
+        } else {
+            let groups: Vec<u64> = groups.iter().map(|bytes| bytes / PAGE_BYTES).collect();
+            let begins = self.begins(begin / PAGE_BYTES, &groups, left_out / PAGE_BYTES, random);
+            let ends = begins.iter().zip(&groups).map(|(begin, pages)| begin + pages);
+            begins[1..].iter().zip(ends).map(|(begin, end)| (begin - end) * PAGE_BYTES).collect()
+        }
+    }
+
+    /// The pages with which groups begin: the first and the last where the span begins and ends,
+    /// the others at pages that are drawn, or next to them where two would touch.
+    fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
+        let end = begin + groups.iter().sum::<u64>() + left_out;
+        let (first, last) = (groups[0], groups[groups.len() - 1]);
+        let between = begin + first + 1..(end - last).saturating_sub(1);
+        let drawn = self.drawn(between, groups.len() - 2, random);
+        let mut begins = vec![begin];
+        for (n, page) in drawn.into_iter().chain([end - last]).enumerate() {
+            begins.push(page.max(begins[n] + groups[n] + 1));
+        }
+        let mut behind = end + 1;
+        for (begin, pages) in begins.iter_mut().zip(groups).rev() {
+            *begin = (*begin).min(behind - 1 - pages);
+            behind = *begin;
+        }
+        begins
+    }
+
+    /// So many of the pages `among` all, each drawn by its weight, ascending: those whose random
+    /// times with rates of their weights are the shortest (Efraimidis and Spirakis, "Weighted random
+    /// sampling with a reservoir", 2006).
+    fn drawn(&self, among: Range<u64>, count: usize, random: &mut Prng) -> Vec<u64> {
+        let mut timed: Vec<(f64, u64)> =
+            among.map(|page| (-(1.0 - random.unit()).ln() / self.of(page), page)).collect();
+        timed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        timed.truncate(count);
+        let mut pages: Vec<u64> = timed.into_iter().map(|one| one.1).collect();
+        pages.sort_unstable();
+        // With too few pages groups are next to each other at the end.
+        pages.extend(std::iter::repeat_n(u64::MAX / 2, count - pages.len()));
+        pages
+    }
+}
+
+/// Bytes in parts that are cut at random, none of them empty if there is enough.
+fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
+    let unit = if bytes.is_multiple_of(PAGE_BYTES) { PAGE_BYTES } else { SECTOR_BYTES };
+    let least = u64::from(bytes / unit >= parts);
+    let free = bytes / unit - least * parts;
+    let mut cuts: Vec<u64> = (1..parts).map(|_| random.below(free + 1)).collect();
+    cuts.sort_unstable();
+    cuts.push(free);
+    let mut before = 0;
+    let parts = cuts.into_iter().map(|cut| {
+        let part = cut - before + least;
+        before = cut;
+        part * unit
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: u64 = 3;
+
+    fn random(n: u64) -> Prng {
+        Prng::derive(SEED, n)
+    }
+
+    /// The pages of single-page groups with these gaps.
+    fn pages(gaps: &[u64]) -> Vec<u64> {
+        gaps.iter()
+            .scan(0, |at, gap| {
+                *at += 1 + gap / PAGE_BYTES;
+                Some(*at)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn gaps_are_what_is_left_out_and_none_is_empty() {
+        let groups: Vec<u64> = [1, 3, 1, 2, 8, 1, 1].map(|pages| pages * PAGE_BYTES).to_vec();
+        for weights in [&[][..], &[1000; 4], &[1, 5, 20_000]] {
+            let popular = Popularity { weights, seed: SEED };
+            for left_out in [6, 7, 20, 1000, 10_000] {
+                let gaps = popular.gaps(0, &groups, left_out * PAGE_BYTES, &mut random(left_out));
+                assert_eq!(gaps.iter().sum::<u64>(), left_out * PAGE_BYTES);
+                assert_eq!(gaps.len(), 6);
+                assert!(gaps.iter().all(|gap| *gap >= PAGE_BYTES));
+            }
+        }
+        let popular = Popularity { weights: &[1, 2], seed: SEED };
+        let sectors = popular.gaps(512, &[512, 1024], 1536, &mut random(1));
+        assert_eq!(sectors, [1536]);
+        assert_eq!(popular.gaps(0, &[PAGE_BYTES], 0, &mut random(1)), [0; 0]);
+    }
+
+    /// Of 1000 pages a sweep uses 100 or so: another one uses a tenth of them if all are alike, and
+    /// more than half of them if every tenth page is used a hundred times as often.
+    #[test]
+    fn sweeps_use_the_same_pages_as_far_as_weights_differ() {
+        let same = |weights: &[u32]| {
+            let popular = Popularity { weights, seed: SEED };
+            let used = |n| pages(&popular.gaps(0, &[PAGE_BYTES; 100], 900 << 12, &mut random(n)));
+            let (one, other) = (used(1), used(2));
+            one.iter().filter(|page| other.contains(page)).count()
+        };
+        let (alike, popular) = (same(&[1000; 10]), same(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 100]));
+        assert!((3..25).contains(&alike), "{alike}");
+        assert!(popular > 50, "{popular}");
+    }
+}

@@ -1,0 +1,63 @@
+"""Which pages sweeps with something left out use: how differently pages are used.
+
+Sweeps over the same addresses use much the same pages: those that are changed most. The share of
+them that uses a page is taken to be of a beta distribution, whose variance is what is left of that
+of the counts without the one that chance gives. The model has weights of equally many pages each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import beta
+
+from writecliff.synthesis.laid_out import union
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from writecliff.synthesis.laid_out import LaidOut
+
+WEIGHTS = 16
+_PAGE_BYTES = 4096
+_PAGES_MAX = 1 << 24  # of a range; others have no weights
+_SHARE_MIN = 0.001  # of sweeps that use a page, and that do not
+_VARIANCE_MIN = 0.02  # of shares in parts of their mean: smaller ones are none
+_UNIT = 1000  # weights are in parts of this
+
+
+def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
+    """The weights of pages for sweeps of one operation, or none if pages are used alike."""
+    pages = trace.range_bytes // _PAGE_BYTES + 1
+    if pages > _PAGES_MAX:
+        return ()
+    used, expected, chance, over = (np.zeros(pages + 1) for _ in range(4))
+    for ios in sweeps:
+        covered = union(trace.offset[ios], (trace.offset + trace.length)[ios], _PAGE_BYTES)
+        begin, end = covered.begin // _PAGE_BYTES, covered.end // _PAGE_BYTES
+        span = slice(int(begin[0]), int(end[-1]))
+        density = float((end - begin).sum()) / (span.stop - span.start)
+        expected[span] += density
+        chance[span] += density * (1 - density)
+        over[span] += 1
+        np.add.at(used, begin, 1)
+        np.add.at(used, end, -1)
+    used = np.cumsum(used)
+    several = over > 1
+    squares = float((expected[several] ** 2).sum())
+    if not squares:
+        return ()
+    beyond_chance = (used - expected)[several] ** 2 - chance[several]
+    variance = float(beyond_chance.sum()) / squares
+    mean = float(expected[several].sum() / over[several].sum())
+    if variance < _VARIANCE_MIN or not 0 < mean < 1:
+        return ()
+    # Of shares with this mean: at most that of pages that are used always or never.
+    total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
+    middles = (np.arange(WEIGHTS) + 0.5) / WEIGHTS
+    shares = beta.ppf(middles, mean * total, (1 - mean) * total)
+    shares = np.clip(shares, _SHARE_MIN, 1 - _SHARE_MIN)
+    return tuple(np.maximum(np.rint(_UNIT * shares / (1 - shares)), 1).astype(int).tolist())
