@@ -86,6 +86,8 @@ pub struct Streams {
     pub operations: String,
     /// 0 for flushes.
     pub lengths: Vec<u32>,
+    /// 1: of several sizes, of which the length is the mean.
+    pub several: Vec<u8>,
 }
 
 /// Times from the I/O before, in classes.
@@ -223,7 +225,11 @@ impl IoModel {
             })
         };
         let (of, by, places) = (&self.states, &self.transitions, &self.places);
-        columns("streams", &[self.streams.operations.len(), self.streams.lengths.len()])?;
+        let streams = &self.streams;
+        columns(
+            "streams",
+            &[streams.operations.len(), streams.lengths.len(), streams.several.len()],
+        )?;
         columns("states", &[of.stream.len(), of.continues.len(), of.back.len(), of.gap.len()])?;
         columns("transitions", &[by.phase.len(), by.before.len(), by.after.len(), by.count.len()])?;
         let periods = &self.periods;
@@ -263,7 +269,8 @@ impl IoModel {
         };
         let chain = self.states.stream.len() + self.periods.ios.len() + self.places.stream.len();
         ensure(chain == 0, KEY, || "sweeps are in place of states and places".to_owned())?;
-        ensure(self.streams.operations.len() == self.streams.lengths.len(), KEY, || {
+        let columns = [self.streams.operations.len(), self.streams.several.len()];
+        ensure(columns == [self.streams.lengths.len(); 2], KEY, || {
             "the columns of streams differ in length".to_owned()
         })?;
         self.check_streams()?;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 _WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
+_OF_IDLE = 1 / 8  # share of the intervals for times without I/Os, two for each
 _RATE_BYTES_S = 1e9  # of a drive, for its queue
 _WITHOUT_QUEUE = 0.02  # weight of an I/O for which no queue is left, against the longest queue
 _LATE_NS = 50e6  # later than this is no worse: no drive's queue is as long
@@ -37,7 +38,7 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
     work = (trace.length + _WORK_OF_IO).astype(np.float64)
     time_ns = trace.time_ns.astype(np.float64)
     weight = work * (_WITHOUT_QUEUE + _longest_queue(time_ns, work) ** 2)
-    last = _ends(time_ns, weight, intervals_max)
+    last = _ends(time_ns, weight, _idle(time_ns, int(intervals_max * _OF_IDLE)), intervals_max)
     length = np.diff(trace.time_ns[last], prepend=0)
     shapes = [_shape(trace.time_ns[a : b + 1]) for a, b in pairwise(last)]
     return ModelDemand(
@@ -59,12 +60,19 @@ def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> N
     return found / found.max()
 
 
+def _idle(time_ns: NDArray[np.float64], most: int) -> set[int]:
+    """I/Os before and after the longest times without any, at `most` so many."""
+    after = 1 + np.argsort(-np.diff(time_ns), kind="stable")[: most // 2]
+    return {int(io) for io in np.concatenate((after - 1, after))}
+
+
 def _ends(
-    time_ns: NDArray[np.float64], weight: NDArray[np.float64], intervals_max: int
+    time_ns: NDArray[np.float64], weight: NDArray[np.float64], idle: set[int], intervals_max: int
 ) -> list[int]:
-    """I/Os with which intervals end: in the interval in which most weight is furthest from its
-    time, the one that is, one after another."""
-    ends = {0, len(time_ns) - 1}
+    """I/Os with which intervals end: the first one, those before and after `idle` times, and the
+    last one; then, in the interval in which most weight is furthest from its time, the one that is,
+    one after another."""
+    ends = {0, len(time_ns) - 1} | idle
     worst: list[tuple[float, int, int, int]] = []
 
     def add(first: int, last: int) -> None:
@@ -74,7 +82,8 @@ def _ends(
             missed = (np.minimum(off, _LATE_NS) * weight[first : last + 1])[1:].sum()
             heapq.heappush(worst, (-float(missed), first, first + int(off.argmax()), last))
 
-    add(0, len(time_ns) - 1)
+    for first, last in pairwise(sorted(ends)):
+        add(first, last)
     while worst and len(ends) < intervals_max:
         _, first, at, last = heapq.heappop(worst)
         if not first < at < last:

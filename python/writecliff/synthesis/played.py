@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 FILL_PCT = 85.0  # of the drive, by the range of the trace
-DRIVES_MIN, DRIVES_MAX = 3, 8  # with other random data each
+DRIVES_MIN, DRIVES_MAX = 3, 16  # with other random data each
 # Standard errors of the means over the drives from which on more drives are not needed: a fifth of
 # the bounds.
 _WAF_ERROR_PCT, _LATENCY_ERROR_PCT = 1.0, 4.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-WEIGHTS = 16
+WEIGHTS = 32
 _PAGE_BYTES = 4096
 _PAGES_MAX = 1 << 24  # of a range; others have no weights
 _SHARE_MIN = 0.001  # of sweeps that use a page, and that do not
@@ -57,7 +57,7 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
         return ()
     # Of shares with this mean: at most that of pages that are used always or never.
     total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
+    shares = (mean * total + used[several]) / (total + over[several])
     middles = (np.arange(WEIGHTS) + 0.5) / WEIGHTS
-    shares = beta.ppf(middles, mean * total, (1 - mean) * total)
-    shares = np.clip(shares, _SHARE_MIN, 1 - _SHARE_MIN)
+    shares = np.clip(np.quantile(shares, middles), _SHARE_MIN, 1 - _SHARE_MIN)
     return tuple(np.maximum(np.rint(_UNIT * shares / (1 - shares)), 1).astype(int).tolist())

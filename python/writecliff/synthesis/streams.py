@@ -43,6 +43,7 @@ def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
     of = np.zeros(len(trace), np.int32)
     letters: list[str] = []
     lengths: list[int] = []
+    several: list[int] = []
     for operation in (READ, WRITE, TRIM, FLUSH):
         rows = np.flatnonzero(trace.operation == operation)
         if not len(rows):
@@ -56,11 +57,12 @@ def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
         for one in used:
             inside = classes == one
             lengths.append(_mean_size(sizes[inside], counts[inside], taken))
+            several.append(int(inside.sum() > 1))
             letters.append(LETTERS[operation])
         of[rows] = (number.reshape(-1)[which.reshape(-1)] + len(letters) - len(used)).astype(
             np.int32
         )
-    return StreamsOf(ModelStreams("".join(letters), tuple(lengths)), of)
+    return StreamsOf(ModelStreams("".join(letters), tuple(lengths), tuple(several)), of)
 
 
 def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) -> NDArray[np.int64]:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 IOS_OF_NUMBER = 2  # of the trace, for each number of the model
 NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
 _OF_SHORT = 1.5  # numbers for an I/O at most, below NUMBERS_MIN; the chain takes 2 and more
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 12, 0.2, 0.35  # shares of the numbers; the rest: sweeps
-_OF_INTERVAL, _OF_STREAM = 3, 2  # numbers
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # shares of the numbers; the rest: sweeps
+_OF_INTERVAL, _OF_STREAM = 3, 3  # numbers
 _BACKS = 7  # distances by which I/Os go back before the end of the one before
 _APART_BYTES = 256 << 10  # of what one of two I/Os with a gap between them is part of, without one
 _EXACT = (64, 32, 16, 12, 9)  # sizes of an operation that are kept as they are; pages compare eight

@@ -34,6 +34,7 @@ class ModelStreams(_Table):
 
     operations: str  # a letter each: r read, w write, t trim, f flush
     lengths: Column  # in bytes; 0 for flushes
+    several: Column  # 1: of several sizes, of which the length is the mean
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,10 @@ use super::{IOS_MAX, IoModel, KEY, SHAPES};
 use crate::check::{Check, ensure, whole_sectors};
 use crate::io_log::IoLog;
 
-/// A sweep that leaves nothing out and begins so near the end of the one before in the table goes
-/// on there.
+const PAGE_BYTES: u64 = 4096;
+const SECTOR_BYTES: u64 = 512;
+/// A sweep that leaves nothing out and begins so near the end of the one before in the table begins
+/// as near the end of that one's I/Os, if these are no further off.
 const NEAR_BYTES: u64 = 64 << 10;
 
 /// Sweeps, one row each.
@@ -74,8 +76,8 @@ impl Demand {
     }
 }
 
-/// An I/O: its address, its stream.
-type Swept = (u64, usize);
+/// An I/O: its address, its length, its stream.
+type Swept = (u64, u32, usize);
 
 impl Sweeps {
     /// The I/Os of one pass, at addresses from `offset` on.
@@ -91,13 +93,12 @@ impl Sweeps {
         let mut before = None;
         let mut rows = Vec::with_capacity(self.ios.len());
         for n in 0..self.ios.len() {
-            let bytes = self.span[n] - self.open(n).unwrap_or_default().1;
             let of_mix = &mut left[self.mix[n] as usize];
-            let kinds = mixes.take(of_mix, self.ios[n] as usize, bytes, model);
+            let kinds = mixes.take(of_mix, self.ios[n] as usize, self.bytes(n), model);
             rows.push(self.row(n, &kinds, mixes, model, &mut before, random));
         }
         let swept = self.in_order(&rows);
-        let streams = swept.iter().map(|one| one.1);
+        let streams = swept.iter().map(|one| one.2);
         let letters = streams.clone().map(|stream| model.operation(stream));
         IoLog {
             operations: letters.clone().map(char::from).collect(),
@@ -107,7 +108,7 @@ impl Sweeps {
                 .map(|(one, letter)| if letter == b'f' { 0 } else { offset + one.0 })
                 .collect(),
             times_ns: demand.times_ns(swept.len(), random),
-            lengths: streams.map(|stream| model.streams.lengths[stream]).collect(),
+            lengths: swept.iter().map(|one| one.1).collect(),
         }
     }
 
@@ -152,7 +153,7 @@ impl Sweeps {
         self.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
 
-    /// The I/Os of one row. `before`: the operation of the row before, and where it ended.
+    /// The I/Os of one row. `before`: of the row before, its operation, and where its I/Os ended.
     fn row(
         &self,
         n: usize,
@@ -164,26 +165,37 @@ impl Sweeps {
     ) -> Vec<Swept> {
         let streams: Vec<usize> = kinds.iter().map(|kind| mixes.stream[*kind] as usize).collect();
         let backs: Vec<u64> = kinds.iter().map(|kind| u64::from(mixes.back[*kind])).collect();
-        let length = |stream: &usize| u64::from(model.streams.lengths[*stream]);
-        let lengths: Vec<u64> = streams.iter().map(length).collect();
-        let within = self.offset[n]..self.offset[n] + self.span[n];
+        let lengths = lengths_that_fill(self.bytes(n), &streams, &backs, model);
         let operation = model.operation(streams[0]);
-        let goes_on = operation != b'f' && self.open(n).is_none();
-        let near = |one: &(u8, u64)| {
-            goes_on && one.0 == operation && one.1.abs_diff(within.start) <= NEAR_BYTES
-        };
-        let end = before.filter(near).map(|one| one.1);
-        let steps = self.open(n).unwrap_or_default().0;
+        let end = before.filter(|one| one.0 == operation && self.open(n).is_none());
+        let begin = end.and_then(|one| self.goes_on(n, one.1)).unwrap_or(self.offset[n]);
         let weights = match operation {
             b'r' => &self.read_weights,
             b'w' => &self.write_weights,
             _ => &Vec::new(),
         };
         let popular = Popularity { weights, seed: model.seed };
-        let at = upwards(&within, end, steps, &lengths, &backs, popular, random);
+        let end = self.offset[n] + self.span[n];
+        let steps = self.open(n).unwrap_or_default().0;
+        let at = upwards(begin..end, steps, &lengths, &backs, popular, random);
         *before = at.last().zip(lengths.last()).map(|(at, length)| (operation, at + length));
-        let inside = |at: u64, stream| (at.min(model.range_bytes - length(&stream)), stream);
-        at.into_iter().zip(streams).map(|(at, stream)| inside(at, stream)).collect()
+        let inside = |at: u64, length: u64| at.min(model.range_bytes - length);
+        let swept = at.into_iter().zip(lengths).zip(streams);
+        swept.map(|((at, length), stream)| (inside(at, length), length as u32, stream)).collect()
+    }
+
+    /// Where a row begins that goes on near the end of the one before, whose I/Os ended at `end`.
+    fn goes_on(&self, n: usize, end: u64) -> Option<u64> {
+        let before = n.checked_sub(1)?;
+        let was = self.offset[before] + self.span[before];
+        let near = |a: u64, b: u64| a.abs_diff(b) <= NEAR_BYTES;
+        (near(was, self.offset[n]) && near(was, end))
+            .then(|| (self.offset[n] + end).saturating_sub(was))
+    }
+
+    /// Bytes by which the I/Os of a row get further, as far as they leave nothing out.
+    fn bytes(&self, n: usize) -> u64 {
+        self.span[n] - self.open(n).unwrap_or_default().1
     }
 
     /// Steps of a row that leaves something out, and the bytes that are left out.
@@ -254,14 +266,31 @@ impl Demand {
     }
 }
 
-type Extent = std::ops::Range<u64>;
+/// Lengths of I/Os of these streams that get `bytes` further: what the lengths of their streams are
+/// short or over is shared out among those of streams of several sizes.
+fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoModel) -> Vec<u64> {
+    let of = &model.streams;
+    let mut lengths: Vec<u64> = streams.iter().map(|one| u64::from(of.lengths[*one])).collect();
+    let back = |k: usize| if k == 0 { 0 } else { backs[k] };
+    let grows = |k: usize| lengths[k].saturating_sub(back(k));
+    let mut short = bytes as i64 - (0..lengths.len()).map(grows).sum::<u64>() as i64;
+    let several: Vec<usize> = (0..lengths.len()).filter(|k| of.several[streams[*k]] == 1).collect();
+    for (n, &k) in several.iter().enumerate() {
+        let unit = if lengths[k].is_multiple_of(PAGE_BYTES) { PAGE_BYTES } else { SECTOR_BYTES };
+        let share = short / (several.len() - n) as i64 / unit as i64 * unit as i64;
+        let (least, most) = ((lengths[k] / 2).max(back(k) + unit), 2 * lengths[k]);
+        let length = lengths[k].saturating_add_signed(share).clamp(least.min(most), most);
+        let length = length / unit * unit;
+        short -= length as i64 - lengths[k] as i64;
+        lengths[k] = length;
+    }
+    lengths
+}
 
-/// Addresses that go up `within` an extent, from its begin or from where I/Os `before` ended: each
-/// begins where the one before ended, or `backs` bytes earlier, or, `steps` of them, later, so that
-/// they come to its end.
+/// Addresses that go up `within` an extent, from its begin on: each begins where the one before
+/// ended, or `backs` bytes earlier, or, `steps` of them, later, so that they come to its end.
 fn upwards(
-    within: &Extent,
-    before: Option<u64>,
+    within: std::ops::Range<u64>,
     steps: u64,
     lengths: &[u64],
     backs: &[u64],
@@ -270,7 +299,7 @@ fn upwards(
 ) -> Vec<u64> {
     let grows = lengths.iter().zip(backs).map(|(length, back)| length - back.min(length));
     let grows: Vec<u64> = lengths.iter().take(1).copied().chain(grows.skip(1)).collect();
-    let left_out = (within.end - within.start).saturating_sub(grows.iter().sum());
+    let left_out = within.end.saturating_sub(within.start + grows.iter().sum::<u64>());
     // I/Os that go back leave nothing out, as long as there are others.
     let mut order: Vec<usize> = (1..lengths.len()).collect();
     shuffle(&mut order, random);
@@ -285,12 +314,12 @@ fn upwards(
         }
     }
     let mut gaps = popular.gaps(within.start, &groups, left_out, random).into_iter();
-    let mut end = before.unwrap_or(within.start);
+    let mut end = within.start;
     let mut addresses = Vec::with_capacity(lengths.len());
     for (k, (length, back)) in lengths.iter().zip(backs).enumerate() {
         let at = if which[k] {
             end + gaps.next().unwrap_or(0)
-        } else if k == 0 && before.is_none() {
+        } else if k == 0 {
             end
         } else {
             end.saturating_sub(*back.min(length))

@@ -8,7 +8,11 @@ fn model() -> IoModel {
     IoModel {
         seed: 3,
         range_bytes: 1024 * kib,
-        streams: Streams { operations: "rw".to_owned(), lengths: vec![4096, 8192] },
+        streams: Streams {
+            operations: "rw".to_owned(),
+            lengths: vec![4096, 8192],
+            several: vec![0; 2],
+        },
         gaps: Gaps { values_ns: [[1000; 8], [1_000_000; 8]].concat(), idle_ns: 500_000 },
         states: States {
             stream: vec![0, 1, 1],

@@ -57,7 +57,11 @@ pub(crate) fn read(job: &Table<'_>) -> Read<Option<IoModel>> {
 
 fn streams(table: Table<'_>) -> Read<Streams> {
     let operations = table.required_text("operations")?.to_owned();
-    let found = Streams { operations, lengths: narrow(&table, "lengths")? };
+    let found = Streams {
+        operations,
+        lengths: narrow(&table, "lengths")?,
+        several: narrow(&table, "several")?,
+    };
     table.finish()?;
     Ok(found)
 }

@@ -9,11 +9,15 @@ fn model() -> IoModel {
     IoModel {
         seed: 7,
         range_bytes: 1 << 20,
-        streams: Streams { operations: "wfr".to_owned(), lengths: vec![16_384, 0, 4096] },
+        streams: Streams {
+            operations: "wfr".to_owned(),
+            lengths: vec![16_384, 0, 4096],
+            several: vec![0; 3],
+        },
         sweeps: Some(Sweeps {
             begin: vec![0, 17, 4, 9],
             end: vec![8, 18, 4, 16],
-            offset: vec![65_536, 65_536 + 8 * 16_384, 0, 65_536],
+            offset: vec![65_536, 65_536 + 7 * 16_384, 0, 65_536],
             ios: vec![8, 2, 1, 8],
             mix: vec![0, 0, 1, 2],
             span: vec![7 * 16_384, 2 * 16_384, 0, 15 * 4096],
@@ -72,7 +76,8 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
 #[test]
 fn nothing_gets_into_a_burst() {
     let mut model = model();
-    model.streams = Streams { operations: "ww".to_owned(), lengths: vec![4096, 65_536] };
+    model.streams =
+        Streams { operations: "ww".to_owned(), lengths: vec![4096, 65_536], several: vec![0; 2] };
     model.sweeps = Some(Sweeps {
         begin: vec![0, 9],
         end: vec![19, 12],
@@ -103,7 +108,8 @@ fn nothing_gets_into_a_burst() {
 #[test]
 fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     let mut model = model();
-    model.streams = Streams { operations: "ww".to_owned(), lengths: vec![4096, 262_144] };
+    model.streams =
+        Streams { operations: "ww".to_owned(), lengths: vec![4096, 262_144], several: vec![0; 2] };
     model.range_bytes = 8 << 20;
     model.sweeps = Some(Sweeps {
         begin: vec![0, 6],
