@@ -12,6 +12,7 @@ from writecliff._native_traces import *  # noqa: F403
 # What `Drive.run` calls about every 50 ms: share done, device time of the step in ns,
 # I/Os, IOPS now, write amplification now (None: nothing written), counters as `Drive.counters`.
 _Hook = Callable[[float, int, int, float, float | None, Mapping[str, Any]], None]
+_ShareHook = Callable[[float], None]
 
 class NativeConfigError(ValueError):
     """Bad input. `args` is (message, hint); the hint is a text or None."""
@@ -336,11 +337,13 @@ class FileTrace:
         (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream`,
         `origin` and `folder` are by class (see `row_classes`); the origin is a label for counting.
         `time_ns` decides when a page cache writes back. Raises NativeConfigError."""
-    def footprint(self, writeback: str, copies: int = 1) -> dict[str, int]:
+    def footprint(
+        self, writeback: str, copies: int = 1, hook: _ShareHook | None = None
+    ) -> dict[str, int]:
         """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
 
         `writeback`: when writes reach the drive, see `writebacks`. `copies`: so many of the program
-        beside each other. Raises NativeConfigError.
+        beside each other. `hook` gets the share that is done. Raises NativeConfigError.
         """
     def lay_out(
         self,
@@ -352,9 +355,11 @@ class FileTrace:
         allocator: str = "next-fit",
         trim: bool = True,
         copies: int = 1,
+        hook: _ShareHook | None = None,
     ) -> BlockTrace:
         """The writes and TRIMs of blocks that the trace becomes, in `repeats` rounds, or in whole
-        rounds until `fills` drive fills are written. Raises NativeConfigError."""
+        rounds until `fills` drive fills are written. `hook` gets the share that is done. Raises
+        NativeConfigError."""
 
 @final
 class BlockTrace:
@@ -384,6 +389,7 @@ class BlockTrace:
         readers: int = 4,
         command_bytes: int = 131_072,
         reads_per_block: float | None = None,
+        hook: _Hook | None = None,
     ) -> dict[str, Any]:
         """Replay on a new drive. Returns waf (of the second half; None: nothing written), before
         and after (counters around that half), host_bytes and nand_bytes (a series), blocks (by
@@ -391,27 +397,10 @@ class BlockTrace:
         the last one: alive at the end), streams, buckets, oracle (what it chose, or None); of the
         timed part reads, writes (histograms), timed_ns, timed_written_bytes.
 
-        `mistag`: share of the writes that go to a wrong stream. Raises NativeConfigError.
+        `mistag`: share of the writes that go to a wrong stream. `hook`: as in `Drive.run`; its
+        share is that of all that is fast-forwarded, with a time of 0, then that of the timed part.
+        Raises NativeConfigError.
         """
-
-def assign_schemes() -> list[str]:
-    """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
-
-def writebacks() -> list[str]:
-    """Names of the ways in which writes reach the drive: from a page cache, or at once."""
-
-def allocators() -> list[str]:
-    """Where a file system puts what files get new: next-fit, first-fit, folders."""
-
-def row_classes(
-    path: npt.NDArray[np.int32],
-    thread: npt.NDArray[np.int32],
-    process: npt.NDArray[np.int32],
-    hint: npt.NDArray[np.int8],
-    size: npt.NDArray[np.uint16] | None = None,
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Classes of rows that agree in everything: the class of each row, and the first row of each
-    class, in the order in which they appear. Raises NativeConfigError."""
 
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+import numpy.typing as npt
+
 @final
 class TraceReader:
     """A block trace of any format, read in batches; memory does not depend on its length.
@@ -42,6 +45,10 @@ class TraceReader:
     @property
     def late(self) -> int:
         """I/Os whose time is before that of one that was given before."""
+    @property
+    def read_of_file(self) -> tuple[int, int]:
+        """Bytes of the file that have been read so far, as they are packed, and all of them; of a
+        trace in several files, those of all."""
     def skipped(self) -> list[tuple[str, int, int, bool]]:
         """Lines (of binary formats: records) that are no I/Os: reason, how many, the number of the
         first one, and whether the format has such lines."""
@@ -93,6 +100,25 @@ def trace_column_words() -> tuple[list[str], list[str], list[str]]:
 
 def trace_operation(word: str) -> int:
     """The number of the operation that a word means. Raises NativeConfigError."""
+
+def assign_schemes() -> list[str]:
+    """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
+
+def writebacks() -> list[str]:
+    """Names of the ways in which writes reach the drive: from a page cache, or at once."""
+
+def allocators() -> list[str]:
+    """Where a file system puts what files get new: next-fit, first-fit, folders."""
+
+def row_classes(
+    path: npt.NDArray[np.int32],
+    thread: npt.NDArray[np.int32],
+    process: npt.NDArray[np.int32],
+    hint: npt.NDArray[np.int8],
+    size: npt.NDArray[np.uint16] | None = None,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Classes of rows that agree in everything: the class of each row, and the first row of each
+    class, in the order in which they appear. Raises NativeConfigError."""
 
 def synthetic_trace(
     table_bytes: int, chunk_bytes: int, logged_bytes: int, seed: int

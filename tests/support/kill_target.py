@@ -1,13 +1,15 @@
 """A process that runs WSAT on the fake drive until it is killed.
 
-`python kill_target.py DIR SECONDS [resume]`; it prints a line after every step, so that the test
-knows when to kill it. By its clock, so many seconds pass from one look at it to the next.
+`python kill_target.py DIR SECONDS LAST`; it prints a line after every step, so that the test
+knows when to kill it, and waits for that once `LAST` steps are done. With `resume` for LAST it goes
+on to the end. By its clock, so many seconds pass from one look at it to the next.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -22,8 +24,13 @@ OPTIONS = WsatOptions(end=("time",), time_hours=0.5, round_minutes=2)
 
 
 class Announce(RunProgress):
+    def __init__(self, last: int | None) -> None:
+        self._last = last
+
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         print(len(history.rows), flush=True)
+        if len(history.rows) == self._last:
+            time.sleep(60)
 
 
 if __name__ == "__main__":
@@ -32,7 +39,7 @@ if __name__ == "__main__":
         Wsat(OPTIONS),
         FakeEngine(wall_s_per_run=0.0 if resume else 0.02),
         Path(sys.argv[1]),
-        Announce(),
+        Announce(None if resume else int(sys.argv[3])),
         resume=resume,
         checkpoint_interval_s=0.1,
         clock=itertools.count(step=float(sys.argv[2])).__next__,

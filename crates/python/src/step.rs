@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use numpy::PyArray1;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::counters::Value;
@@ -18,23 +19,22 @@ use crate::histogram::PyHistogram;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
 
-/// Calls the hook and stops the step when Python raises, in the hook or by a signal.
+/// What is called now and then, and what Python raised.
 pub(crate) struct Hook {
     pub(crate) callback: Option<Py<PyAny>>,
     pub(crate) raised: Option<PyErr>,
 }
 
-impl Observer for Hook {
-    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+impl Hook {
+    /// Calls the hook with what `look` gives it; stops when Python raises, in the hook or by a
+    /// signal.
+    fn call(
+        &mut self,
+        look: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<()>,
+    ) -> ControlFlow<()> {
         let outcome = Python::attach(|py| {
             py.check_signals()?;
-            if let Some(callback) = &self.callback {
-                let counters = counters_to_dict(py, &live.counters)?;
-                let look =
-                    (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf, counters);
-                callback.call1(py, look)?;
-            }
-            Ok(())
+            self.callback.as_ref().map_or(Ok(()), |callback| look(py, callback))
         });
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
@@ -43,6 +43,26 @@ impl Observer for Hook {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    /// Calls the hook with a share that is done, alone.
+    pub(crate) fn share(&mut self, share: f64) -> ControlFlow<()> {
+        self.call(|py, callback| callback.call1(py, (share,)).map(drop))
+    }
+
+    /// What stopped the work.
+    pub(crate) fn stopped(&mut self) -> PyErr {
+        self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped by nothing"))
+    }
+}
+
+impl Observer for Hook {
+    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+        self.call(|py, callback| {
+            let counters = counters_to_dict(py, &live.counters)?;
+            let look = (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf, counters);
+            callback.call1(py, look).map(drop)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Traces of file I/O: takes columns, keeps requests, runs replays.
 
+use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -85,15 +86,20 @@ impl FileTrace {
         self.get().push(&batch).map_err(|e| trace_error(&e))
     }
 
-    #[pyo3(signature = (writeback, copies = 1))]
+    #[pyo3(signature = (writeback, copies = 1, hook = None))]
     fn footprint<'py>(
         &self,
         py: Python<'py>,
         writeback: &str,
         copies: u32,
+        hook: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let system = file_system(writeback)?;
-        let found = py.detach(|| self.get().footprint(&system, copies));
+        let mut hook = Hook { callback: hook, raised: None };
+        let found = py.detach(|| {
+            self.get().footprint_watched(&system, copies, &mut |share| hook.share(share))
+        });
+        let ControlFlow::Continue(found) = found else { return Err(hook.stopped()) };
         let result = PyDict::new(py);
         result.set_item("peak_bytes", found.peak_blocks * BLOCK_BYTES)?;
         result.set_item("end_bytes", found.end_blocks * BLOCK_BYTES)?;
@@ -103,7 +109,7 @@ impl FileTrace {
 
     #[pyo3(signature = (
         capacity_bytes, writeback, repeats = None, fills = None, *, allocator = "next-fit",
-        trim = true, copies = 1
+        trim = true, copies = 1, hook = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn lay_out(
@@ -116,6 +122,7 @@ impl FileTrace {
         allocator: &str,
         trim: bool,
         copies: u32,
+        hook: Option<Py<PyAny>>,
     ) -> PyResult<PyBlockTrace> {
         let allocator = Allocator::named(allocator)
             .ok_or_else(|| unknown("allocator", allocator, &allocators()))?;
@@ -128,7 +135,12 @@ impl FileTrace {
                 (times, None) => Repeats::Times(times.unwrap_or(1)),
             },
         };
-        let inner = py.detach(|| self.get().lay_out(&how)).map_err(|e| trace_error(&e))?;
+        let mut hook = Hook { callback: hook, raised: None };
+        let laid = py.detach(|| self.get().lay_out_watched(&how, &mut |share| hook.share(share)));
+        let inner = laid.map_err(|error| match error {
+            TraceError::Stopped => hook.stopped(),
+            error => trace_error(&error),
+        })?;
         Ok(PyBlockTrace { inner, deaths: OnceLock::new() })
     }
 
@@ -186,7 +198,8 @@ impl PyBlockTrace {
 
     #[pyo3(signature = (
         device, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
-        queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None
+        queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None,
+        hook = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn replay<'py>(
@@ -202,6 +215,7 @@ impl PyBlockTrace {
         readers: u32,
         command_bytes: u32,
         reads_per_block: Option<f64>,
+        hook: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let config = device.ssd(seed)?;
         let scheme = self.checked(scheme, streams, &config)?;
@@ -219,7 +233,7 @@ impl PyBlockTrace {
                 ssd
             })
         };
-        let mut hook = Hook { callback: None, raised: None };
+        let mut hook = Hook { callback: hook, raised: None };
         let outcome =
             py.detach(|| replay::run(&make, &self.inner, self.deaths(scheme), &options, &mut hook));
         if let Some(raised) = hook.raised {

@@ -125,6 +125,12 @@ impl TraceReader {
         locked(&self.reader).late()
     }
 
+    /// Bytes of the file that have been read so far, as they are packed, and all of them.
+    #[getter]
+    fn read_of_file(&self) -> (u64, u64) {
+        locked(&self.reader).read_of_file()
+    }
+
     /// Lines that are no I/Os: reason, how many, the first one, whether the format has such lines.
     fn skipped(&self) -> Vec<(&'static str, u64, u64, bool)> {
         let reader = locked(&self.reader);

@@ -9,6 +9,7 @@ mod ledger;
 mod timed;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Content;
@@ -28,8 +29,8 @@ use crate::outcome::{Live, Observer};
 const AHEAD: usize = 12;
 /// Rows of the time series.
 const ROWS: u64 = 128;
-/// Requests between two calls of the observer.
-const LOOK_EVERY: usize = 1 << 19;
+/// Requests between two calls of the observer; tests have short traces.
+const LOOK_EVERY: usize = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +82,9 @@ impl ReplayOutcome {
 
 /// Replays `trace` on a new drive created by `make`. `deaths` are the trace's death times, which
 /// only the oracle needs. The oracle tries its bucketings on separate drives and keeps the best.
+///
+/// The observer gets the share of all that is fast-forwarded. In the timed part, where the time of
+/// the drive is not 0, it gets the share of that part: its pace is another.
 pub fn run<E>(
     make: &dyn Fn() -> Result<Ssd, E>,
     trace: &BlockTrace,
@@ -93,20 +97,25 @@ pub fn run<E>(
     }
     let mut best: Option<ReplayOutcome> = None;
     let first = make()?;
-    for bucketing in bucketings(&first, trace) {
+    let tried: Vec<_> = bucketings(&first, trace).collect();
+    let again = options.timed.is_some() || options.mistag != 0.0;
+    let mut observer = Passes { observer, done: 0, all: tried.len() + usize::from(again) };
+    let observer = &mut observer;
+    for bucketing in tried {
         let trial = ReplayOptions { timed: None, mistag: 0.0, ..*options };
         let mut outcome = once(make()?, trace, deaths, bucketing, &trial, observer);
         outcome.bucketing = Some(bucketing);
         if outcome.interrupted {
             return Ok(outcome);
         }
+        observer.done += 1;
         let waf = |outcome: &ReplayOutcome| outcome.write_amplification().unwrap_or(1.0);
         if best.as_ref().is_none_or(|best| waf(&outcome) < waf(best)) {
             best = Some(outcome);
         }
     }
     match best {
-        Some(best) if options.timed.is_none() && options.mistag == 0.0 => Ok(best),
+        Some(best) if !again => Ok(best),
         best => {
             let bucketing = best.and_then(|best| best.bucketing).unwrap_or(Bucketing::Lifetimes);
             let mut outcome = once(first, trace, deaths, bucketing, options, observer);
@@ -161,22 +170,13 @@ fn once(
     };
     let split = options.timed.as_ref().map_or(trace.requests.len(), |t| t.begin(trace));
     let (fast, slow) = trace.requests.split_at(split);
-    let mut interrupted = run.fast(&mut ssd, fast, trace.requests.len(), observer);
+    let mut interrupted = run.fast(&mut ssd, fast, observer);
     ssd.end_fast_forward();
     let mut latencies = (Histogram::new(), Histogram::new());
     let (begin_ns, begin_bytes) = (ssd.now().0, ssd.host_write_bytes());
     if let (Some(timed), false) = (&options.timed, interrupted) {
-        let whole = trace.requests.len();
-        interrupted = timed::run(
-            &mut ssd,
-            &mut run,
-            slow,
-            whole,
-            timed,
-            options.seed,
-            &mut latencies,
-            observer,
-        );
+        interrupted =
+            timed::run(&mut ssd, &mut run, slow, timed, options.seed, &mut latencies, observer);
     }
     run.row(&ssd);
     ReplayOutcome {
@@ -261,7 +261,6 @@ impl Run<'_> {
         &mut self,
         ssd: &mut Ssd,
         requests: &[BlockRequest],
-        whole: usize,
         observer: &mut dyn Observer,
     ) -> bool {
         for (index, request) in requests.iter().enumerate() {
@@ -278,7 +277,9 @@ impl Run<'_> {
                 ssd.fast_forward(&write(block, piece.count, piece.stream));
                 block += piece.count;
             }
-            if index % LOOK_EVERY == LOOK_EVERY - 1 && look(observer, ssd, index, whole) {
+            if index % LOOK_EVERY == LOOK_EVERY - 1
+                && look(observer, ssd, 0, (index + 1, requests.len()))
+            {
                 return true;
             }
         }
@@ -286,10 +287,33 @@ impl Run<'_> {
     }
 }
 
-fn look(observer: &mut dyn Observer, ssd: &Ssd, done: usize, whole: usize) -> bool {
+/// The passes of an oracle, as one.
+struct Passes<'a> {
+    observer: &'a mut dyn Observer,
+    done: usize,
+    all: usize,
+}
+
+impl Observer for Passes<'_> {
+    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+        let mut live = *live;
+        if live.elapsed_ns == 0 {
+            live.fraction = (self.done as f64 + live.fraction) / self.all as f64;
+        }
+        self.observer.look(&live)
+    }
+}
+
+/// Show an observer how many requests of a part are done; whether it stops the replay.
+fn look(
+    observer: &mut dyn Observer,
+    ssd: &Ssd,
+    elapsed_ns: u64,
+    (done, whole): (usize, usize),
+) -> bool {
     let live = Live {
         fraction: done as f64 / whole.max(1) as f64,
-        elapsed_ns: 0,
+        elapsed_ns,
         ios: done as u64,
         iops: 0.0,
         waf: None,

@@ -132,6 +132,12 @@ impl Reader {
         self.read_bytes
     }
 
+    /// Bytes of the file that have been read so far, as they are packed, and all of them; of a
+    /// trace in several files, those of all.
+    pub fn read_of_file(&self) -> (u64, u64) {
+        self.source.read_of_file()
+    }
+
     /// Fill `batch` with the next I/Os; false at the end, where it is empty.
     ///
     /// The error is a file that cannot be read, or that is mostly no trace.

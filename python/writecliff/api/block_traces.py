@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from writecliff.api.runs import PathLike
 from writecliff.errors import ConfigError
 from writecliff.traces.examples import trace_path
+from writecliff.traces.progress import UNSEEN, TraceProgress
 
 if TYPE_CHECKING:
     from writecliff.engines.timed.issuing import TraceIssued
     from writecliff.synthesis.result import Synthesised
     from writecliff.traces.characterise import Characterised
     from writecliff.traces.convert import Converted
+    from writecliff.traces.source import Source
 
 
 def convert_trace(
@@ -27,13 +29,13 @@ def convert_trace(
     format: str | None = None,
     columns: str | None = None,
     member: str | None = None,
-    on_batch: Callable[[int], None] = lambda ios: None,
+    progress: TraceProgress = UNSEEN,
 ) -> Converted:
     """Write a trace of any format to `output`: as "parquet" (which `replay_trace` reads),
     "fio-iolog", "msr" or "blkparse" (default: by the suffix).
 
     `format` insists on how the trace is read; `columns` gives the columns of a table their meaning;
-    `member` is one of an archive. `on_batch` gets the I/Os so far. Raises ConfigError, StoreError.
+    `member` is one of an archive. `progress` gets how far it is. Raises ConfigError, StoreError.
     """
     from writecliff.traces.convert import convert, written_format
     from writecliff.traces.source import open_trace
@@ -43,7 +45,7 @@ def convert_trace(
     if path.exists() and path.samefile(trace_path(trace)):
         raise ConfigError(f"{path} is the trace itself", hint="give another name")
     source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
-    return convert(source, path, written, on_batch=on_batch)
+    return convert(source, path, written, progress=progress)
 
 
 def characterise_trace(
@@ -53,7 +55,7 @@ def characterise_trace(
     columns: str | None = None,
     member: str | None = None,
     on: str | None = None,
-    on_batch: Callable[[int], None] = lambda ios: None,
+    progress: TraceProgress = UNSEEN,
 ) -> Characterised:
     """What a trace of any format says of its workload.
 
@@ -69,16 +71,16 @@ def characterise_trace(
 
         simulated_name(on)  # before a large file is read
 
-    def source() -> Any:
+    def source() -> Source:
         return open_trace(path, format=format, columns=columns, member=member)
 
-    found = characterise(source(), Path(trace), on_batch=on_batch)
+    found = characterise(source(), Path(trace), progress=progress)
     if on is None or not found.measures["write_bytes"]:
         return found
-    return replace(found, replayed=_replayed(source(), on))
+    return replace(found, replayed=_replayed(source(), on, progress))
 
 
-def _replayed(source: Any, on: str) -> dict[str, Any]:
+def _replayed(source: Source, on: str, progress: TraceProgress) -> dict[str, Any]:
     """What the writes of a trace do to a drive of their size."""
     import tempfile
 
@@ -88,8 +90,9 @@ def _replayed(source: Any, on: str) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory(prefix="writecliff-trace-") as folder:
         trace = Path(folder) / "trace.parquet"
-        convert(source, trace, PARQUET)
-        done = replay_trace(trace, on, timed=False)
+        progress.part("converting it for the replay")
+        convert(source, trace, PARQUET, progress=progress)
+        done = replay_trace(trace, on, timed=False, progress=progress)
     return {
         "on": on,
         "waf": done.waf,
@@ -110,7 +113,7 @@ def synthesise_trace(
     member: str | None = None,
     on: str | None = None,
     seed: int = 1,
-    on_batch: Callable[[int], None] = lambda ios: None,
+    progress: TraceProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
     """A workload that behaves like a trace of any format.
@@ -129,7 +132,7 @@ def synthesise_trace(
 
         simulated_name(on)  # before a large file is read
     source = open_trace(path, format=format, columns=columns, member=member)
-    return synthesise(source, Path(trace), on=on, seed=seed, on_batch=on_batch, on_part=on_part)
+    return synthesise(source, Path(trace), on=on, seed=seed, progress=progress, on_part=on_part)
 
 
 def replay_timed(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from writecliff.api.runs import PathLike
 from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
+from writecliff.traces.progress import UNSEEN, TraceProgress
 
 if TYPE_CHECKING:
     from writecliff.capture.block.run import BlockCapture
@@ -187,6 +188,7 @@ def replay_trace(
     queue_depth: int = 32,
     readers: int = 4,
     seed: int = 1,
+    progress: TraceProgress = UNSEEN,
 ) -> Replay:
     """Replay a trace on a simulated drive.
 
@@ -196,14 +198,16 @@ def replay_trace(
     in a wrong stream. `sizing`: size of the drive, length of the replay, page cache and file
     system. `writes_per_day_bytes`: what the drive is written in a day, for `years` (default: the
     rate of the trace). `timed`: measure latencies with `queue_depth` writes and `readers` reads
-    outstanding. Raises TraceError, ConfigError.
+    outstanding. `progress` gets how far it is. Raises TraceError, ConfigError.
     """
     from writecliff.replay.model import Sizing, checked_scheme, lay_out
     from writecliff.replay.model import replay as run
 
     scheme = checked_scheme(assign, rules is not None)
+    progress.part("reading the trace")
     io = _read(trace, on, rules)
-    setup = lay_out(io, on, sizing or Sizing(), writes_per_day_bytes=writes_per_day_bytes)
+    sized = sizing or Sizing()
+    setup = lay_out(io, on, sized, writes_per_day_bytes=writes_per_day_bytes, progress=progress)
     done = run(
         setup,
         scheme,
@@ -213,6 +217,7 @@ def replay_trace(
         queue_depth=queue_depth,
         readers=readers,
         seed=seed,
+        progress=progress,
     )
     return Replay(Path(trace), setup, done, on, seed)
 

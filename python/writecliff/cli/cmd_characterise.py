@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -57,18 +58,25 @@ def characterise(
         "skipped_lines", ..., "report", "against"}.
     """
     from writecliff.api import characterise_trace
-    from writecliff.cli.trace_view import Counter, skipped_line, summary
+    from writecliff.cli.screen import Screen
+    from writecliff.cli.trace_view import TraceView, skipped_line, summary
     from writecliff.report.pages import write_page
     from writecliff.report.trace_workload import workload_page
 
+    given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
+    traces = [trace, *([] if against is None else [against])]
+    # Measured one after another they are one part, of so many bytes; replays between are others.
+    whole = 0 if against is None or on is not None else sum(_bytes(one, given) for one in traces)
     found = []
-    for path in (trace, *(() if against is None else (against,))):
-        with Counter("measured") as counter:
-            found.append(
-                characterise_trace(
-                    path, format=format_, columns=columns, member=member, on=on, on_batch=counter
-                )
-            )
+    read = 0
+    with TraceView(Screen(), "measuring").showing() as view:
+        for path in traces:
+            if whole:
+                begin, read = read, read + _bytes(path, given)
+                view.file(begin / whole, read / whole)
+            else:
+                view.part(f"measuring {path}")
+            found.append(characterise_trace(path, **given, on=on, progress=view))
     page = write_page(workload_page(found), output or Path("workload.html"), csv=csv)
     if json:
         other = found[1].mapping() if against is not None else None
@@ -80,3 +88,11 @@ def characterise(
         print(pairs([*lines, *(("note", note) for note in one.notes)]) + "\n")
     print(pairs([("report", str(page))]))
     return 0
+
+
+def _bytes(trace: Path, given: Mapping[str, Any]) -> int:
+    """The size of a trace, which is opened for it. Raises ConfigError: it is none."""
+    from writecliff.traces.examples import trace_path
+    from writecliff.traces.source import open_trace
+
+    return open_trace(trace_path(trace), **given).size_bytes

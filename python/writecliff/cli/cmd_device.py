@@ -35,9 +35,14 @@ def list_command(*, json: bool = False) -> int:
     if json:
         emit_json({"devices": devices}, "device-list")
     elif devices:
+        scales = [device.pop("least_scale") for device in devices]
         header = tuple(devices[0])
-        rows = [[value_text(name, device[name]) for name in header] for device in devices]
-        print(table([label(name) for name in header], rows))
+        rows = [
+            [*(value_text(name, device[name]) for name in header),
+             "whole" if scale == 1 else f"at 1/{scale:g}"]
+            for device, scale in zip(devices, scales, strict=True)
+        ]  # fmt: skip
+        print(table([*(label(name) for name in header), "simulated"], rows))
     return 0
 
 

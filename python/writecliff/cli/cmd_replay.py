@@ -113,6 +113,8 @@ def replay(
         return replay_timed(asked, seed=options.seed, as_json=json)
     check_simulated(asked)
     from writecliff.api import new_path, replay_trace
+    from writecliff.cli.screen import Screen
+    from writecliff.cli.trace_view import TraceView
     from writecliff.replay.summary import overflow_text, verdict_text
     from writecliff.store.files import check_unused
 
@@ -120,9 +122,11 @@ def replay(
     check_unused(directory)
     check_baseline(baseline)
     limits = check_limits(expect, junit)
-    replayed = replay_trace(
-        trace, options.target, assign=assign, count=count, mistag_pct=mistag, **options.given()
-    )
+    with TraceView(Screen(), "reading the trace").showing() as view:
+        replayed = replay_trace(
+            trace, options.target, assign=assign, count=count, mistag_pct=mistag, progress=view,
+            **options.given(),
+        )  # fmt: skip
     setup, done = replayed.setup, replayed.done
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")

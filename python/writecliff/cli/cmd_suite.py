@@ -167,9 +167,14 @@ def _estimates(plans: Mapping[str, Plan]) -> str:
         figures = (e.steps, e.device_time_ns, e.write_bytes, e.drive_fills, e.wall_time_s * 1e9)
         totals = [total + figure for total, figure in zip(totals, figures, strict=True)]
         rows.append((name, *_estimate_cells(*figures)))
-    rows.append(("all", *_estimate_cells(*totals)))
+    missing = [name for name, plan in plans.items() if plan.estimate is None]
+    known = f"{len(plans) - len(missing)} of {len(plans)}" if missing else "all"
+    rows.append((known, *_estimate_cells(*totals)))
     header = ("test", "steps", "device time", "written", "drive fills", "CPU time here")
-    return table(header, rows, "lrrrrr")
+    text = table(header, rows, "lrrrrr")
+    if missing:
+        text += f"\nno estimate: even the smallest pilot of {', '.join(missing)} takes too long"
+    return text
 
 
 def _estimate_cells(

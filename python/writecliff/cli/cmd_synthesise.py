@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from writecliff import units
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json, log, pairs, table
+from writecliff.cli.output import emit_json, pairs, table
 
 if TYPE_CHECKING:
     from writecliff.synthesis.played import Played
@@ -62,14 +62,22 @@ def synthesise(
         "played", "fio_notes", "report", ...}.
     """
     from writecliff.api import synthesise_trace
-    from writecliff.cli.trace_view import Counter, skipped_line
+    from writecliff.cli.screen import Screen
+    from writecliff.cli.trace_view import TraceView, skipped_line
     from writecliff.report.pages import write_page
     from writecliff.report.synthetic import synthetic_page
 
-    with Counter("read") as counter:
+    screen = Screen()
+
+    def on_part(text: str) -> None:
+        if not json:
+            screen.log(text)
+        view.part(text)
+
+    with TraceView(screen, "reading").showing() as view:
         found = synthesise_trace(
             trace, format=format_, columns=columns, member=member, on=on, seed=seed,
-            on_batch=counter, on_part=lambda text: None if json else log(text),
+            progress=view, on_part=on_part,
         )  # fmt: skip
     folder = output or Path(f"{trace.name.split('.')[0].replace(':', '-')}-synthetic")
     workload, job = found.write(folder)

@@ -51,12 +51,13 @@ def convert(
         "skipped_lines", "skipped", "notes"}.
     """
     from writecliff.api import convert_trace
-    from writecliff.cli.trace_view import Counter, skipped_line
+    from writecliff.cli.screen import Screen
+    from writecliff.cli.trace_view import TraceView, skipped_line
     from writecliff.traces.source import skipped_mapping
 
-    with Counter("converted") as counter:
+    with TraceView(Screen(), "converting").showing() as view:
         done = convert_trace(
-            trace, output, to=to, format=format_, columns=columns, member=member, on_batch=counter
+            trace, output, to=to, format=format_, columns=columns, member=member, progress=view
         )
     if json:
         emit_json(

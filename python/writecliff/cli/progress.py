@@ -118,18 +118,33 @@ class Silence:
         return True
 
 
+class Pace:
+    """How long the rest of something may take, by how long what is done took."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+
+    @property
+    def taken_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began_s
+
+    def how_far(self, share: float) -> str:
+        """The share that is done, and how long the rest may take, once any is done."""
+        left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
+        left = f"  about {units.duration(round(left_s) * 1e9)} left" if left_s else ""
+        return f"{100 * share:.0f} %{left}"
+
+
 def how_many_done(count: int) -> Callable[[int], None]:
     """For `parallel.watched`: a line now and then about how many tasks of a set are done."""
-    began_s, silence = time.monotonic(), Silence()
+    pace, silence = Pace(), Silence()
 
     def look(done: int) -> None:
         if not silence.too_long():
             return
-        took_s = time.monotonic() - began_s
-        left_s = took_s * (count / done - 1) if done else 0.0
-        left = f"  about {units.duration(left_s * 1e9)} left" if left_s else ""
-        share = f"{100 * done / count:.0f} %"
-        log(f"[{units.duration(took_s * 1e9)}] {done} of {count} done  {share}{left}")
+        took = units.duration(round(pace.taken_s) * 1e9)
+        log(f"[{took}] {done} of {count} done  {pace.how_far(done / count)}")
 
     return look
 

@@ -213,7 +213,8 @@ SCHEMAS: Mapping[str, Schema] = {
         "device list",
         {
             "devices": "`name`, `description`, `capacity_bytes`, `interface`, `nand_type`, "
-            "`overprovision_pct` of each; `null` without flash"
+            "`overprovision_pct` of each, `null` without flash, and `least_scale`, how many times "
+            "smaller it must be simulated"
         },
     ),
     "device": Schema(

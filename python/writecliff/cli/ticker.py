@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.cli.output import factor_text
-from writecliff.cli.progress import Silence
+from writecliff.cli.progress import Pace, Silence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,13 +20,13 @@ class Ticker:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._silence = Silence()
+        self._silence, self._pace = Silence(), Pace()
         self._what = ""
         self._progress: Progress | None = None
 
     def begin(self, what: str) -> None:
         """What the next figures are of."""
-        self._what, self._progress = what, None
+        self._what, self._progress, self._pace = what, None, Pace()
 
     def __call__(self, progress: Progress) -> None:
         self._progress = progress
@@ -40,5 +40,5 @@ class Ticker:
 
     def _text(self, now: Progress) -> str:
         waf = "" if now.waf is None else f"  WAF {factor_text(now.waf)}"
-        share = "" if now.fraction is None else f"  {100 * now.fraction:.0f} %"
+        share = "" if now.fraction is None else f"  {self._pace.how_far(now.fraction)}"
         return f"{self._what}: {units.number(now.iops)} IOPS{waf}{share}"

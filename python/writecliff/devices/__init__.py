@@ -43,6 +43,7 @@ class DeviceSummary:
     interface: str  # "SATA 6Gb/s"
     nand_type: str | None  # None without flash, as is the next
     overprovision_pct: float | None  # flash beyond the user capacity, of that
+    least_scale: float  # how many times smaller it must be simulated; 1: whole
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ A pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of 
 (`engines/scaled.py`) and stores nothing. So it finds rounds until steady state, ends by volume and
 the loops of every stage without knowing the procedure.
 
-The first pilot is the smallest. Each further one is twice as large, until two of them agree or the
-next would exceed the time limit. The error of a small drive (its buffer is large for its steps, and
-so are the I/Os outstanding at their ends) grows with k. So the last two pilots are extrapolated to
-the scale of the run, which is k = 1 except for quick tests (`scaling.py`), and their difference is
-part of the estimate. Real drives have no pilots, only the bounds of `bounds.py`.
+The first pilot is the smallest, and may take longer than all of them should: a test of many hours
+on a drive of tens of TB has no smaller one. Each further one is twice as large, until two of them
+agree or the next would exceed the time limit. The error of a small drive (its buffer is large for
+its steps, and so are the I/Os outstanding at their ends) grows with k. So the last two pilots are
+extrapolated to the scale of the run, which is k = 1 except for quick tests (`scaling.py`), and
+their difference is part of the estimate. Real drives have no pilots, only the bounds of
+`bounds.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
 BUDGET_S = 8.0  # processor time of all pilots, so that a busy machine runs the same ones
+FIRST = 5.0  # budgets that the first pilot may take: without it there is no estimate
 PATIENCE_S = 3.0  # before this, agreement is not enough: small pilots may agree on wrong rounds
 AGREEMENT = 0.005  # relative difference up to which two pilots agree
 ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated
@@ -128,8 +131,8 @@ def estimate(
 ) -> Estimate | None:
     """Time and volume of the run of `procedure` on the drive of `engine`, which stays as it is.
 
-    None if not even the smallest pilot ended within `budget_s` seconds by `clock`. Raises what the
-    run would raise, such as for a workload that the drive cannot run.
+    None if not even the smallest pilot ended within `FIRST * budget_s` seconds by `clock`. Raises
+    what the run would raise, such as for a workload that the drive cannot run.
     """
     began_s = clock()
     largest, identity = largest_io_bytes(procedure, engine), engine.identify()
@@ -137,7 +140,7 @@ def estimate(
     # A drive that cannot be scaled is tried as it is.
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_STEP_NS)
     for scale in possible or [identity.scale]:
-        left_s = budget_s - (clock() - began_s)
+        left_s = (budget_s if done else FIRST * budget_s) - (clock() - began_s)
         if done and GROWTH * done[-1].took_s > left_s:
             break
         start_s = clock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus, FdpSta
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import SLOT_BYTES, drive_memory_bytes
+from writecliff.traces.progress import UNSEEN, TraceProgress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,6 +195,7 @@ def lay_out(
     *,
     streams: int | None = None,
     writes_per_day_bytes: float | None = None,
+    progress: TraceProgress = UNSEEN,
 ) -> ReplaySetup:
     """Prepare a trace for the drive `target`, or for a smaller one of its kind that it fills.
 
@@ -209,8 +211,9 @@ def lay_out(
     opened = open_device(*read_device_file(simulated_name(target)))
     device = describe(opened)
     device.flash_bytes(PURPOSE)
+    progress.part("measuring what it writes")
     with as_user_errors():
-        needs = io.native.footprint(sizing.writeback, sizing.copies)
+        needs = io.native.footprint(sizing.writeback, sizing.copies, progress.done)
     capacity_bytes = units = None
     if sizing.fill_pct is not None:
         capacity_bytes = round(needs["peak_bytes"] / (sizing.fill_pct / 100))
@@ -225,6 +228,7 @@ def lay_out(
         drive = opened.for_streams(streams, capacity_bytes, units)
     simulated = describe(drive)
     enough = max(FILLS_MIN, WRITTEN_MIN_BYTES / simulated.capacity_bytes)
+    progress.part("laying it out")
     fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
         blocks = io.native.lay_out(
@@ -235,6 +239,7 @@ def lay_out(
             allocator=sizing.allocator,
             trim=sizing.trim,
             copies=sizing.copies,
+            hook=progress.done,
         )
     return ReplaySetup(
         io=io,
@@ -278,6 +283,7 @@ def replay(
     reads_per_block: float | None = None,
     timed_bytes: int | None = None,
     seed: int = 1,
+    progress: TraceProgress = UNSEEN,
 ) -> Replayed:
     """Replay a trace with its writes in `streams` streams.
 
@@ -302,6 +308,7 @@ def replay(
             queue_depth=queue_depth,
             readers=readers,
             reads_per_block=reads_per_block,
+            hook=_hook(progress),
         )
     shape = (-1, raw["streams"], raw["buckets"])
     return Replayed(
@@ -315,6 +322,21 @@ def replay(
         data_placement=(status := status_of(raw["data_placement"])),
         overflow=_overflow(raw["overflow"], status),
     )
+
+
+def _hook(progress: TraceProgress) -> Callable[..., None]:
+    """Tells of the two parts of a replay."""
+    is_timed = False
+    progress.part("replaying it")
+
+    def look(share: float, elapsed_ns: int, *_: object) -> None:
+        nonlocal is_timed
+        if elapsed_ns > 0 and not is_timed:
+            is_timed = True
+            progress.part("replaying its end in time")
+        progress.done(share)
+
+    return look
 
 
 def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatistics:

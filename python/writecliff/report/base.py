@@ -127,7 +127,7 @@ class TestReport:
     @property
     def tells_tails(self) -> bool:
         """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what
-        they wait for, such as an erase, is shorter."""
+        they wait for on flash, such as an erase, is shorter."""
         return self.data.manifest.device.scale == 1.0
 
     def curves(self) -> Sequence[Curve]:

@@ -60,11 +60,13 @@ def _scale(data: TestData) -> list[str]:
         return []
     scale = f"{device.scale:g}"
     why = "Quick test: the" if data.options.get("quick") else "The"
+    slowest = "The slowest ones are too short: erases and other stalls shrink with the blocks."
+    if device.without_flash:  # its times do not depend on its size
+        slowest = "The slowest ones of the whole drive may not be among them."
     return [
         f"{why} drive was {device.scale_text} and in 1/{scale} of all times, so that the "
         f"test is as long in drive fills. Times and amounts are those of the whole drive; "
-        f"response times are of 1/{scale} of its I/Os. The slowest ones are too short: erases and "
-        "other stalls shrink with the blocks."
+        f"response times are of 1/{scale} of its I/Os. {slowest}"
     ]
 
 

@@ -17,6 +17,7 @@ from writecliff.synthesis.compare import Row, compared
 from writecliff.synthesis.fit import fit
 from writecliff.synthesis.laid_out import lay_out
 from writecliff.synthesis.workload_file import workload_text
+from writecliff.traces.progress import UNSEEN, TraceProgress
 from writecliff.traces.source import Skipped, skipped_mapping
 from writecliff.workload.model import Job, Workload
 
@@ -110,12 +111,12 @@ def synthesise(
     *,
     on: str | None = None,
     seed: int = 1,
-    on_batch: Callable[[int], None] = lambda ios: None,
+    progress: TraceProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
     """Make a workload after a trace and measure it; `on`: play both on this simulated drive.
-    `on_batch` gets the I/Os so far, `on_part` what is being done. Raises ConfigError."""
-    found = lay_out(source, on_batch=on_batch)
+    `on_part` gets what is being done. Raises ConfigError."""
+    found = lay_out(source, progress=progress)
     on_part("fitting the model")
     model = fit(found, seed=seed)
     job = Job(model=model, ios=1)

@@ -17,7 +17,7 @@ A table is a TOML file:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,12 +43,7 @@ _ACCESS = ("random", "sequential")
 _OPERATION = ("read", "write")
 
 
-def load_capture(
-    path: Path,
-    *,
-    step_s: float | None = None,
-    on_batch: Callable[[int], None] = lambda ios: None,
-) -> IoCapture:
+def load_capture(path: Path, *, step_s: float | None = None) -> IoCapture:
     """The capture in a file, by its suffix a table (.toml) or a trace of any format.
 
     `step_s` are the seconds of a step of a trace (None: by its duration). Raises ConfigError.
@@ -61,7 +56,7 @@ def load_capture(
     if step_s is not None and (not step_s.is_integer() or not STEP_S[0] <= step_s <= STEP_S[1]):
         raise ConfigError(f"a time step has 1 to 600 whole seconds, not {step_s:g}")
     whole = None if step_s is None else int(step_s)
-    return captured(open_trace(path), path, step_s=whole, on_batch=on_batch)
+    return captured(open_trace(path), path, step_s=whole)
 
 
 def read_table(path: Path) -> IoCapture:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from writecliff import _native
 from writecliff.errors import ConfigError
+from writecliff.traces.progress import UNSEEN, TraceProgress
 from writecliff.traces.source import Skipped, Source, skipped_mapping
 
 YEAR_S = 365.25 * 86_400
@@ -62,14 +63,12 @@ class Characterised:
         }
 
 
-def characterise(
-    source: Source, trace: Path, *, on_batch: Callable[[int], None] = lambda ios: None
-) -> Characterised:
-    """Measure all of `source`; `on_batch` gets the I/Os so far. Raises ConfigError: no I/Os, or a
-    file that is cut off or mostly no trace."""
+def characterise(source: Source, trace: Path, *, progress: TraceProgress = UNSEEN) -> Characterised:
+    """Measure all of `source`. Raises ConfigError: no I/Os, or a file that is cut off or mostly no
+    trace."""
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):
-        on_batch(measures.ios)
+        progress.read(measures.ios, source.share)
     if not measures.ios:
         reasons = ", ".join(one.reason for one in source.skipped())
         raise ConfigError(f"{trace}: has no I/Os" + (f" ({reasons})" if reasons else ""))

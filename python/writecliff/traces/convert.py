@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
 from writecliff.output_files import open_part, part_of, remove_part
 from writecliff.store.files import store_error
+from writecliff.traces.progress import UNSEEN, TraceProgress
 from writecliff.traces.source import PARQUET, Skipped, Source
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def convert(
     output: Path,
     to: str,
     *,
-    on_batch: Callable[[int], None] = lambda ios: None,
+    progress: TraceProgress = UNSEEN,
 ) -> Converted:
-    """Write all of `source` to `output` in the format `to`; `on_batch` gets the I/Os so far.
+    """Write all of `source` to `output` in the format `to`.
 
     The file has its name when it is whole. Raises ConfigError, StoreError, EngineError.
     """
     written = _to_parquet if to == PARQUET else _to_text
-    ios, left_out, moved = written(source, output, to, on_batch)
+    ios, left_out, moved = written(source, output, to, progress)
     return Converted(
         output=output,
         formats=tuple(source.formats),
@@ -85,7 +85,7 @@ def convert(
 
 
 def _to_text(
-    source: Source, output: Path, to: str, on_batch: Callable[[int], None]
+    source: Source, output: Path, to: str, progress: TraceProgress
 ) -> tuple[int, int, int]:
     part = part_of(output)
     try:
@@ -96,7 +96,7 @@ def _to_text(
         with as_user_errors():
             writer = _native.TraceWriter(part, to)
         for _ in source.feed(writer):
-            on_batch(writer.counts()["records"])
+            progress.read(writer.counts()["records"], source.share)
         with as_user_errors():
             writer.finish()
         os.replace(part, output)
@@ -111,7 +111,7 @@ def _to_text(
 
 
 def _to_parquet(
-    source: Source, output: Path, to: str, on_batch: Callable[[int], None]
+    source: Source, output: Path, to: str, progress: TraceProgress
 ) -> tuple[int, int, int]:
     from writecliff.capture.trace_file import TraceFile, fields
 
@@ -124,7 +124,7 @@ def _to_parquet(
             moved += int((times < latest).sum())
             columns["time_ns"], last_ns = latest, int(latest[-1])
             file.add(_record_batch(columns, source))
-            on_batch(file.rows)
+            progress.read(file.rows, source.share)
         volumes = source.volumes
         file.finish(
             {

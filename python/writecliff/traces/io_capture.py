@@ -10,7 +10,7 @@ as a table of streams (`capture_file.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -180,20 +180,14 @@ def on_sectors(found: Iterable[StreamShare], sector_bytes: int) -> list[StreamSh
     return [StreamShare(stream, share) for stream, share in shares.items()]
 
 
-def captured(
-    source: Source,
-    trace: Path,
-    *,
-    step_s: int | None = None,
-    on_batch: Callable[[int], None] = lambda ios: None,
-) -> IoCapture:
+def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCapture:
     """The capture that a trace is, in steps of `step_s` seconds (None: by its duration).
 
     Raises ConfigError: no reads and writes, more steps than are counted, not a trace.
     """
     measures = _native.TraceMeasures(steps=True, length_s=step_s)
     for _ in source.feed(measures):
-        on_batch(measures.ios)
+        pass
     found = json.loads(measures.steps() or "{}")
     if not found.get("streams"):
         raise ConfigError(f"{trace}: has no reads and writes")

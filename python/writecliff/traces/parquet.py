@@ -108,6 +108,14 @@ class ParquetSource:
     def late(self) -> int:
         return self._late
 
+    @property
+    def size_bytes(self) -> int:
+        return self._path.stat().st_size
+
+    @property
+    def share(self) -> float:
+        return self._rows / (self._file.metadata.num_rows or 1)
+
     def notes(self) -> list[str]:
         return []
 

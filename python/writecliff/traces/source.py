@@ -50,6 +50,15 @@ class Source(Protocol):
     def processes(self) -> list[str]: ...
     @property
     def late(self) -> int: ...
+    @property
+    def size_bytes(self) -> int:
+        """Of the file, packed as it is; of a trace in several files, of all."""
+
+    @property
+    def share(self) -> float:
+        """The share of the file that has been read, 0 to 1: of its bytes, as they are packed; of a
+        table, of its rows."""
+
     def batches(self) -> Iterator[dict[str, Any]]:
         """I/Os as `_native.TraceReader.next` gives them."""
 
@@ -85,6 +94,15 @@ class NativeSource:
     @property
     def late(self) -> int:
         return self._reader.late
+
+    @property
+    def size_bytes(self) -> int:
+        return self._reader.read_of_file[1]
+
+    @property
+    def share(self) -> float:
+        read, size = self._reader.read_of_file
+        return min(read / size, 1.0)  # a file may grow meanwhile
 
     def batches(self) -> Iterator[dict[str, Any]]:
         while True:

@@ -18,10 +18,12 @@ from writecliff.devices import open_device
 from writecliff.devices.edit import value_of, with_values
 from writecliff.devices.generations import LINKS
 from writecliff.devices.quantities import number
+from writecliff.engines.base import Progress
 from writecliff.engines.preconditioned import recipe
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.published.fit.device_text import with_numbers
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive
 from writecliff.published.sheet_check import fitting_scale
 
@@ -61,11 +63,17 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     each = raw / number(value_of(text, "flash.blocks_per_plane"))
     low, high = int(np.ceil(capacity / each)), int(2.0 * capacity / each)
     best: Spare | None = None
-    for _ in range(_TRIES):
+    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each halves what is left
+    progress = FitProgress(log)
+    for number_ in range(tries):
         blocks = (low + high) // 2
         made = _with_blocks(text, blocks)
+
+        def look(share: float, tried: int = number_) -> None:
+            progress.searching("over-provisioning", tries, (tried + share) / tries)
+
         try:
-            found = simulated_waf(made, path, overwritten_pct)
+            found = simulated_waf(made, path, overwritten_pct, look)
         except ConfigError:  # too little spare flash for a drive at all
             low = blocks + 1
             if low > high:
@@ -84,18 +92,34 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     return best
 
 
-def simulated_waf(text: str, path: str, overwritten_pct: float) -> float:
-    """Write amplification in the last quarter of the overwrites, without simulating time."""
+def simulated_waf(
+    text: str,
+    path: str,
+    overwritten_pct: float,
+    on_share: Callable[[float], None] = lambda share: None,
+) -> float:
+    """Write amplification in the last quarter of the overwrites, without simulating time;
+    `on_share` gets the share of the writes that is done, 0 to 1."""
     drive = ComparedDrive("spare", text, path)
     scale = fitting_scale(text, path, SMALL_BYTES)
     drive = drive.scaled(scale) if scale > 1 else drive
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes
     # The last part has the seed of another load: one address must not follow another twice.
-    for step in recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity):
-        engine.precondition(step)
+    steps = recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity)
     last = recipe(f"overwritten:{0.25 * overwritten_pct:.4g}%", capacity)[-1]
-    return engine.precondition(type(last)(last.name, last.jobs, seed=last.seed + 1)).waf or 1.0
+    steps.append(type(last)(last.name, last.jobs, seed=last.seed + 1))
+    volumes = [sum(job.volume_bytes or 0 for job in step.jobs) for step in steps]
+    waf: float | None = None
+    for number_, step in enumerate(steps):
+        begin, own, whole = sum(volumes[:number_]), volumes[number_], sum(volumes)
+
+        def look(now: Progress, begin: int = begin, own: int = own, whole: int = whole) -> None:
+            on_share((begin + (now.fraction or 0.0) * own) / whole)
+
+        waf = engine.precondition(step, look).waf
+        on_share((begin + own) / whole)
+    return waf or 1.0
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,14 @@ def test_device_list(cli: CommandLine) -> None:
     assert by_name["sata-tlc-120"]["capacity_bytes"] == 120_000_000_000
     assert by_name["sata-tlc-120"]["overprovision_pct"] == pytest.approx(14.59)
     assert by_name["hdd-15k-80"]["overprovision_pct"] is None
+    small = {
+        device["name"]: device["least_scale"] for device in devices if device["least_scale"] > 1
+    }
+    assert small["micron-6500-ion-30720"] == 16 and small["d5-p5336-61440"] == 32
+    marks = {line.split()[0]: line.rsplit("  ", 1)[1] for line in said.out.splitlines()}
+    assert marks.pop("name") == "simulated"
+    assert {name for name, mark in marks.items() if mark != "whole"} == set(small)
+    assert {name: marks[name] for name in small} == {n: f"at 1/{s:g}" for n, s in small.items()}
 
 
 def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> None:

@@ -136,8 +136,8 @@ def test_a_log_says_how_far_a_step_without_a_view_is(
         now_s = second
         ticker(Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20))
     assert capsys.readouterr().err.splitlines() == [
-        "job: 1,000 IOPS  25 %",
-        "job: 1,000 IOPS  75 %",
+        "job: 1,000 IOPS  25 %  about 15 s left",
+        "job: 1,000 IOPS  75 %  about 5 s left",
     ]
 
 

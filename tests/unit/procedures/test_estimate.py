@@ -17,8 +17,11 @@ from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import ScaledEngine
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
+from writecliff.procedures import estimate as estimates
 from writecliff.procedures.estimate import estimate, with_estimate
 from writecliff.procedures.framework import simulate
+from writecliff.procedures.model import History, Procedure
+from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
 
@@ -81,6 +84,25 @@ def test_pilots_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
     found = estimate(procedure, engine, budget_s=12, clock=lambda: float(next(seconds)))
     assert found is not None
     assert found.pilots < len(engine.device.scales())
+
+
+@pytest.mark.parametrize(("pilot_s", "pilots"), [(9.0, 1), (39.0, 1), (41.0, 0), (2.0, 2)])
+def test_only_the_first_pilot_may_take_longer(
+    pilot_s: float, pilots: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+
+    def slow(procedure: Procedure, engine: ScaledEngine, progress: RunProgress) -> History:
+        nonlocal now_s
+        now_s += pilot_s
+        progress.step_begin("rounds", 1, 1, 1, "a step at its end")
+        return simulate(procedure, engine)
+
+    monkeypatch.setattr(estimates, "simulate", slow)
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
+    found = estimate(procedure, engine, budget_s=8.0, clock=lambda: now_s)
+    assert (found.pilots if found else 0) == pilots
 
 
 def test_the_estimate_leaves_the_drive_alone(tmp_path: Path) -> None:
@@ -183,7 +205,7 @@ def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
     said: list[str] = []
     now_s = itertools.count(0, 3)  # each look at the clock is three seconds later
-    found = estimate(procedure, engine, budget_s=60.0, clock=lambda: next(now_s), tell=said.append)
+    found = estimate(procedure, engine, budget_s=12.0, clock=lambda: next(now_s), tell=said.append)
     assert found is None or found.pilots >= 1
     assert said[0].startswith("estimating with a pilot at 1/")
     left_s = [int(line.split()[-6]) for line in said]

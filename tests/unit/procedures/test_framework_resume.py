@@ -98,7 +98,10 @@ def test_kill_9_loses_only_steps_that_are_not_stored(
         str(look_s),
     ]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
-    process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=environment)
+    # A few steps more, in which it is killed, and no end that it could reach before.
+    process = subprocess.Popen(
+        [*script, str(kill_after + 3)], stdout=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if int(line) == kill_after:

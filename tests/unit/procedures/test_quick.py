@@ -95,6 +95,22 @@ def test_a_quick_test_says_on_what_drive_it_ran(suites: dict[bool, SuiteFolder])
     assert full.summary()["device"]["scale"] == 1.0
 
 
+@pytest.mark.parametrize("name", ["sata-tlc-120", "hdd-15k-80", "p5800x-400"])
+def test_only_drives_with_flash_have_erases_that_shrink(
+    suites: dict[bool, SuiteFolder], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = report(suites, quick=True).data
+    drive = SimEngine(name).scaled(4.0, largest_io_bytes=131_072).identify()
+    other = replace(data.manifest, device=drive)
+    monkeypatch.setattr(type(data), "manifest", property(lambda self: other))
+    said = disclosures(data)[0]
+    assert said.startswith("Quick test: the drive was simulated at 1/4 of its capacity")
+    if drive.without_flash:
+        assert "erase" not in said and said.endswith("may not be among them.")
+    else:
+        assert said.endswith("erases and other stalls shrink with the blocks.")
+
+
 @pytest.mark.parametrize("test", suite_tests("pts-e"))
 def test_quick_leaves_the_test_on_a_simulated_drive_as_it_is(test: str) -> None:
     whole = procedure_from_mapping(test, {})

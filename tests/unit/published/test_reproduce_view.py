@@ -99,3 +99,14 @@ def test_a_fit_says_how_far_a_long_load_is(monkeypatch: pytest.MonkeyPatch) -> N
         observer.running("small", [WRITES], share)
         now[0] += 2
     assert said == ["[4 s] 0 loads simulated, the next 90 %"]
+
+
+def test_a_search_says_how_far_it_is_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
+    said: list[str] = []
+    observer = FitProgress(said.append)
+    for share in (0.0, 0.1, 0.2, 0.6):
+        observer.searching("over-provisioning", 8, share)
+        now[0] += 2
+    assert said == ["[4 s] over-provisioning: 20 % of at most 8 tries, at most 16 s left"]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 
+ROOT = Path(__file__).resolve().parents[3]
 OPTIONS = ["--end", "capacity", "--sample-seconds", "2", "--round-minutes", "0.2", "--json"]
 
 
@@ -69,14 +70,10 @@ def test_a_stopped_run_resumes_to_the_same_tables(
     whole: tuple[Path, Path], tmp_path: Path, how: signal.Signals
 ) -> None:
     words = command(whole[0], tmp_path / "cut")
-    process = subprocess.Popen(
-        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert process.stderr is not None
-    assert any("sample 12 " in line for line in process.stderr), "it ended before it was stopped"
-    os.killpg(process.pid, how)
-    process.communicate(timeout=30)
-    assert process.returncode == (-9 if how == signal.SIGKILL else 130)
+    words[1:3] = [str(ROOT / "tests/support/stop_itself.py"), str(int(how)), "step:12"]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    cut = subprocess.run(words, env=environment, capture_output=True, check=False, timeout=60)
+    assert cut.returncode == (-9 if how == signal.SIGKILL else 130), cut.stderr
     manifest = json.loads((tmp_path / "cut" / "manifest.json").read_text())
     assert manifest["status"] != "complete"
 

@@ -33,7 +33,8 @@ from writecliff.errors import StoreError
 from writecliff.store.rundir import RunDirectory
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 with RunDirectory.create(path, manifest()) as run:
-    for record in records(rounds=400, steps_per_round=3, step_s=2.0):
+    # So many that they last for minutes: the test kills it before.
+    for record in records(rounds=100_000, steps_per_round=3, step_s=2.0):
         if limit and run.steps == 2:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         try:
@@ -78,7 +79,8 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
     kept = run.histograms_by_step()
     assert sorted(kept) == list(range(1, run.steps + 1))
     with RunDirectory.open(path, write=True) as again:
-        expected = list(islice(records(rounds=400, steps_per_round=3, step_s=2.0), again.steps + 1))
+        all_records = records(rounds=100_000, steps_per_round=3, step_s=2.0)
+        expected = list(islice(all_records, again.steps + 1))
         again.append_round(expected[-1])
         again.finish("interrupted")
     ios = RunDirectory.open(path).rounds().column("ios").to_pylist()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -103,22 +103,32 @@ def test_workers_that_die_cost_their_runs_only(
     device = write_small_drive(tmp_path)
     there = folder_of(tmp_path / "there", device, range(1, MEMBERS + 1))
     killed: list[int] = []
-    over = Event()
+    over, one_at_a_time = Event(), Lock()
+    moments = random.Random(1)
 
-    def kill() -> None:
-        moments = random.Random(1)
-        while len(killed) < KILLS and not over.wait(moments.uniform(0.5, 4.0)):
-            replace_nannies(local)
+    def kill(most: int) -> None:
+        with one_at_a_time:
             pids = [n.pid for n in local.workers.values() if n.worker_address in scheduler.workers]
-            if pids:
+            if pids and len(killed) < most:
                 os.kill(moments.choice(pids), signal.SIGKILL)
                 killed.append(1)
 
+    def kill_now_and_then() -> None:
+        while len(killed) < KILLS and not over.wait(moments.uniform(0.5, 4.0)):
+            replace_nannies(local)
+            kill(KILLS)
+
     scheduler = local.scheduler
     events: list[ChildEvent] = []
-    killer = Thread(target=kill)
+
+    def watch(event: ChildEvent) -> None:
+        events.append(event)
+        if event.text == "complete":  # before the last is: however quick all of them are
+            kill(2)
+
+    killer = Thread(target=kill_now_and_then)
     killer.start()
-    outcomes = run_suite(there, events.append, opening={}, finish=str, cluster=Cluster(client))
+    outcomes = run_suite(there, watch, opening={}, finish=str, cluster=Cluster(client))
     over.set()
     killer.join()
     assert len(killed) >= 2
@@ -151,9 +161,14 @@ def test_a_sweep_that_is_stopped_goes_on_elsewhere(
 ) -> None:
     folder = folder_of(tmp_path / "stopped", write_small_drive(tmp_path), range(1, 3))
 
+    stopped = Event()
+
     def stop_once_it_runs(event: ChildEvent) -> None:
-        if event.text.startswith("started: "):
-            os.kill(os.getpid(), signal.SIGINT)
+        # That one has started comes apart from results, maybe after them.
+        if event.text.startswith("started: ") or event.text == "complete":
+            if not stopped.is_set():
+                os.kill(os.getpid(), signal.SIGINT)
+            stopped.set()
 
     with pytest.raises(SuiteStopped):
         run_suite(folder, stop_once_it_runs, opening={}, finish=str, cluster=Cluster(client))

@@ -9,10 +9,13 @@ import pytest
 from tests.support.bad_runs import unsteady_real_run
 from tests.support.small_drive import write_small_drive
 from writecliff import Job, SimEngine, Workload
+from writecliff.cli.cmd_suite import _estimates
 from writecliff.devices import show_device
 from writecliff.devices.edit import value_of
 from writecliff.engines.blockdev import renamed
 from writecliff.errors import ConfigError, StoreError
+from writecliff.procedures.estimate import with_estimate
+from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.workload import WorkloadRun
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
@@ -195,3 +198,18 @@ def test_a_suite_that_does_not_suit_the_drive_is_refused(tmp_path: Path) -> None
     check_plans(plan_suite("pts-e", "sim:small.toml", common={"quick": True}), identity)
     with pytest.raises(ConfigError, match=r"wsat-100-8gib: 8 GiB of segments do not fit .* 960 MB"):
         check_plans(plan_suite("pts-c", "sim:small.toml", common={"quick": True}), identity)
+
+
+def test_a_sum_of_estimates_says_what_it_leaves_out(tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    plans = {}
+    for name, budget_s in (("lat", 1000.0), ("tp", 0.0)):
+        procedure = procedure_from_mapping(name, {"quick": True}, simulated=True)
+        plan = procedure.plan(engine.identify())
+        plans[name] = with_estimate(plan, procedure, engine, budget_s=budget_s)
+    _, lat, tp, known, *more = _estimates(plans).splitlines()
+    assert lat.split()[1:] == known.split()[3:] and known.startswith("1 of 2 ")
+    assert tp.split() == ["tp", *"-----"]
+    assert more == ["no estimate: even the smallest pilot of tp takes too long"]
+    _, lat, known = _estimates({"lat": plans["lat"]}).splitlines()
+    assert lat.split()[1:] == known.split()[1:] and known.startswith("all ")

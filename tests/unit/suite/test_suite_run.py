@@ -18,6 +18,7 @@ from tests.support.processes import alive, children, wait_for
 from tests.support.small_drive import write_small_drive
 from writecliff.store.rundir import RunDirectory
 
+ROOT = Path(__file__).resolve().parents[3]
 SHORT = ["--set", "drive_fills=2", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
 
 
@@ -79,17 +80,18 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
 def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:
     """Here one run after the other, there side by side."""
     device, both = made
-    process = subprocess.Popen(
-        command(*sweep(device, tmp_path / "s", "--jobs", "1")), stderr=subprocess.PIPE, text=True
+    words = command(*sweep(device, tmp_path / "s", "--jobs", "1"))
+    words[1:3] = [
+        str(ROOT / "tests/support/stop_itself.py"),
+        str(int(signal.SIGINT)),
+        "event:rounds",
+    ]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    stopped = subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "rounds" in line:
-            break
-    os.kill(process.pid, signal.SIGINT)
-    said = process.stderr.read()
-    process.wait(60)
-    assert process.returncode == 130, said
+    said = stopped.stderr
+    assert stopped.returncode == 130, said
     assert f"writecliff sweep --resume {tmp_path / 's'}" in said
     run("sweep", "--resume", str(tmp_path / "s"), "--jobs", "1")
     assert tables(tmp_path / "s") == tables(both)
@@ -133,7 +135,9 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
 def test_members_end_when_their_suite_is_killed(tmp_path: Path) -> None:
     words = [*LONG, "--vary", "queue_depth=4,32"]
     process = subprocess.Popen(
-        command(*words, "--output", str(tmp_path / "s")), stderr=subprocess.PIPE, text=True
+        command(*words, "--output", str(tmp_path / "s"), "--jobs", "2"),
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     for line in process.stderr:

@@ -12,7 +12,8 @@ from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.choice.certainty import model_error
 from writecliff.devices import describe_device
-from writecliff.twin import fitting, validation
+from writecliff.published.fit.progress import FitProgress
+from writecliff.twin import fitting, structure, validation
 from writecliff.twin.hidden import hidden_drive
 from writecliff.twin.result import TwinResult
 from writecliff.twin.validation import OTHER_LOADS, twin_case
@@ -93,6 +94,24 @@ def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
     twin = describe_device((tmp_path / "sata" / "twin.toml").read_text(), "twin.toml")
     assert twin.capacity_bytes == hidden.capacity_bytes
     assert twin.overprovision_pct == pytest.approx(hidden.overprovision_pct, abs=2)
+
+
+def test_a_search_for_over_provisioning_says_how_far_it_is(
+    drive: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+
+    def searching(self: FitProgress, what: str, tries_most: int, share: float) -> None:
+        assert what == "over-provisioning" and 1 < tries_most <= 12
+        shares.append(share)
+
+    monkeypatch.setattr(FitProgress, "searching", searching)
+    text = Path(drive.removeprefix("sim:")).read_text()
+    wanted = structure.simulated_waf(text, drive, 73.0)
+    found = structure.with_spare_for(text, drive, 73.0, 1.05 * wanted, lambda line: None)
+    assert abs(found.waf / wanted / 1.05 - 1) < 0.1
+    assert shares == sorted(shares) and len(set(shares)) > 2
+    assert 0 < shares[0] < 0.3 and shares[-1] <= 1.0
 
 
 def test_a_drive_too_small_for_a_model_is_refused_before_it_is_measured(

@@ -152,3 +152,45 @@ fn reads_keep_their_proportion_to_writes() {
     }
     assert!(speeds.is_sorted_by(|a, b| a >= b) && speeds[3] < 0.8 * speeds[0], "{speeds:?}");
 }
+
+/// Keeps the shares that it is shown: of what is fast-forwarded, and of the timed part.
+#[derive(Default)]
+struct Shares(Vec<f64>, Vec<f64>);
+
+impl Observer for Shares {
+    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+        if live.elapsed_ns == 0 { &mut self.0 } else { &mut self.1 }.push(live.fraction);
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn passes_of_an_oracle_are_shares_of_one_whole() {
+    let events = logs();
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
+    let config = config(peak * 4096 * 10 / 9);
+    let trace = lay_out(&events, &config, 8.0);
+    let timed = Timed {
+        queue_depth: 16,
+        readers: 0,
+        reads_per_block: None,
+        command_blocks: 32,
+        written_blocks: trace.written_blocks / 4,
+    };
+    let options = ReplayOptions {
+        scheme: Scheme::Oracle,
+        streams: 2,
+        mistag: 0.0,
+        seed: 1,
+        timed: Some(timed),
+    };
+    let make = || Ssd::new(config.clone());
+    let mut seen = Shares::default();
+    run(&make, &trace, &deaths(&trace), &options, &mut seen).unwrap();
+    for shares in [&seen.0, &seen.1] {
+        assert!(shares.is_sorted_by(|a, b| a < b), "{shares:?}");
+        assert!(shares[0] < 0.6 && shares[shares.len() - 1] <= 1.0, "{shares:?}");
+    }
+    // More than one look for each of the bucketings and the pass with time.
+    assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
+}

@@ -96,12 +96,10 @@ struct Host<'a> {
 
 /// Runs the timed part; returns whether the observer stopped it. `latencies` are those of reads and
 /// writes.
-#[expect(clippy::too_many_arguments, reason = "one caller; a struct would only rename them")]
 pub(super) fn run(
     ssd: &mut Ssd,
     run: &mut Run<'_>,
     requests: &[BlockRequest],
-    whole: usize,
     timed: &Timed,
     seed: u64,
     latencies: &mut (Histogram, Histogram),
@@ -110,6 +108,7 @@ pub(super) fn run(
     let mut live = LiveSet { list: Vec::new(), position: vec![NONE; run.ledger.blocks()] };
     run.ledger.live().for_each(|block| live.add(block));
     let random = Prng::derive(seed, READERS_LABEL);
+    let begin_ns = ssd.now().0;
     let mut host = Host {
         ssd,
         table: Vec::new(),
@@ -149,10 +148,12 @@ pub(super) fn run(
                 block += count;
             }
         }
-        let done = whole - requests.len() + index;
-        if index % (LOOK_EVERY / 8) == LOOK_EVERY / 8 - 1 && look(observer, host.ssd, done, whole) {
-            host.drain(latencies);
-            return true;
+        if index % (LOOK_EVERY / 8) == LOOK_EVERY / 8 - 1 {
+            let elapsed_ns = (host.ssd.now().0 - begin_ns).max(1);
+            if look(observer, host.ssd, elapsed_ns, (index + 1, requests.len())) {
+                host.drain(latencies);
+                return true;
+            }
         }
     }
     host.drain(latencies);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use super::packed::{Bytes, BytesRead};
 use crate::formats::blktrace::{HEADER_BYTES, Header};
 
 /// The files `NAME.blktrace.N` of the trace that `path` is one of; None for other files.
@@ -29,29 +30,35 @@ pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
 
 /// A file and its next event.
 struct Part {
-    file: BufReader<File>,
+    file: BufReader<Bytes>,
     event: Vec<u8>,
     time_ns: u64,
 }
 
 /// The events of all files; of those at the same time, the file with the lower number first.
 pub(super) struct Merged {
+    /// Of all files.
+    pub(super) size_bytes: u64,
     parts: Vec<Part>,
     /// Of the event that is being read.
     at: usize,
     event: Vec<u8>,
 }
 
-pub(super) fn merged(files: &[PathBuf]) -> std::io::Result<Merged> {
+/// `read` counts the bytes that are read of all of them.
+pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Merged> {
     let mut parts = Vec::new();
+    let mut size_bytes = 0;
     for path in files {
-        let mut part =
-            Part { file: BufReader::new(File::open(path)?), event: Vec::new(), time_ns: 0 };
+        let file = File::open(path)?;
+        size_bytes += file.metadata()?.len();
+        let file = BufReader::new(read.of(file));
+        let mut part = Part { file, event: Vec::new(), time_ns: 0 };
         if part.next()? {
             parts.push(part);
         }
     }
-    Ok(Merged { parts, at: 0, event: Vec::new() })
+    Ok(Merged { size_bytes, parts, at: 0, event: Vec::new() })
 }
 
 impl Part {

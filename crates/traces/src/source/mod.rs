@@ -17,6 +17,8 @@ use tar::{MemberBytes, Tar, is_tar};
 pub(crate) struct Source {
     path: PathBuf,
     read: BytesRead,
+    /// Bytes of the file, or of all files that are read as one.
+    size_bytes: u64,
     tar: Option<Tar>,
     /// The file itself, if it is no archive, until it is taken.
     only: Option<Bytes>,
@@ -45,9 +47,13 @@ impl Source {
         }
         let file = File::open(path).map_err(io)?;
         let read = BytesRead::default();
-        let bytes: Bytes = match blktrace_files::beside(path) {
-            Some(files) => Box::new(blktrace_files::merged(&files).map_err(io)?),
-            None => unpacked(read.of(file), &read).map_err(|error| unpacking(path, &error))?,
+        let (bytes, size_bytes): (Bytes, u64) = if let Some(files) = blktrace_files::beside(path) {
+            let merged = blktrace_files::merged(&files, &read).map_err(io)?;
+            let size_bytes = merged.size_bytes;
+            (Box::new(merged), size_bytes)
+        } else {
+            let bytes = unpacked(read.of(file), &read);
+            (bytes.map_err(|error| unpacking(path, &error))?, kind.len())
         };
         let (bytes, tar) = is_tar(bytes).map_err(|error| unpacking(path, &error))?;
         if !tar && member.is_some() {
@@ -56,7 +62,7 @@ impl Source {
         }
         let member = member.map(str::to_owned);
         let (tar, only) = if tar { (Some(Tar::new(bytes)), None) } else { (None, Some(bytes)) };
-        Ok(Self { path: path.to_owned(), read, tar, only, member })
+        Ok(Self { path: path.to_owned(), read, size_bytes, tar, only, member })
     }
 
     /// The next trace; None at the end. The bytes of the one before can no longer be read.
@@ -76,6 +82,12 @@ impl Source {
                 unpacked(bytes, &self.read).map_err(|error| unpacking(&self.path, &error))?;
             return Ok(Some(Member { name, bytes }));
         }
+    }
+
+    /// Bytes of the file that have been read, as they are packed, and all of them. Of a file that
+    /// grows meanwhile more is read than it had.
+    pub(crate) fn read_of_file(&self) -> (u64, u64) {
+        (self.read.count(), self.size_bytes)
     }
 
     pub(crate) fn is_archive(&self) -> bool {

@@ -26,6 +26,11 @@ impl BytesRead {
         Box::new(Counted { bytes, count: self.clone() })
     }
 
+    /// The count so far.
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn bounded(&self, bytes: impl Read + Send + 'static) -> Bytes {
         Box::new(Bounded { bytes, given: 0, file: self.clone() })
     }
@@ -55,7 +60,7 @@ impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let read = self.bytes.read(into)?;
         self.given += read as u64;
-        let most = RATIO_MAX.saturating_mul(self.file.0.load(Ordering::Relaxed));
+        let most = RATIO_MAX.saturating_mul(self.file.count());
         if self.given > most.max(UNPACKED_FREE_BYTES) {
             let text = format!("unpacks to more than {RATIO_MAX} bytes for each of the file");
             return Err(Error::new(ErrorKind::Unsupported, text));

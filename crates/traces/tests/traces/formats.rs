@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use writecliff_traces::{Choice, Operation, Record, parse_columns};
+use writecliff_traces::{Batch, Choice, Operation, Reader, Record, parse_columns};
 
 use crate::samples::{self, file, ios, kept, read, read_bytes};
 
@@ -159,11 +159,12 @@ fn events_of_processors_are_merged_by_time() {
     for (n, part) in parts.iter().enumerate() {
         std::fs::write(folder.join(format!("sda.blktrace.{n}")), part).unwrap();
     }
-    let (found, _) = read(&folder.join("sda.blktrace.0"), Choice::default()).unwrap();
+    let (found, reader) = read(&folder.join("sda.blktrace.0"), Choice::default()).unwrap();
     let times = |of: &[Record]| -> Vec<_> {
         of.iter().map(|one| (one.time_ns, one.offset_bytes, one.response_ns)).collect()
     };
     assert_eq!(times(&found), times(&all));
+    assert_eq!(reader.read_of_file(), (bytes.len() as u64, bytes.len() as u64));
 }
 
 fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
@@ -225,4 +226,22 @@ fn members_that_are_no_traces_are_named() {
     assert_eq!(read(&path, choice).unwrap().0.len(), 50);
     let choice = Choice { member: Some("c.csv".to_owned()), ..Choice::default() };
     assert!(read(&path, choice).err().unwrap().message.contains("no member 'c.csv'"));
+}
+
+#[test]
+fn how_much_of_a_file_is_read_is_counted_as_it_is_packed() {
+    let all = ios(60_000);
+    let text = samples::msr(&all);
+    for bytes in [gz(text.as_bytes()), text.into_bytes()] {
+        let path = file(&bytes);
+        let mut reader = Reader::open(&path, Choice::default()).unwrap();
+        let (mut batch, mut shares) = (Batch::default(), Vec::new());
+        while reader.next(&mut batch).unwrap() {
+            let (read, size) = reader.read_of_file();
+            assert_eq!(size, bytes.len() as u64);
+            shares.push(read as f64 / size as f64);
+        }
+        assert!(shares.is_sorted() && shares[0] < 0.7, "{shares:?}");
+        assert_eq!(shares.last(), Some(&1.0));
+    }
 }

@@ -3,10 +3,15 @@
 //! A trace is short compared with the life of a drive, so it is repeated until the drive reaches
 //! steady state (see `rounds.rs`).
 
+use std::ops::ControlFlow;
+
 use super::events::Events;
-use super::layout::{BlockRequest, FileSystem, Full, Layout};
-use super::rounds::Copies;
+use super::layout::{BlockRequest, FileSystem, Layout};
+use super::rounds::{Copies, Halt};
 use super::{BLOCK_BYTES, TraceError};
+
+/// Gets the share that is done, 0 to 1, now and then; may stop the work.
+pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
 /// How often a trace is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,10 +69,31 @@ const FILES_MAX: u64 = 1 << 28;
 impl Events {
     /// Measures what `copies` of the trace need by running two rounds on an unbounded drive.
     pub fn footprint(&self, file_system: &FileSystem, copies: u32) -> Footprint {
+        let mut unwatched = |_| ControlFlow::Continue(());
+        match self.footprint_watched(file_system, copies, &mut unwatched) {
+            ControlFlow::Continue(found) => found,
+            ControlFlow::Break(()) => unreachable!("nothing stops it"),
+        }
+    }
+
+    /// The same, watched.
+    pub fn footprint_watched(
+        &self,
+        file_system: &FileSystem,
+        copies: u32,
+        watch: &mut Watch<'_>,
+    ) -> ControlFlow<(), Footprint> {
+        // A copy alone is measured first: two rounds of one, then two of all.
+        let alone = u64::from(copies > 1);
+        let whole = 2.0 * (self.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
+        let mut before = 0.0;
         let mut round_blocks = 0;
         if copies > 1 {
-            round_blocks = self.footprint(file_system, 1).written_blocks;
+            before = 2.0 * self.len() as f64 / whole;
+            let mut first = |share: f64| watch(share * before);
+            round_blocks = self.footprint_watched(file_system, 1, &mut first)?.written_blocks;
         }
+        let mut look = |all: &Copies<'_>| watch(before + all.applied as f64 / whole);
         let mut layout = Layout::counted(u32::MAX, self.files() * copies, file_system);
         let mut all = Copies::new(self, copies, round_blocks);
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
@@ -75,8 +101,10 @@ impl Events {
         while all.rounds() < 2 {
             // The unbounded drive ends at 16 TiB. A trace that fills it fits no drive, which the
             // peak shows.
-            if all.round(&mut layout, &mut requests).is_err() {
-                break;
+            match all.round(&mut layout, &mut requests, &mut look) {
+                Ok(()) => {}
+                Err(Halt::Full) => break,
+                Err(Halt::Stopped) => return ControlFlow::Break(()),
             }
             if found.written_blocks == 0 {
                 found.end_blocks = layout.live_blocks();
@@ -88,7 +116,7 @@ impl Events {
             found.written_blocks = round_blocks * u64::from(copies);
         }
         found.peak_blocks = layout.peak_blocks();
-        found
+        ControlFlow::Continue(found)
     }
 
     /// Converts the trace into block requests.
@@ -96,6 +124,15 @@ impl Events {
     /// Raises [`TraceError::OutOfSpace`] if the drive is too small for its files, and
     /// [`TraceError::Trace`] if the trace writes nothing, or more than 32-bit clocks can count.
     pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
+        self.lay_out_watched(how, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, watched; [`TraceError::Stopped`] if `watch` stops it.
+    pub fn lay_out_watched(
+        &self,
+        how: &LayOut,
+        watch: &mut Watch<'_>,
+    ) -> Result<BlockTrace, TraceError> {
         let files = u64::from(self.files()) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(
@@ -113,11 +150,15 @@ impl Events {
         let mut layout = Layout::new(how.capacity_blocks, files as u32, &how.file_system);
         let mut all = Copies::new(self, how.copies, round_blocks);
         let (mut ended_rounds, mut settled) = (0, (0, 0));
+        let mut look = |all: &Copies<'_>| watch(self.share(how, all));
         loop {
-            all.round(&mut layout, &mut requests).map_err(|Full| TraceError::OutOfSpace {
-                needed_bytes: self.footprint(&how.file_system, how.copies).peak_blocks
-                    * BLOCK_BYTES,
-                capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
+            all.round(&mut layout, &mut requests, &mut look).map_err(|halt| match halt {
+                Halt::Stopped => TraceError::Stopped,
+                Halt::Full => TraceError::OutOfSpace {
+                    needed_bytes: self.footprint(&how.file_system, how.copies).peak_blocks
+                        * BLOCK_BYTES,
+                    capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
+                },
             })?;
             ended_rounds += 1;
             let rounds = all.rounds();
@@ -153,5 +194,18 @@ impl Events {
                 return Err(TraceError::Trace(message));
             }
         }
+    }
+
+    /// The share of a conversion that is done: of the rounds, or of what is to be written, but no
+    /// more than of the first round.
+    fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
+        let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
+        let share = match how.repeats {
+            Repeats::Times(times) => rounds / f64::from(times.max(1)),
+            Repeats::Fills(drives) => {
+                rounds.min(all.written as f64 / (drives * f64::from(how.capacity_blocks)))
+            }
+        };
+        share.min(1.0)
     }
 }

@@ -22,7 +22,7 @@ mod rounds;
 mod space;
 pub mod synthetic;
 
-pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats};
+pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats, Watch};
 pub use classes::{Classes, Labels};
 pub use deaths::{NEVER, deaths};
 pub use events::{Batch, Events, FileOp, LEFT_OUT, TraceEvent};
@@ -46,6 +46,8 @@ pub enum TraceError {
          {capacity_bytes} bytes"
     )]
     OutOfSpace { needed_bytes: u64, capacity_bytes: u64 },
+    #[error("stopped")]
+    Stopped,
 }
 
 impl TraceError {

@@ -9,11 +9,27 @@
 //! staggered over a round, so that their peaks do not coincide.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use super::BLOCK_BYTES;
 use super::dirty::LOOK_EVERY_MS;
 use super::events::{Events, FileOp, TraceEvent};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
+
+/// Events between two looks at how far it is: some milliseconds.
+const WATCH_EVERY: u64 = 1 << 16;
+
+/// Why a round does not end.
+pub(super) enum Halt {
+    Full,
+    Stopped,
+}
+
+impl From<Full> for Halt {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
+}
 
 /// One copy of the traced program.
 #[derive(Default)]
@@ -44,6 +60,8 @@ pub(super) struct Copies<'a> {
     programs: Vec<Program>,
     /// Round in which each object was created, indexed by copy and file; 0 if it existed before.
     created: Vec<u32>,
+    /// Events of all copies so far.
+    pub applied: u64,
     /// Blocks written by all copies.
     pub written: u64,
     /// Sum, over these blocks, of the blocks that files held at that moment.
@@ -65,6 +83,7 @@ impl<'a> Copies<'a> {
             folders: events.folders(),
             programs: (0..copies).map(begin).collect(),
             created: vec![0; events.files() as usize * copies as usize],
+            applied: 0,
             written: 0,
             held: 0,
         }
@@ -76,18 +95,19 @@ impl<'a> Copies<'a> {
         self.programs.iter().map(done).min().unwrap_or(0)
     }
 
-    /// Advances the copies until one of them completes a round.
+    /// Advances the copies until one of them completes a round, or `watch` stops it.
     pub(super) fn round(
         &mut self,
         layout: &mut Layout,
         out: &mut Vec<BlockRequest>,
-    ) -> Result<(), Full> {
+        watch: &mut dyn FnMut(&Self) -> ControlFlow<()>,
+    ) -> Result<(), Halt> {
         loop {
             let order = |&index: &usize| self.programs[index].written;
             let first = (0..self.programs.len()).min_by_key(order).unwrap_or(0);
             let others = (0..self.programs.len()).filter(|&index| index != first);
             let until = others.map(|index| self.programs[index].written).min().unwrap_or(u64::MAX);
-            if self.advance(first, until, layout, out)? {
+            if self.advance(first, until, layout, out, watch)? {
                 return Ok(());
             }
         }
@@ -101,7 +121,8 @@ impl<'a> Copies<'a> {
         until: u64,
         layout: &mut Layout,
         out: &mut Vec<BlockRequest>,
-    ) -> Result<bool, Full> {
+        watch: &mut dyn FnMut(&Self) -> ControlFlow<()>,
+    ) -> Result<bool, Halt> {
         let files = index as u32 * self.files..(index as u32 + 1) * self.files;
         let folders = index as u32 * self.folders;
         let mut copy = std::mem::take(&mut self.programs[index]);
@@ -119,6 +140,10 @@ impl<'a> Copies<'a> {
                 ..event
             };
             copy.next += 1;
+            self.applied += 1;
+            if self.applied.is_multiple_of(WATCH_EVERY) && watch(self).is_break() {
+                return Err(Halt::Stopped);
+            }
             match event.op {
                 FileOp::Create => self.created[event.file as usize] = copy.round,
                 FileOp::Write => self.make_room(&mut copy, &event, layout, out),

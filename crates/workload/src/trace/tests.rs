@@ -2,6 +2,7 @@
 //! store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
@@ -430,4 +431,41 @@ fn mean_blocks_averages_live_blocks_over_blocks_written() {
     };
     // The files hold 10, 20, ... 80 blocks after each ten blocks written.
     assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
+}
+
+#[test]
+fn long_work_says_how_far_it_is_and_can_be_stopped() {
+    let (events, file_system) = (grows_and_shrinks(), FileSystem::default());
+    let how = |repeats, copies| LayOut { capacity_blocks: 400, file_system, repeats, copies };
+    for (repeats, copies) in
+        [(Repeats::Times(20_000), 1), (Repeats::Times(20_000), 3), (Repeats::Fills(4000.0), 1)]
+    {
+        let mut shares = Vec::new();
+        let mut watch = |share| {
+            shares.push(share);
+            ControlFlow::Continue(())
+        };
+        let laid = events.lay_out_watched(&how(repeats, copies), &mut watch).unwrap();
+        assert_eq!(laid.requests, events.lay_out(&how(repeats, copies)).unwrap().requests);
+        assert!(shares.len() > 4 && shares.is_sorted_by(|a, b| a < b), "{shares:?}");
+        assert!(shares[0] < 0.25 && shares[shares.len() - 1] > 0.8, "{shares:?}");
+    }
+    let stop =
+        events.lay_out_watched(&how(Repeats::Times(20_000), 1), &mut |_| ControlFlow::Break(()));
+    assert_eq!(stop.unwrap_err(), TraceError::Stopped);
+
+    let many: Vec<_> = (0..300_000).map(|_| event(FileOp::Write, 0, 0, 4096)).collect();
+    let many = trace_of(&many);
+    for copies in [1, 2] {
+        let mut shares = Vec::new();
+        let found = many.footprint_watched(&file_system, copies, &mut |share| {
+            shares.push(share);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, ControlFlow::Continue(many.footprint(&file_system, copies)));
+        assert!(shares.len() > 8 && shares.is_sorted_by(|a, b| a < b), "{shares:?}");
+        assert!(shares[0] < 0.2 && shares[shares.len() - 1] > 0.85, "{shares:?}");
+    }
+    let stop = many.footprint_watched(&file_system, 2, &mut |_| ControlFlow::Break(()));
+    assert_eq!(stop, ControlFlow::Break(()));
 }

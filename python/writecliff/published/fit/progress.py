@@ -35,6 +35,12 @@ class FitProgress(MeasurementObserver):
             self._loads += 1
         self._say(f"{self._loads} loads simulated")
 
+    def searching(self, what: str, tries_most: int, share: float) -> None:
+        """How far a search is that ends after `tries_most` tries or before, 0 to 1 of all."""
+        left_s = (time.monotonic() - self._began_s) * (1 / share - 1) if share > 0 else 0.0
+        left = f", at most {units.duration(round(left_s) * 1e9)} left" if left_s else ""
+        self._say(f"{what}: {100 * share:.0f} % of at most {tries_most} tries{left}")
+
     def _say(self, text: str) -> None:
         with self._lock:
             now_s = time.monotonic()

@@ -1,0 +1,39 @@
+"""`writecliff`, which signals itself when it is somewhere: `stop_itself.py SIGNAL WHERE WORDS...`
+
+WHERE is `step:N`, once N steps of a test are stored, or `event:TEXT`, once a member of a set says
+TEXT. A test that waits for what the process says, and signals it then, is late on a quick machine,
+or where it is not let run: the process may be done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from writecliff.cli.main import main
+from writecliff.cli.progress import ProgressView
+from writecliff.cli.sets import SetView
+
+
+def stop(number: int, where: str) -> None:
+    kind, _, what = where.partition(":")
+    owner: Any = {"step": ProgressView, "event": SetView}[kind]
+    name = {"step": "step_end", "event": "log"}[kind]
+    original = getattr(owner, name)
+    stopped = False
+
+    def after(view: Any, one: Any, *more: Any, **options: Any) -> None:
+        nonlocal stopped
+        original(view, one, *more, **options)
+        here = len(more[0].rows) == int(what) if kind == "step" else what in one.text
+        if here and not stopped:
+            stopped = True
+            os.kill(os.getpid(), number)
+
+    setattr(owner, name, after)
+
+
+if __name__ == "__main__":
+    stop(int(sys.argv[1]), sys.argv[2])
+    sys.exit(main(sys.argv[3:]))

@@ -1,0 +1,189 @@
+"""How far the work on a trace is: shares of its file, of replays, and what is said of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from writecliff.api import characterise_trace, convert_trace, replay_trace
+from writecliff.cli import progress
+from writecliff.cli.main import main
+from writecliff.cli.screen import Screen
+from writecliff.cli.trace_view import TraceView
+from writecliff.traces.progress import TraceProgress
+
+IOS = 500_000  # several looks
+DRIVE = "sim:sata-tlc-120"
+
+
+class Seen(TraceProgress):
+    """The parts, with the shares of each."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[float]] = {"": []}
+        self.ios = 0
+
+    def part(self, what: str) -> None:
+        self.parts[what] = []
+
+    def read(self, ios: int, share: float) -> None:
+        self.ios = ios
+        self.done(share)
+
+    def done(self, share: float) -> None:
+        [*self.parts.values()][-1].append(share)
+
+
+def trace(path: Path, ios: int = IOS) -> Path:
+    draw = random.Random(1)
+    lines = (
+        f"{128_166_372_003_061_629 + 1000 * n},srv,0,Write,{draw.randrange(20_000) * 4096},4096,9\n"
+        for n in range(ios)
+    )
+    path.write_text("".join(lines))
+    return path
+
+
+def rises(shares: list[float]) -> bool:
+    """Whether they are shares that rise from little, through more than two values."""
+    return shares == sorted(shares) and len(set(shares)) > 2 and 0 < shares[0] < 0.6
+
+
+def test_the_share_is_of_the_file_as_it_is_packed(tmp_path: Path) -> None:
+    plain = trace(tmp_path / "a.csv")
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    table = tmp_path / "a.parquet"
+    for source, target in (
+        (plain, table),
+        (packed, tmp_path / "b.csv"),
+        (table, tmp_path / "c.csv"),
+    ):
+        seen = Seen()
+        convert_trace(source, target, progress=seen)
+        assert rises(seen.parts[""]) and seen.parts[""][-1] > 0.8, (source, seen.parts)
+        assert 0.8 * IOS < seen.ios <= IOS
+
+
+def test_a_replay_says_how_far_each_part_of_it_is(tmp_path: Path) -> None:
+    convert_trace(trace(tmp_path / "a.csv"), tmp_path / "a.parquet")
+    seen = Seen()
+    replayed = replay_trace(tmp_path / "a.parquet", DRIVE, progress=seen)
+    assert [*seen.parts][1:] == [
+        "reading the trace",
+        "measuring what it writes",
+        "laying it out",
+        "replaying it",
+        "replaying its end in time",
+    ]
+    for what in ("measuring what it writes", "laying it out", "replaying its end in time"):
+        assert rises(seen.parts[what]), (what, seen.parts[what])
+        assert 0.8 < seen.parts[what][-1] <= 1.0, (what, seen.parts[what])
+    assert [round(share, 1) for share in seen.parts["replaying it"]] == [0.5]  # of a million I/Os
+    assert replayed.waf == replay_trace(tmp_path / "a.parquet", DRIVE).waf
+
+
+def test_a_stop_ends_a_trace_that_is_being_laid_out(tmp_path: Path) -> None:
+    """What is raised where progress is shown, as by Ctrl-C, comes out of the native module."""
+
+    class Stop(TraceProgress):
+        def __init__(self, what: str) -> None:
+            self.what, self.now = what, ""
+
+        def part(self, what: str) -> None:
+            self.now = what
+
+        def done(self, share: float) -> None:
+            if self.now == self.what:
+                raise KeyboardInterrupt(share)
+
+    convert_trace(trace(tmp_path / "a.csv"), tmp_path / "a.parquet")
+    for what in ("measuring what it writes", "laying it out", "replaying it"):
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            replay_trace(tmp_path / "a.parquet", DRIVE, progress=Stop(what))
+        assert 0 < stopped.value.args[0] < 0.9, what
+
+
+def test_writes_that_are_replayed_are_parts_of_their_own(tmp_path: Path) -> None:
+    seen = Seen()
+    characterise_trace(trace(tmp_path / "a.csv", 3 * IOS), on=DRIVE, progress=seen)
+    parts = [*seen.parts]
+    assert parts[:3] == ["", "converting it for the replay", "reading the trace"]
+    assert all(rises(seen.parts[what]) for what in parts[:2])
+    assert parts[-1] == "replaying it"  # without latencies
+
+
+def test_a_log_says_how_long_a_trace_may_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    view = TraceView(Screen(), "measuring")
+    for begin in (0.0, 0.25):  # the second file is three times as long
+        view.file(begin, 0.25 if begin == 0 else 1.0)
+        for step in range(1, 11):
+            now_s += 1.0 if begin == 0 else 3.0
+            view.read(step * 1_000_000, step / 10)
+    now_s += 100
+    view.part("replaying it")
+    now_s += 200
+    view.done(0.75)
+    assert capsys.readouterr().err.splitlines() == [
+        "[5 s] measuring: 5,000,000 I/Os, 1.0 million a second  12 %  about 35 s left",
+        "[16 s] measuring: 12,000,000 I/Os, 0.8 million a second  40 %  about 24 s left",
+        "[37 s] measuring: 19,000,000 I/Os, 0.5 million a second  92 %  about 3 s left",
+        "replaying it",
+        "[3 min 20 s] replaying it  75 %  about 1 min 7 s left",
+    ]
+
+
+def test_a_terminal_has_one_line_and_quiet_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    view = TraceView(Screen(console=Console()), "measuring")
+    assert not view.render()  # of what is done at once, nothing
+    now_s = 10.0
+    view.read(20_000_000, 0.5)
+    shown = "[10 s] measuring: 20,000,000 I/Os, 2.0 million a second  50 %  about 10 s left"
+    assert str(view.render()) == shown
+    quiet = TraceView(Screen(quiet=True), "measuring")
+    now_s = 100.0
+    quiet.read(1, 0.5)
+    said = capsys.readouterr()
+    assert not said.out and not said.err
+
+
+@pytest.mark.parametrize("command", ["characterise", "convert", "replay"])
+def test_progress_is_on_stderr_beside_json(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: str,
+) -> None:
+    monkeypatch.setattr(progress.Silence, "too_long", lambda self: True)
+    first = trace(tmp_path / "a.csv")
+    second = trace(tmp_path / "b.csv", 3 * IOS)
+    convert_trace(first, tmp_path / "a.parquet")
+    words = {
+        "characterise": [first, "--against", second, "--output", tmp_path / "w.html"],
+        "convert": [first, tmp_path / "b.parquet"],
+        "replay": [tmp_path / "a.parquet", "--on", DRIVE, "--output", tmp_path / "r"],
+    }[command]
+    name = ["trace", command] if command == "convert" else [command]
+    assert main([*name, *map(str, words), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)
+    lines = said.err.splitlines()
+    shares = [int(line.split(" %")[0].split()[-1]) for line in lines if " %" in line]
+    assert max(shares) >= 80 and any(" left" in line for line in lines), lines
+    if command == "characterise":  # both files are one whole, by their bytes
+        assert shares == sorted(shares) and shares[-1] > 90
+        of_first = [share for share in shares if share <= 25]
+        assert of_first[-1] > 12 and 25 < shares[len(of_first)] < 50, lines
