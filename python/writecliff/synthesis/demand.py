@@ -57,7 +57,8 @@ def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> N
     begins = np.flatnonzero(np.diff(idle_ns, prepend=1.0))
     longest = np.maximum.reduceat(queue_ns, begins)
     found: NDArray[np.float64] = np.repeat(longest, np.diff(begins, append=len(work)))
-    return found / found.max()
+    found /= found.max()
+    return found
 
 
 def _idle(time_ns: NDArray[np.float64], most: int) -> set[int]:

@@ -137,13 +137,13 @@ def written_again(trace: LaidOut) -> NDArray[np.float64]:
 
 
 def pieces_of(trace: LaidOut, chains: list[NDArray[np.int64]], numbers: int) -> list[Piece] | None:
-    """Pieces of the chains whose rows take about so many numbers, or None if all chains whole
+    """Pieces of the chains whose rows take at most so many numbers, or None if all chains whole
     already take more."""
     pieces = Pieces(trace)
     for chain in chains:
         pieces.add(pieces.sweep(chain))
     if pieces.numbers > numbers:
         return None
-    while pieces.numbers < numbers and pieces.gain > 0:
+    while pieces.numbers + OF_ROW + 2 * _OF_OPEN_ROW <= numbers and pieces.gain > 0:
         pieces.divide()
     return pieces.live

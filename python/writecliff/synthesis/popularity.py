@@ -1,8 +1,9 @@
 """Which pages sweeps with something left out use: how differently pages are used.
 
 Sweeps over the same addresses use much the same pages: those that are changed most. The share of
-them that uses a page is taken to be of a beta distribution, whose variance is what is left of that
-of the counts without the one that chance gives. The model has weights of equally many pages each.
+sweeps that uses a page varies more than chance would have it; what is beyond chance is taken for a
+beta distribution, and the share of each page for its mean after what was counted (empirical Bayes).
+The model has weights of equally many pages each: odds of these shares.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import beta
 
 from writecliff.synthesis.laid_out import union
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-WEIGHTS = 32
+WEIGHTS = 16
 _PAGE_BYTES = 4096
 _PAGES_MAX = 1 << 24  # of a range; others have no weights
 _SHARE_MIN = 0.001  # of sweeps that use a page, and that do not
@@ -55,7 +55,7 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
     mean = float(expected[several].sum() / over[several].sum())
     if variance < _VARIANCE_MIN or not 0 < mean < 1:
         return ()
-    # Of shares with this mean: at most that of pages that are used always or never.
+    # How many sweeps the distribution counts for; the least: pages are used always or never.
     total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
     shares = (mean * total + used[several]) / (total + over[several])
     middles = (np.arange(WEIGHTS) + 0.5) / WEIGHTS

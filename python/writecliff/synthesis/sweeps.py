@@ -16,7 +16,7 @@ from writecliff.synthesis.demand import demand_of
 from writecliff.synthesis.laid_out import FLUSH, READ, TRIM, WRITE, union
 from writecliff.synthesis.mixes import KindsOf, mixes_of
 from writecliff.synthesis.pieces import OF_ROW, Piece, pieces_of
-from writecliff.synthesis.popularity import weights_of
+from writecliff.synthesis.popularity import WEIGHTS, weights_of
 from writecliff.synthesis.streams import StreamsOf, streams_of
 from writecliff.workload.io_model import IoModel, ModelSweeps
 
@@ -30,6 +30,7 @@ NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
 _OF_SHORT = 1.5  # numbers for an I/O at most, below NUMBERS_MIN; the chain takes 2 and more
 _OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # shares of the numbers; the rest: sweeps
 _OF_INTERVAL, _OF_STREAM = 3, 3  # numbers
+_WEIGHTED_MIN = 800  # numbers from which on pages have weights
 _BACKS = 7  # distances by which I/Os go back before the end of the one before
 _APART_BYTES = 256 << 10  # of what one of two I/Os with a gap between them is part of, without one
 _EXACT = (64, 32, 16, 12, 9)  # sizes of an operation that are kept as they are; pages compare eight
@@ -50,7 +51,14 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
     streams = _streams(trace, numbers * _OF_STREAMS)
     demand = demand_of(trace, int(numbers * _OF_DEMAND) // _OF_INTERVAL)
     of_mixes = int(numbers * _OF_MIXES)
-    taken = _OF_STREAM * len(streams.model.lengths) + _OF_INTERVAL * len(demand.ios) + of_mixes
+    weighted = numbers >= _WEIGHTED_MIN
+    of_weights = 2 * WEIGHTS if weighted else 0
+    taken = (
+        of_weights
+        + _OF_STREAM * len(streams.model.lengths)
+        + _OF_INTERVAL * len(demand.ios)
+        + of_mixes
+    )
     parts = [part for chain in chains for part in _apart(trace, chain)]
     pieces = pieces_of(trace, parts, numbers - taken)
     if pieces is None:
@@ -69,7 +77,7 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
         seed=seed,
         range_bytes=max(int(touched.end[-1]), *streams.model.lengths),
         streams=streams.model,
-        sweeps=_table(trace, pieces, mix),
+        sweeps=_table(trace, pieces, mix, weighted=weighted),
         mixes=mixes,
         demand=demand,
     )
@@ -84,7 +92,7 @@ def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
     return found
 
 
-def _table(trace: LaidOut, pieces: list[Piece], mix: list[int]) -> ModelSweeps:
+def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: bool) -> ModelSweeps:
     rows, steps, left_out = [], [], []
     end_of = trace.offset + trace.length
     for piece, of in zip(pieces, mix, strict=True):
@@ -97,7 +105,7 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int]) -> ModelSweeps:
             gaps = trace.offset[ios[1:]] - end_of[ios[:-1]]
             left_out.append(int(np.maximum(gaps, 0).sum()))
     begin, end, offset, ios_of, mixes, spans = (tuple(column) for column in zip(*rows, strict=True))
-    open_ios = [piece.ios for piece in pieces if piece.left_out]
+    open_ios = [piece.ios for piece in pieces if piece.left_out and weighted]
     reads, writes = (
         weights_of(trace, [ios for ios in open_ios if trace.operation[ios[0]] == operation])
         for operation in (READ, WRITE)

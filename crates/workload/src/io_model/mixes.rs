@@ -104,13 +104,13 @@ impl Mixes {
     fn spreads(&self) -> Vec<Spread> {
         let (mut first, mut last, mut groups) =
             (self.first.iter(), self.last.iter(), self.groups.iter());
-        let mut next = |ios: u64| -> Option<Spread> {
+        let next = |ios: u64| -> Option<Spread> {
             let first = if ios > 0 { *first.next()? } else { 0 };
             let (last, groups) =
                 if ios > 1 { (*last.next()?, *groups.next()?) } else { (first, 1) };
             Some(Spread { ios, first, last, groups })
         };
-        self.others_of_rows().map_while(|ios| next(ios)).collect()
+        self.others_of_rows().map_while(next).collect()
     }
 
     /// I/Os of each row that begin no sweep.
