@@ -25,7 +25,7 @@ WEIGHTS = 16
 _PAGE_BYTES = 4096
 _PAGES_MAX = 1 << 24  # of a range; others have no weights
 _SHARE_MIN = 0.001  # of sweeps that use a page, and that do not
-_VARIANCE_MIN = 0.02  # of shares in parts of their mean: smaller ones are none
+_ERRORS = 3  # standard errors of the variance that chance gives: less beyond it is none
 _UNIT = 1000  # weights are in parts of this
 
 
@@ -47,14 +47,11 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
         np.add.at(used, end, -1)
     used = np.cumsum(used)
     several = over > 1
-    squares = float((expected[several] ** 2).sum())
-    if not squares:
+    beyond_chance = float(((used - expected)[several] ** 2 - chance[several]).sum())
+    if beyond_chance <= _ERRORS * np.sqrt(2 * float((chance[several] ** 2).sum())):
         return ()
-    beyond_chance = (used - expected)[several] ** 2 - chance[several]
-    variance = float(beyond_chance.sum()) / squares
+    variance = beyond_chance / float((expected[several] ** 2).sum())
     mean = float(expected[several].sum() / over[several].sum())
-    if variance < _VARIANCE_MIN or not 0 < mean < 1:
-        return ()
     # How many sweeps the distribution counts for; the least: pages are used always or never.
     total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
     shares = (mean * total + used[several]) / (total + over[several])

@@ -46,7 +46,7 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
         lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE, on_part=said.append
     )
     assert [said[0], said[2]] == [
-        "filling drive 1 of 8 at most  0 %", "playing the workload on drive 1 of 8 at most  8 %"
+        "filling drive 1 of 16 at most  0 %", "playing the workload on drive 1 of 16 at most  4 %"
     ]  # fmt: skip
     differences = played.differences()
     assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5

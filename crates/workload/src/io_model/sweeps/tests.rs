@@ -138,6 +138,58 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     assert_eq!(lengths[6..], [4096, 262_144, 262_144, 262_144, 262_144, 262_144]);
 }
 
+/// A checkpoint and a log at the same time: for one I/O of the log no place is left where it was, and
+/// what follows it comes one later each.
+#[test]
+fn a_sweep_without_places_moves_others_a_little() {
+    let mut model = model();
+    model.streams =
+        Streams { operations: "ww".to_owned(), lengths: vec![4096, 8192], several: vec![0; 2] };
+    model.sweeps = Some(Sweeps {
+        // The first has all places from 0 to 9, so nothing is left between 4 and 5.
+        begin: vec![0, 4, 10],
+        end: vec![9, 5, 29],
+        offset: vec![0, 65_536, 131_072],
+        ios: vec![10, 2, 18],
+        mix: vec![0, 1, 0],
+        span: vec![40_960, 16_384, 18 * 4096],
+        ..Sweeps::default()
+    });
+    model.mixes = Some(Mixes {
+        sizes: vec![1, 1],
+        stream: vec![0, 1],
+        back: vec![0; 2],
+        count: vec![28, 2],
+        begins: vec![2, 1],
+        first: vec![0, 0],
+        last: vec![25],
+        groups: vec![26],
+    });
+    model.demand = Some(Demand { ios: vec![30], length_ns: vec![1000], shape: vec![100] });
+    assert!(model.check().is_ok(), "{:?}", model.check());
+    let lengths = model.expand(0).lengths;
+    let large: Vec<usize> = (0..30).filter(|n| lengths[*n] == 8192).collect();
+    assert_eq!(large, [5, 7]);
+}
+
+/// Sizes that are a mean of several get what makes their sweep as long as it was; others stay.
+#[test]
+fn ios_of_several_sizes_fill_their_sweep() {
+    let mut model = model();
+    model.range_bytes = 8 << 20;
+    model.streams =
+        Streams { operations: "ww".to_owned(), lengths: vec![4096, 716_800], several: vec![0, 1] };
+    let filled = |bytes: u64, streams: &[usize], backs: &[u64]| {
+        lengths_that_fill(bytes, streams, backs, &model)
+    };
+    assert_eq!(filled(614_400, &[1, 0], &[0, 0]), [610_304, 4096]);
+    assert_eq!(filled(1_048_576, &[1, 1, 0], &[0, 4096, 0]), [524_288, 524_288, 4096]);
+    // Not to less than half, and not to more than twice the mean.
+    assert_eq!(filled(4096, &[1], &[0]), [356_352]);
+    assert_eq!(filled(8 << 20, &[1, 0], &[0, 0]), [1_433_600, 4096]);
+    assert_eq!(filled(8 << 20, &[0, 0], &[0, 0]), [4096, 4096]);
+}
+
 /// Of ten I/Os four are large: one by one, or in two pairs.
 #[test]
 fn ios_of_a_kind_come_in_their_groups() {
