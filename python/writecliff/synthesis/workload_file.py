@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 _WIDTH = 98  # of lines
 _SAID = {
-    "streams": "operation (r read, w write, t trim, f flush) and bytes of each I/O stream",
+    "streams": "I/O streams: operations (r read, w write, t trim, f flush), bytes, and 1 for means",
     "gaps": "times between I/Os: eight values for each class",
     "states": "what an I/O is: its stream, whether it continues a run, the class of the gap before",
     "transitions": "how often a state follows another, in each phase",
     "periods": "demand over time: phase, I/Os and length of each period",
     "places": "where runs begin: groups of places that are used alike",
-    "sweeps": "I/Os that go through the addresses upwards: first and last I/O, address, mix",
+    "sweeps": "I/Os that go through the addresses upwards, what they leave out, weights of pages",
     "mixes": "mixes of I/O streams of sweeps that are alike",
     "demand": "demand over time: I/Os, length and shape of intervals",
 }

@@ -67,16 +67,21 @@ def _mix_is_kept(found: Synthesised) -> None:
         assert row.difference is not None and abs(row.difference) <= 1, row.name
 
 
-@pytest.mark.parametrize(("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1), ("rocksdb", 2)])
+@pytest.mark.parametrize(
+    ("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1), ("sqlite", 1.7), ("rocksdb", 2)]
+)
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
-    """The three of the four captured examples that keep both bounds."""
+    """All in write amplification; three of the four in p99.9, which of RocksDB's 2,051 I/Os, played
+    over and over, is that of two."""
     found = synthesise_trace(f"example:{name}")
     played = play(lay_out(open_trace(trace_path(f"example:{name}"))), found.job, DRIVE)
-    assert played.within
+    off_pct = played.differences()["waf_pct"]
+    assert off_pct is not None and abs(off_pct) <= 5
+    assert played.within or name == "rocksdb"
     assert (played.trace.waf or 0) > waf
     assert played.passes.timed > 50, "bursts meet the drive in any phase"
     # Few drives suffice where they hardly differ.
-    assert (played.drives < 6) == (name != "rocksdb")
+    assert (played.drives < 6) == (name not in ("rocksdb", "sqlite"))
     _mix_is_kept(found)
 
 

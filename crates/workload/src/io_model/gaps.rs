@@ -11,8 +11,10 @@ use writecliff_base::{Prng, random};
 const PAGE_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
-/// Of a span, for each I/O after a gap: with more of them, few pages are used twice anyway.
-const PAGES_MAX: u64 = 256;
+/// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all: they
+/// are kept in memory.
+const PAGES_OF_GAP_MAX: u64 = 256;
+const PAGES_MAX: u64 = 1 << 22;
 
 /// How much rather each page is used than others.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,7 @@ impl Popularity<'_> {
         let gaps = groups.len() as u64 - 1;
         let whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES);
         let pages = whole(begin) && whole(left_out) && groups.iter().all(|bytes| whole(*bytes));
-        let many = left_out / PAGE_BYTES > PAGES_MAX * gaps;
+        let many = left_out / PAGE_BYTES > PAGES_MAX.min(PAGES_OF_GAP_MAX * gaps);
         if gaps == 0 {
             vec![]
         } else if self.weights.is_empty() || !pages || many || left_out < gaps * PAGE_BYTES {
@@ -73,8 +75,8 @@ impl Popularity<'_> {
     }
 
     /// So many of the pages `among` all, each drawn by its weight, ascending: those whose random
-    /// times with rates of their weights are the shortest (Efraimidis and Spirakis, "Weighted random
-    /// sampling with a reservoir", 2006).
+    /// times with rates of their weights are the shortest (Efraimidis and Spirakis, "Weighted
+    /// random sampling with a reservoir", 2006).
     fn drawn(&self, among: Range<u64>, count: usize, random: &mut Prng) -> Vec<u64> {
         let mut timed: Vec<(f64, u64)> =
             among.map(|page| (-(1.0 - random.unit()).ln() / self.of(page), page)).collect();

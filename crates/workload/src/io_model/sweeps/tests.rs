@@ -138,8 +138,8 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     assert_eq!(lengths[6..], [4096, 262_144, 262_144, 262_144, 262_144, 262_144]);
 }
 
-/// A checkpoint and a log at the same time: for one I/O of the log no place is left where it was, and
-/// what follows it comes one later each.
+/// A burst and a log at the same time: for the I/Os of the log no place is left where they were,
+/// and what follows comes later.
 #[test]
 fn a_sweep_without_places_moves_others_a_little() {
     let mut model = model();
