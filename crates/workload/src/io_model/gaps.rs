@@ -11,8 +11,8 @@ use writecliff_base::{Prng, random};
 const PAGE_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
-/// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all: they
-/// are kept in memory.
+/// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all:
+/// they are kept in memory.
 const PAGES_OF_GAP_MAX: u64 = 256;
 const PAGES_MAX: u64 = 1 << 22;
 
