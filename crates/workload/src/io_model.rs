@@ -42,6 +42,8 @@ pub(crate) use toml::read;
 const KEY: &str = "model";
 /// I/Os of a pass; they are kept in memory.
 const IOS_MAX: u64 = 100_000_000;
+/// Bytes of an I/O.
+const LENGTH_MAX: u32 = 1 << 30;
 /// Representative values of each class of gaps.
 pub(crate) const GAP_VALUES: usize = 8;
 /// Times in the life of places: parts of a pass.
@@ -284,7 +286,7 @@ impl IoModel {
         })?;
         for (letter, length) in letters.zip(&self.streams.lengths) {
             whole_sectors(KEY, u64::from(*length))?;
-            ensure(letter == b'f' || (1..=1 << 30).contains(length), KEY, || {
+            ensure(letter == b'f' || (1..=LENGTH_MAX).contains(length), KEY, || {
                 format!("a stream of I/Os of {length} bytes")
             })?;
             ensure(letter == b'f' || u64::from(*length) <= self.range_bytes, KEY, || {

@@ -65,11 +65,11 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     best: Spare | None = None
     tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each halves what is left
     progress = FitProgress(log)
-    for number_ in range(tries):
+    for nth in range(tries):
         blocks = (low + high) // 2
         made = _with_blocks(text, blocks)
 
-        def look(share: float, tried: int = number_) -> None:
+        def look(share: float, tried: int = nth) -> None:
             progress.searching("over-provisioning", tries, (tried + share) / tries)
 
         try:
@@ -111,8 +111,8 @@ def simulated_waf(
     steps.append(type(last)(last.name, last.jobs, seed=last.seed + 1))
     volumes = [sum(job.volume_bytes or 0 for job in step.jobs) for step in steps]
     waf: float | None = None
-    for number_, step in enumerate(steps):
-        begin, own, whole = sum(volumes[:number_]), volumes[number_], sum(volumes)
+    for nth, step in enumerate(steps):
+        begin, own, whole = sum(volumes[:nth]), volumes[nth], sum(volumes)
 
         def look(now: Progress, begin: int = begin, own: int = own, whole: int = whole) -> None:
             on_share((begin + (now.fraction or 0.0) * own) / whole)

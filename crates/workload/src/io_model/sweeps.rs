@@ -14,7 +14,7 @@ use super::free_places::FreePlaces;
 use super::gaps::Popularity;
 use super::mixes::Mixes;
 use super::places::spread;
-use super::{IOS_MAX, IoModel, KEY, SHAPES};
+use super::{IOS_MAX, IoModel, KEY, LENGTH_MAX, SHAPES};
 use crate::check::{Check, ensure, whole_sectors};
 use crate::io_log::IoLog;
 
@@ -278,7 +278,8 @@ fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoMod
     for (n, &k) in several.iter().enumerate() {
         let unit = if lengths[k].is_multiple_of(PAGE_BYTES) { PAGE_BYTES } else { SECTOR_BYTES };
         let share = short / (several.len() - n) as i64 / unit as i64 * unit as i64;
-        let (least, most) = ((lengths[k] / 2).max(back(k) + unit), 2 * lengths[k]);
+        let most = (2 * lengths[k]).min(model.range_bytes).min(LENGTH_MAX.into());
+        let least = (lengths[k] / 2).max(back(k) + unit);
         let length = lengths[k].saturating_add_signed(share).clamp(least.min(most), most);
         let length = length / unit * unit;
         short -= length as i64 - lengths[k] as i64;

@@ -188,6 +188,8 @@ fn ios_of_several_sizes_fill_their_sweep() {
     assert_eq!(filled(4096, &[1], &[0]), [356_352]);
     assert_eq!(filled(8 << 20, &[1, 0], &[0, 0]), [1_433_600, 4096]);
     assert_eq!(filled(8 << 20, &[0, 0], &[0, 0]), [4096, 4096]);
+    let small = IoModel { range_bytes: 1 << 20, ..model.clone() };
+    assert_eq!(lengths_that_fill(8 << 20, &[1, 0], &[0, 0], &small), [1 << 20, 4096]);
 }
 
 /// Of ten I/Os four are large: one by one, or in two pairs.
