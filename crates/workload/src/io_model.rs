@@ -280,6 +280,8 @@ impl IoModel {
     }
 
     fn check_streams(&self) -> Check {
+        let several = &self.streams.several;
+        ensure(several.iter().all(|one| *one <= 1), KEY, || "several is 0 or 1".to_owned())?;
         let letters = self.streams.operations.bytes();
         ensure(letters.clone().all(|one| b"rwtf".contains(&one)), KEY, || {
             "an operation is none of r, w, t and f".to_owned()

@@ -106,7 +106,7 @@ class ModelSweeps(_Table):
     # Of the last rows only; the others leave nothing out.
     steps: Column  # I/Os before which something is left out
     left_out: Column  # bytes that are left out
-    # Weights, of which each page has one: how much rather those use it than others. Or none.
+    # Weights by which those draw the pages that they use; each page has one of them. Or none.
     read_weights: Column = ()
     write_weights: Column = ()
 

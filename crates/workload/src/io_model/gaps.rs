@@ -16,7 +16,7 @@ const WEIGHTS_LABEL: u64 = 0x10d_0005;
 const PAGES_OF_GAP_MAX: u64 = 256;
 const PAGES_MAX: u64 = 1 << 22;
 
-/// How much rather each page is used than others.
+/// How likely each page is to be used, by its weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Popularity<'a> {
     /// One of them is that of a page; none: all pages are alike.

@@ -42,8 +42,8 @@ pub struct Sweeps {
     /// out, and the bytes of that.
     pub steps: Vec<u64>,
     pub left_out: Vec<u64>,
-    /// How much rather those use a page than another, reads and writes: weights, of which each page
-    /// has one. None: all pages are alike.
+    /// Weights by which those draw the pages that they read and write; each page has one of them.
+    /// None: all pages are alike.
     pub read_weights: Vec<u32>,
     pub write_weights: Vec<u32>,
 }
@@ -113,36 +113,37 @@ impl Sweeps {
     }
 
     /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os.
-    /// Each sweep gets its own evenly spaced among those between its first and last I/O that are
-    /// free, those to which fewest others are left first: I/Os of a burst stay together, and what
-    /// comes before and after it does not get in between. One for which too few are left is
-    /// evenly spaced among those that have them, and moves what follows a little.
+    /// Each sweep gets evenly spaced ones of those that are free between its first and its last I/O.
+    /// Sweeps with the least slack come first: I/Os of a burst stay together, and what comes before
+    /// and after it does not get in between. A sweep for which too few places are free is spread
+    /// evenly over all of them, and what follows moves a little.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);
         let mut placed: Vec<(usize, bool, Swept)> = Vec::with_capacity(total);
-        for n in self.tightest_first() {
+        for n in self.least_slack_first() {
             let (begin, end) = (self.begin[n] as usize, self.end[n] as usize);
             let before = free.below(begin.min(total));
             let among = free.below((end + 1).min(total)) - before;
             let ios = rows[n].len();
             let last = (ios - 1).max(1);
-            let enough = among >= ios;
-            let own: Vec<usize> = if enough {
-                let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
-                (0..ios).map(|k| free.nth(before + nth(k))).collect()
-            } else {
+            let shared = among < ios;
+            let own: Vec<usize> = if shared {
                 (0..ios).map(|k| begin + (end - begin) * k / last).collect()
+            } else {
+                let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
+                let own: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
+                own.iter().for_each(|place| free.take(*place));
+                own
             };
-            own.iter().filter(|_| enough).for_each(|place| free.take(*place));
-            placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, !enough, *io)));
+            placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, shared, *io)));
         }
         placed.sort_by_key(|one| (one.0, one.1));
         placed.into_iter().map(|one| one.2).collect()
     }
 
-    /// Rows by how many places between their first and last I/O are not theirs.
-    fn tightest_first(&self) -> Vec<usize> {
+    /// Rows by their slack: places between their first and last I/O that are not theirs.
+    fn least_slack_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ios.len()).collect();
         order.sort_by_key(|&n| (self.end[n] + 1 - self.begin[n]).saturating_sub(self.ios[n]));
         order

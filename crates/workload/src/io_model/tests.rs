@@ -134,6 +134,8 @@ fn models_that_make_no_sense_are_refused() {
     for (message, found) in [
         ("the columns of states differ in length", changed(|m| m.states.gap.push(0))),
         ("an operation is none of r, w, t and f", changed(|m| m.streams.operations = "rx".into())),
+        ("the columns of streams differ in length", changed(|m| m.streams.several.push(0))),
+        ("several is 0 or 1", changed(|m| m.streams.several[1] = 2)),
         ("a pass of 0 I/Os; it may have 1 to 100000000", changed(|m| m.periods.ios = vec![0, 0])),
         (
             "a number of a stream, gap or state is too large",
