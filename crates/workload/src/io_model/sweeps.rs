@@ -113,7 +113,7 @@ impl Sweeps {
     }
 
     /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os.
-    /// Each sweep gets evenly spaced ones of those that are free between its first and its last I/O.
+    /// Each sweep gets evenly spaced ones of those that are free from its first to its last I/O.
     /// Sweeps with the least slack come first: I/Os of a burst stay together, and what comes before
     /// and after it does not get in between. A sweep for which too few places are free is spread
     /// evenly over all of them, and what follows moves a little.
@@ -133,7 +133,9 @@ impl Sweeps {
             } else {
                 let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
                 let own: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
-                own.iter().for_each(|place| free.take(*place));
+                for place in &own {
+                    free.take(*place);
+                }
                 own
             };
             placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, shared, *io)));
