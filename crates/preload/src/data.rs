@@ -225,10 +225,11 @@ impl Iocb {
     }
 }
 
-const AIO_KEPT: usize = 256;
+/// Requests that the hook reads before it passes them on.
+const BATCH: usize = 256;
 
-/// Hook for libaio. Requests are read before the call, because one may already be complete and its
-/// memory freed when the call returns.
+/// Hook for libaio. Passes a long list on in batches, so that a fixed array holds the requests of
+/// each. The kernel accepts a list in order and may stop anywhere, so callers see no difference.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn io_submit(
     context: *mut c_void,
@@ -237,20 +238,48 @@ unsafe extern "C" fn io_submit(
 ) -> c_int {
     type Real = unsafe extern "C" fn(*mut c_void, c_long, *mut *mut c_void) -> c_int;
     let Some(real) = real!(io_submit as Real) else { return -libc::ENOSYS };
-    let mut kept = [None; AIO_KEPT];
-    if events::active() && !list.is_null() {
-        let known = usize::try_from(count).unwrap_or(0).min(AIO_KEPT);
-        for (index, entry) in kept.iter_mut().enumerate().take(known) {
-            // SAFETY: `count` requests, by the contract of io_submit.
-            *entry = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
+    let requests = usize::try_from(count).unwrap_or(0);
+    if !events::active() || list.is_null() || requests == 0 {
+        // SAFETY: the caller's arguments, passed on.
+        return unsafe { real(context, count, list) };
+    }
+    let mut submitted = 0;
+    while submitted < requests {
+        let batch = (requests - submitted).min(BATCH);
+        // SAFETY: `count` requests, by the contract of io_submit; `submitted` is below it.
+        let accepted = unsafe {
+            let part = list.add(submitted);
+            submit_batch(part, batch, || real(context, batch as c_long, part))
+        };
+        match usize::try_from(accepted) {
+            Ok(accepted) if accepted == batch => submitted += batch,
+            Ok(accepted) => return (submitted + accepted) as c_int,
+            Err(_) if submitted == 0 => return accepted,
+            Err(_) => break,
         }
     }
-    // SAFETY: the caller's arguments, passed on.
-    let done = unsafe { real(context, count, list) };
+    submitted as c_int
+}
+
+/// Submits `count` requests, at most `BATCH`, and records those that the kernel accepted. Reads
+/// them before the call, because one may already be complete and its memory freed after it.
+///
+/// # Safety
+/// `list` holds `count` requests, by the contract of io_submit.
+unsafe fn submit_batch(
+    list: *mut *mut c_void,
+    count: usize,
+    submit: impl FnOnce() -> c_int,
+) -> c_int {
+    let mut requests = [None; BATCH];
+    for (index, request) in requests.iter_mut().enumerate().take(count) {
+        // SAFETY: by the contract.
+        *request = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
+    }
+    let accepted = submit();
     crate::after(|| {
-        for (fd, op, offset, length) in
-            kept.iter().take(usize::try_from(done).unwrap_or(0)).flatten()
-        {
+        let accepted = usize::try_from(accepted).unwrap_or(0);
+        for (fd, op, offset, length) in requests.iter().take(accepted).flatten() {
             match op {
                 Op::Fsync => synced(*fd, 0),
                 Op::Read => got(*fd, Some(*offset), *length as ssize_t),
@@ -258,7 +287,7 @@ unsafe extern "C" fn io_submit(
             }
         }
     });
-    done
+    accepted
 }
 
 /// Records a file that a call inside the C library has created and opened.

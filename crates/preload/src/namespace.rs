@@ -299,8 +299,10 @@ unsafe fn linked(dirfd: c_int, to: *const c_char, result: c_int) {
 }
 
 hook!(link(from: *const c_char, to: *const c_char) -> c_int,
+    // SAFETY: the caller's C string, which the real call has read.
     r => unsafe { linked(AT_FDCWD, to, r) });
 hook!(linkat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char, flags: c_int)
+    // SAFETY: the caller's C string, which the real call has read.
     -> c_int, r => unsafe { linked(to_dir, to, r) });
 
 /// # Safety
@@ -319,4 +321,5 @@ unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
 }
 
 hook!(truncate | truncate64(path: *const c_char, size: off_t) -> c_int,
+    // SAFETY: the caller's C string, which the real call has read.
     r => unsafe { shortened(path, size, r) });

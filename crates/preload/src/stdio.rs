@@ -44,9 +44,17 @@ fn position(fd: c_int) -> off_t {
     unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
 }
 
+/// Returns the descriptor of a stream, -1 for one without, such as that of `fmemopen`. Preserves
+/// `errno`, which `fileno` sets for those.
 fn descriptor(stream: *mut FILE) -> c_int {
+    if stream.is_null() {
+        return -1;
+    }
+    let errno = crate::errno();
     // SAFETY: a stream of the program.
-    if stream.is_null() { -1 } else { unsafe { libc::fileno(stream) } }
+    let fd = unsafe { libc::fileno(stream) };
+    crate::set_errno(errno);
+    fd
 }
 
 /// Updates the position after a hooked call has moved the descriptor to `position`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,14 +25,6 @@ def hint(fd, data):
     try: fcntl.fcntl(fd, 1036, data)
     except OSError as error: return error.errno
 """
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with `data` to be captured."""
-    (tmp_path / "data").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def _program(place: Path, text: str) -> list[str]:
@@ -276,50 +267,6 @@ memory = mmap.mmap(fd, 8192); memory[:3] = b"abc"; memory.flush()
         "1 file mapped for writing; writes through memory are not in the trace: "
         f"{place.resolve()}/data/a"
     ]
-
-
-C_PROGRAM = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int main(void) {
-    FILE *f = fopen("data/log", "w");
-    for (int i = 0; i < 3000; i++) fprintf(f, "%09d\\n", i);
-    fflush(f);
-    fputs("tail", f);
-    fclose(f);
-    f = fopen("data/log", "a");
-    fputs("more", f);
-    char name[] = "data/tmpXXXXXX";
-    int fd = mkstemp(name);
-    if (write(fd, "abc", 3) != 3 || rename(name, "data/made") != 0) return 1;
-    exit(5); /* the stream is flushed by this */
-}
-"""
-
-
-def test_streams_of_the_c_library(place: Path) -> None:
-    """`FILE *` writes past every hook; what it wrote is found from where its file stands."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    (place / "p.c").write_text(C_PROGRAM)
-    subprocess.run(["cc", "-o", "p", "p.c"], check=True)
-    done = capture(["./p"], Options(place / "t.parquet", place / "data"))
-    assert done.exit_code == 5
-    rows = read_trace(place / "t.parquet").table.to_pylist()
-    log = [row for row in rows if row["path"] == "log"]
-    assert sum(row["length_bytes"] for row in log) == 30008 == (place / "data/log").stat().st_size
-    assert _short(log, "op", "offset_bytes", "length_bytes") == [
-        ("create", 0, 0),
-        ("write", 0, 30000),
-        ("write", 30000, 4),
-        ("write", 30004, 4),
-    ]
-    made = [(row["op"], row["path"]) for row in rows if row["file"] != log[0]["file"]]
-    assert made[0][0] == "create"
-    assert [op for op, _ in made] == ["create", "write", "rename"]
-    assert made[2] == ("rename", "made")
-    assert done.metadata["notes"] == []
 
 
 def test_the_exit_code_is_passed_on(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
