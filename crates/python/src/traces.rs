@@ -297,7 +297,13 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
         process: numbers("process")?,
         content: column::<u64>(columns, "content")?.as_array().to_vec(),
     };
-    if batch.is_even() { Ok(batch) } else { Err(errors::config("columns differ in length", None)) }
+    if !batch.is_even() {
+        return Err(errors::config("columns differ in length", None));
+    }
+    for (row, record) in batch.iter().enumerate() {
+        record.check().map_err(|reason| errors::config(&format!("row {row}: {reason}"), None))?;
+    }
+    Ok(batch)
 }
 
 /// All formats that are recognised: name, title, columns, units.

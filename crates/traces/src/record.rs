@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::sink::LENGTH_MAX_BYTES;
+
 /// What an I/O does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -62,6 +64,25 @@ impl Record {
             response_ns: NO_RESPONSE,
             process: 0,
             content: 0,
+        }
+    }
+
+    /// Checks that a drive could have the I/O.
+    ///
+    /// # Errors
+    /// The reason: an end above 2^63 - 1, or a read or write of 0 bytes or over 1 GiB.
+    #[inline]
+    pub fn check(&self) -> Result<(), &'static str> {
+        let end = self.offset_bytes.checked_add(self.length_bytes);
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return Err("address too large");
+        }
+        match self.length_bytes {
+            0 if self.operation.moves() => Err("length of 0"),
+            length if self.operation.moves() && length > LENGTH_MAX_BYTES => {
+                Err("length over 1 GiB")
+            }
+            _ => Ok(()),
         }
     }
 }

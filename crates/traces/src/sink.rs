@@ -44,18 +44,7 @@ impl Sink {
     /// Take an I/O, if it is one that a drive could have.
     #[inline]
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
-        let end = record.offset_bytes.checked_add(record.length_bytes);
-        if end.is_none_or(|end| end > i64::MAX as u64) {
-            return Err("address too large");
-        }
-        if record.operation.moves() {
-            if record.length_bytes == 0 {
-                return Err("length of 0");
-            }
-            if record.length_bytes > LENGTH_MAX_BYTES {
-                return Err("length over 1 GiB");
-            }
-        }
+        record.check()?;
         self.batch.push(record);
         self.records += 1;
         Ok(())

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from writecliff import _native
 from writecliff.api import characterise_trace, convert_trace
 from writecliff.capture.trace import read_trace
 from writecliff.cli.main import main
@@ -271,3 +272,25 @@ def test_the_reference_has_every_format() -> None:
     assert [one.name for one in all_formats() if f"| `{one.name}` |" not in text] == []
     docs = Path(__file__).parents[3] / "docs" / "reference" / "trace-formats.md"
     assert docs.read_text() == text + "\n"
+
+
+@pytest.mark.parametrize(
+    ("operation", "offset_bytes", "length_bytes", "reason"),
+    [
+        (0, 4096, 0, "row 1: length of 0"),
+        (1, 0, 2**30 + 1, "row 1: length over 1 GiB"),
+        (3, 2**63 - 1, 1, "row 1: address too large"),
+    ],
+)
+def test_columns_that_no_drive_could_have_are_refused(
+    operation: int, offset_bytes: int, length_bytes: int, reason: str
+) -> None:
+    columns = {
+        "time_ns": np.array([0, 1]), "volume": np.zeros(2, np.int32),
+        "operation": np.array([0, operation], np.uint8),
+        "offset_bytes": np.array([0, offset_bytes]), "length_bytes": np.array([512, length_bytes]),
+        "response_ns": np.full(2, -1), "process": np.zeros(2, np.int32),
+        "content": np.zeros(2, np.uint64),
+    }  # fmt: skip
+    with pytest.raises(_native.NativeConfigError, match=reason):
+        _native.TraceMeasures().add(columns, ["a"], [""])
