@@ -95,6 +95,12 @@ impl Arena {
         Some(Piece { begin, order: wanted })
     }
 
+    /// Leaves the memory mapped for good, because abandoned I/Os may still write to it: the kernel
+    /// copies buffered reads to the address, where another mapping might be by then.
+    pub(crate) fn leak(self) {
+        std::mem::forget(self);
+    }
+
     pub(crate) fn give_back(&mut self, piece: Piece) {
         let Piece { mut begin, mut order } = piece;
         while order < LARGEST_ORDER && self.free[order as usize].remove(&(begin ^ (1 << order))) {
@@ -107,7 +113,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`. I/Os that are still in flight hold its pages themselves.
+        // SAFETY: the mapping of `new`, which no I/O uses any more: else `leak` was called.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), Self::BYTES) };
     }
 }
@@ -115,6 +121,23 @@ impl Drop for Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns `true` if the page at `address` is mapped.
+    fn is_mapped(address: *mut u8) -> bool {
+        let mut resident = 0_u8;
+        // SAFETY: only queries the page; `resident` has room for its answer.
+        unsafe { libc::mincore(address.cast(), 1 << LEAST_ORDER, &raw mut resident) == 0 }
+    }
+
+    #[test]
+    fn a_leaked_arena_stays_mapped() {
+        let arena = Arena::new().unwrap();
+        let start = arena.start();
+        arena.leak();
+        assert!(is_mapped(start));
+        // SAFETY: the mapping that was leaked above, which nothing refers to.
+        unsafe { libc::munmap(start.cast(), Arena::BYTES) };
+    }
 
     #[test]
     fn pieces_do_not_overlap_and_come_back_whole() {

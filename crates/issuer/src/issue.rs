@@ -130,8 +130,14 @@ pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measur
         deallocated: Vec::new(),
     };
     issuing.collector.measured.is_pinned = issuing.ring.is_pinned;
-    issuing.run()?;
-    Ok(issuing.collector.finish())
+    let ended = issuing.run();
+    let Issuing { ring, arena, in_flight, collector, .. } = issuing;
+    drop(ring);
+    if in_flight > 0 {
+        arena.leak();
+    }
+    ended?;
+    Ok(collector.finish())
 }
 
 impl Issuing<'_> {
