@@ -51,7 +51,7 @@ impl Ring {
         Ok(Self { ring, is_pinned: pinned.is_ok() })
     }
 
-    /// Whether `BATCH` requests fit without a submission between them.
+    /// Queues a request. At least `BATCH` of them fit between two submissions.
     pub(crate) fn push(&mut self, slot: u32, request: &Request) {
         let Request { offset, length, memory, .. } = *request;
         let flags = if request.dsync { libc::RWF_DSYNC } else { 0 };

@@ -96,7 +96,7 @@ pub(crate) struct Job {
     pub ios_left: Option<u64>,
     pub bytes_total: Option<u64>,
     pub ios_total: Option<u64>,
-    /// First cell of the job in the series: cells are read, write, trim.
+    /// I/Os that were issued and have not completed.
     pub outstanding: u64,
     pub last_completion_ns: u64,
     pub is_open: bool,

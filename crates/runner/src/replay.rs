@@ -63,8 +63,9 @@ pub struct ReplayOutcome {
     /// Latencies of the timed part.
     pub reads: Histogram,
     pub writes: Histogram,
-    pub timed_ns: u64,
     /// Duration of the timed part.
+    pub timed_ns: u64,
+    /// Bytes that the host wrote in the timed part.
     pub timed_written_bytes: u64,
     /// The bucketing that the oracle chose.
     pub bucketing: Option<Bucketing>,

@@ -6,7 +6,7 @@
 //! slots `read_slot_time`, a slot that is written in part `merge_time`, a slot folded from an SLC
 //! cache its `fold_time`; reads go first.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
-//! the buffer is full of unmapped data and further writes wait at the link. If all three times are
+//! the buffer is full of unmapped data and further writes wait at the link. If all these times are
 //! zero there is no such bound and the module is inactive.
 
 use writecliff_base::Nanos;
