@@ -65,9 +65,10 @@ class Store(Shows):
         )  # fmt: skip
         return Table(list_table(self._catalogue, chosen))
 
-    def sql(self, query: str) -> Table:
+    def sql(self, query: str, *, allow_files: bool = False) -> Table:
         """The answer to SQL (of DuckDB) over all runs, as `writecliff runs sql`: views runs,
-        figures, tags, rounds, intervals, histograms (docs/reference/run-store.md).
+        figures, tags, rounds, intervals, histograms (docs/reference/run-store.md). Only with
+        `allow_files` may it read and write files, attach databases and load extensions.
 
         What is left out of the answer, such as damaged runs, is a warning. Raises ConfigError for
         a statement without an answer, QueryError, StoreError.
@@ -76,7 +77,7 @@ class Store(Shows):
 
         from writecliff.runs.queries import sql_table
 
-        answer, notes = sql_table(self._catalogue, query)
+        answer, notes = sql_table(self._catalogue, query, allow_files=allow_files)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         if answer is None:

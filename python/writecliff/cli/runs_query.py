@@ -22,6 +22,7 @@ def sql(
     query: str,
     *,
     csv: bool = False,
+    allow_files: bool = False,
     store: StoreOption = None,
     json: bool = False,
 ) -> int:
@@ -29,7 +30,8 @@ def sql(
     histograms.
 
     Columns have units in their names; docs/reference/run-store.md describes them. The first query
-    over rounds, intervals or histograms copies these tables of all runs together.
+    over rounds, intervals or histograms copies these tables of all runs together. Statements cannot
+    read or write files, attach databases or load extensions unless --allow-files is given.
 
     Parameters
     ----------
@@ -37,6 +39,9 @@ def sql(
         Such as "select test, count(*) from runs group by test".
     csv
         Print all rows as CSV.
+    allow_files
+        Let the query read and write any of your files and load extensions of DuckDB, also from the
+        network. Give it only for queries that you wrote or have read.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
     json
@@ -48,7 +53,7 @@ def sql(
     if csv and json:
         raise ConfigError("--csv and --json exclude each other")
     catalogue = catalogue_of(store)
-    answer, notes = sql_table(catalogue, query, progress=progress_log())
+    answer, notes = sql_table(catalogue, query, allow_files=allow_files, progress=progress_log())
     for note in notes:
         log(f"warning: {note}")
     if json:

@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
-from writecliff.runs.columns import DIGEST, FIGURES, HAS_FIGURES, RUNS, TAGS, TOKEN, UNENDED
+from writecliff.runs.columns import (
+    CATALOGUE_TABLES,
+    DIGEST,
+    FIGURES,
+    HAS_FIGURES,
+    RUNS,
+    STEP_TABLES,
+    TAGS,
+    TOKEN,
+    UNENDED,
+)
 from writecliff.runs.place import Found, Place
 from writecliff.store.checksums import check_parquet_file
 from writecliff.store.db import Views, views
@@ -70,17 +80,19 @@ class Catalogue:
         return self._bring(state, figures=figures, progress=progress)
 
     @contextmanager
-    def current(self, *, figures: bool = False, progress: Progress = unseen) -> Iterator[Views]:
+    def current(
+        self, *, figures: bool = False, allow_files: bool = False, progress: Progress = unseen
+    ) -> Iterator[Views]:
         """`refresh`, then `opened`; opened once where nothing has changed. Raises as both."""
         with ExitStack() as stack:
             database, state = None, {}
             with suppress(StoreError, OSError):
-                database = stack.enter_context(self.opened())
+                database = stack.enter_context(self.opened(allow_files=allow_files))
                 state = _state_of(database)
             changes = self._bring(state, figures=figures, progress=progress)
             if database is None or not state or changes.read or changes.gone:
                 stack.close()
-                database = stack.enter_context(self.opened())
+                database = stack.enter_context(self.opened(allow_files=allow_files))
             yield database
 
     def _bring(
@@ -140,11 +152,14 @@ class Catalogue:
     # -- the file -----------------------------------------------------------------------------
 
     @contextmanager
-    def opened(self) -> Iterator[Views]:
+    def opened(self, *, allow_files: bool = False) -> Iterator[Views]:
         """SQL over the views `runs`, `figures` and `tags`. Raises StoreError: without a catalogue,
         or damaged."""
+        known = (*CATALOGUE_TABLES, *STEP_TABLES)
         with ExitStack() as stack:
-            database = stack.enter_context(views(ours=self._ours))
+            database = stack.enter_context(
+                views(ours=self._ours, allow_files=allow_files, known=known)
+            )
             path = None if self._table is not None else self.place.saved(FILE_NAME)
             if path is not None:
                 try:

@@ -123,6 +123,7 @@ def listed(
     """
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
+        database.close_files()
         names, rows = database.rows(sql, values)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -133,6 +134,7 @@ def list_table(
     """The same as an Arrow table. Raises as `listed`."""
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
+        database.close_files()
         return database.arrow(sql, values)
 
 
@@ -142,27 +144,31 @@ def _needs_figures(selection: Selection) -> bool:
 
 @contextmanager
 def answering(
-    catalogue: Catalogue, sql: str, *, progress: Progress = unseen
+    catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> Iterator[tuple[Views, Sequence[str]]]:
     """All views that `sql` may name, up to date, and sentences about runs that are left out of
-    them. Raises StoreError."""
+    them. Without `allow_files`, statements reach nothing else. Raises StoreError."""
     from writecliff.runs.segments import add_step_table
 
     lower = sql.lower()
     notes: list[str] = []
     with ExitStack() as stack:
         figures = _FIGURES.search(sql) is not None or "*" in sql
-        database = stack.enter_context(catalogue.current(figures=figures, progress=progress))
+        database = stack.enter_context(
+            catalogue.current(figures=figures, allow_files=allow_files, progress=progress)
+        )
         for name in STEP_TABLES:
             if name in lower:
                 notes += add_step_table(catalogue, database, name, stack, progress=progress)
+        if not allow_files:
+            database.close_files()
         yield database, notes
 
 
 def sql_table(
-    catalogue: Catalogue, sql: str, *, progress: Progress = unseen
+    catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> tuple[pa.Table | None, Sequence[str]]:
     """The answer to a query as an Arrow table, None of a statement without one, and sentences
     about what was left out. Raises QueryError, StoreError."""
-    with answering(catalogue, sql, progress=progress) as (database, notes):
+    with answering(catalogue, sql, allow_files=allow_files, progress=progress) as (database, notes):
         return database.arrow(sql), notes

@@ -93,6 +93,20 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
         ("delete", "no runs are given", "--test"),
         ("delete first", "1 runs would be deleted", "--yes"),
         ("sql selct", "query failed: Parser Error", ""),
+        (
+            ["sql", "select * from run"],
+            "Table with name run does not exist",
+            "did you mean 'runs'?",
+        ),
+        (["sql", "from histogram"], "name histogram does not exist", "did you mean 'histograms'?"),
+        (["sql", "from elsewhere"], "name elsewhere does not exist", "known: runs, figures, tags"),
+        (["sql", "select rum from runs"], '"rum" not found', 'candidate bindings: "run"'),
+        (["sql", "from 'secret.csv'"], "Cannot access file", "runs sql --allow-files"),
+        (
+            ["list", "--where", "1=1); copy (select 1) to 'x'; select * from runs where (1=1"],
+            "Cannot access file",
+            "nothing but the views",
+        ),
         ("sql --csv --json select", "--csv and --json exclude", ""),
         ("export first --output x.rar", "x.rar is no archive", ".zip"),
         ("import absent", "absent is not there", ""),
@@ -151,6 +165,17 @@ def test_sql_as_table_json_and_csv(runs: Any) -> None:
     rows = list(csv.reader(io.StringIO(runs(["sql", query, "--csv"]).out)))
     assert rows[1] == ["runs/first", "1", "2026-03-01T10:00:00+00:00", '["x"]']
     assert runs(["sql", query]).out.splitlines()[1].split()[:2] == ["runs/first", "1"]
+
+
+def test_sql_reads_and_writes_files_only_where_it_is_allowed(runs: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    copy = f"copy (select run, ios from rounds) to '{out}'"
+    assert runs(["sql", copy]).code == 2
+    assert not out.exists()
+    assert runs(["sql", copy, "--allow-files"]).code == 0
+    assert out.read_text().startswith("run,ios\n")
+    rows = json.loads(runs(["sql", f"from '{out}'", "--allow-files", "--json"]).out)["rows"]
+    assert len(rows) == 36
 
 
 def test_sql_over_steps_of_all_runs(runs: Any, store: Path) -> None:
