@@ -1,6 +1,6 @@
 """The figures of a drive from its runs, over all measured steps of the load.
 
-Latencies are from the intended arrival where the load has a rate, else from issue. Life is counted
+Latencies are those of `latency_basis`, service times have names with `service/`. Life is counted
 until the flash has its rated cycles or the vendor's TBW is written, whichever comes first, at the
 load's own rate all day or at a given volume a day.
 """
@@ -13,8 +13,8 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from writecliff._native import Histogram
 from writecliff.choice.question import LIFE, PRICE, Question
+from writecliff.latency_basis import PREFIX, Basis, merged, prefix_of
 from writecliff.report.headline import Headline, Interval, headline, ms, quantile_headline
 from writecliff.units import MB_S
 
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
 LIFE_MOST_YEARS = 100.0  # of a load that hardly writes: nobody knows more
 QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+_LATENCIES = {
+    "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
+    "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
+}  # fmt: skip
+_WORDS: Mapping[Basis, str] = {"arrival": "Latency", "service": "Service time"}
 METRICS: Mapping[str, str] = {
-    "iops": "iops", "mb_per_s": "mb_per_s", "mean": "mean_ms", "p99": "p99_ms",
-    "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms", "reads/p99.99": "read_p9999_ms",
-    "writes/p99.99": "write_p9999_ms", "waf": "waf", "watts": "watts", LIFE: "life_years",
-    PRICE: "price",
+    "iops": "iops", "mb_per_s": "mb_per_s", **_LATENCIES, "waf": "waf", "watts": "watts",
+    LIFE: "life_years", PRICE: "price",
+    **{key.replace("/p", "/service/p") if "/" in key else f"{PREFIX}{key}": f"service_{name}"
+       for key, name in _LATENCIES.items()},
 }  # fmt: skip
 """Names of figures in JSON, with units, by the names that limits and weights use."""
 
@@ -47,10 +52,12 @@ def figures_of(
         rate = sum(one.bytes for one in done) / seconds / MB_S.size
         found += headline("iops", "IOPS", sum(one.ios for one in done) / seconds, "IOPS")
         found += headline("mb_per_s", "Throughput", rate, "MB/s")
-    found += _latencies("", "Latency", done)
-    for operation in ("read", "write"):
-        mine = [one for one in done if one.operation == operation]
-        found += _latencies(f"{operation}s/", f"Latency of {operation}s", mine)
+    for basis, word in _WORDS.items():
+        found += _latencies(prefix_of(basis), word, basis, done)
+        for operation in ("read", "write"):
+            mine = [one for one in done if one.operation == operation]
+            prefix = f"{operation}s/{prefix_of(basis)}"
+            found += _latencies(prefix, f"{word} of {operation}s", basis, mine)
     found += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]
     if seconds and joules and None not in joules:
@@ -60,20 +67,17 @@ def figures_of(
     return {one.key: one for one in found}
 
 
-def _latencies(prefix: str, label: str, done: Iterable[Done]) -> Iterator[Headline]:
-    merged = Histogram()
-    for one in done:
-        histogram = one.response or one.service
-        if histogram is not None:
-            merged.merge(histogram)
-    if not merged.count:
+def _latencies(prefix: str, label: str, basis: Basis, done: Iterable[Done]) -> Iterator[Headline]:
+    times = [one.latency(basis) for one in done if one.ios]
+    total = merged(h for h in times if h is not None)
+    if total is None or not total.count or None in times:
         return
-    ends = {"mean": ("average", merged.mean_ns), "max": ("maximum", merged.max_ns)}
+    ends = {"mean": ("average", total.mean_ns), "max": ("maximum", total.max_ns)}
     for key, (words, value_ns) in ends.items():
         yield from headline(f"{prefix}{key}", f"{label}, {words}", ms(value_ns), "ms",
                             higher_is_better=False)  # fmt: skip
     for key, q in QUANTILES.items():
-        yield from quantile_headline(f"{prefix}{key}", f"{label}, {key}", merged, q)
+        yield from quantile_headline(f"{prefix}{key}", f"{label}, {key}", total, q)
 
 
 @dataclass(frozen=True)

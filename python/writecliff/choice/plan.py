@@ -136,7 +136,4 @@ def is_open_loop(question: Question) -> bool:
     capacity = max(show_device(name).capacity_bytes for name in question.candidates)
     file = load_workload(question.workload, capacity_bytes=capacity)
     jobs = [job for step in file.steps if step.measured for job in step.workload.jobs]
-    return all(
-        job.rate_iops is not None or job.rate_bytes_per_s is not None or job.model is not None
-        for job in jobs
-    )
+    return all(job.is_scheduled for job in jobs)

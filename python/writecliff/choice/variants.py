@@ -90,16 +90,12 @@ def _each_job(change: Callable[[Job], Job]) -> _Make:
     return lambda device: lambda run: run.with_jobs(change)
 
 
-def _is_paced(job: Job) -> bool:
-    return job.rate_iops is not None or job.rate_bytes_per_s is not None
-
-
 def _deeper(job: Job) -> Job:
-    return job if _is_paced(job) else replace(job, queue_depth=2 * job.queue_depth)
+    return job if job.is_scheduled else replace(job, queue_depth=2 * job.queue_depth)
 
 
 def _shallower(job: Job) -> Job:
-    return job if _is_paced(job) else replace(job, queue_depth=max(1, job.queue_depth // 2))
+    return job if job.is_scheduled else replace(job, queue_depth=max(1, job.queue_depth // 2))
 
 
 def _faster(job: Job) -> Job:

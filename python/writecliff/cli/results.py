@@ -16,17 +16,17 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
 
 
 def result_table(load: Load) -> str:
-    """A row per job and operation; service times, and response times of rate-driven jobs."""
+    """A row per job and operation; of open loads, rows of service times below the latencies."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
     for one in load.done:
         rates = ("-", "-")
         if one.iops is not None and one.bytes_per_s is not None:
             rates = (units.number(one.iops), f"{one.bytes_per_s / 1e6:,.1f}")
-        rows.append((one.job, one.operation, *rates, *_latency_cells(one.service)))
-        if one.response is not None:
-            cells = _latency_cells(one.response)
-            rows.append((one.job, f"{one.operation} (response)", "", "", *cells))
+        rows.append((one.job, one.operation, *rates, *_latency_cells(one.latency())))
+        if one.scheduled:
+            cells = _latency_cells(one.latency("service"))
+            rows.append((one.job, f"{one.operation} (service)", "", "", *cells))
     ios, size = sum(row.ios for row in load.rows), sum(row.bytes for row in load.rows)
     rounds = ""
     if load.view is not None:

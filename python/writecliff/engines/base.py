@@ -7,7 +7,7 @@ made-up figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from writecliff import units
 from writecliff.engines.counters import Counters
 from writecliff.errors import A_HARD_DISK, AN_SCM_DRIVE
+from writecliff.latency_basis import Basis, bases_of, histogram_of, merged
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.engines.data_placement_status import DataPlacementStatus
     from writecliff.errors import TargetError
     from writecliff.latency_causes import LatencyCauses
-    from writecliff.workload.model import Workload
+    from writecliff.workload.model import Job, Workload
 
 Operation = Literal["read", "write", "trim"]
 OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
@@ -186,8 +187,9 @@ class OperationResult:
     """What one kind of operation of one job measured.
 
     `service` holds one latency an I/O, from issue to completion. `response` counts from the
-    intended arrival and exists only for rate-driven jobs (else None). `causes` says what the
-    service times were spent on; None: the drive does not record it.
+    intended arrival and exists only for rate-driven jobs (else None); `latency` is the one that
+    figures without the prefix `service/` are read from. `causes` says what the service times were
+    spent on; None: the drive does not record it.
     """
 
     ios: int  # completed
@@ -195,15 +197,12 @@ class OperationResult:
     service: Histogram
     response: Histogram | None = None
     causes: LatencyCauses | None = None
+    scheduled: bool = False  # the I/Os had intended arrivals
 
-
-def merged(histograms: Iterable[Histogram]) -> Histogram | None:
-    """One histogram of all; None if there is none. The given ones stay as they are."""
-    total: Histogram | None = None
-    for histogram in histograms:
-        total = total or type(histogram)()
-        total.merge(histogram)
-    return total
+    def latency(self, basis: Basis = "arrival") -> Histogram | None:
+        """The latencies of a basis; None if the engine cannot measure it, as fio from arrival."""
+        return histogram_of(basis, service=self.service, response=self.response,
+                            scheduled=self.scheduled)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -218,6 +217,14 @@ class JobResult:
     # "latency_target", "least_rate".
     ended_by: str | None = None
     queue_depth: int | None = None  # of each thread at the end; differs after a latency target
+
+    def following(self, job: Job) -> JobResult:
+        """The result with the knowledge of `job` if its I/Os had intended arrivals."""
+        operations = {
+            name: replace(done, scheduled=job.is_scheduled)
+            for name, done in self.operations.items()
+        }
+        return replace(self, operations=operations)
 
 
 @dataclass(frozen=True)
@@ -289,19 +296,26 @@ class StepResult(Shows):
         for job in self.jobs:
             for operation, done in job.operations.items():
                 per_s = 1e9 / job.elapsed_ns if job.elapsed_ns else 0.0
-                latency = done.service
-                rows.append((
-                    job.name, str(operation), units.number(done.ios),
-                    units.number(done.ios * per_s), units.throughput(done.bytes * per_s),
-                    units.latency(latency.mean_ns), _quantile_text(latency, 0.5),
-                    _quantile_text(latency, 0.99), units.latency(latency.max_ns),
-                ))  # fmt: skip
+                rates = (units.number(done.ios), units.number(done.ios * per_s),
+                         units.throughput(done.bytes * per_s))  # fmt: skip
+                for basis in bases_of(scheduled=done.scheduled):
+                    late = " (service)" if basis == "service" else ""
+                    shown = ("",) * 3 if late else rates
+                    cells = _latency_cells(done.latency(basis))
+                    rows.append((job.name, f"{operation}{late}", *shown, *cells))
         head = ("job", "operation", "I/Os", "IOPS", "throughput", "mean", "50 %", "99 %", "max")
         lines = [units.duration(self.elapsed_ns), *self.warnings]
         return Shown("", lines, [Grid(head, rows, "ll" + "r" * 7)])
 
     def iops(self, operation: Operation | None = None) -> float:
         return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+
+
+def _latency_cells(histogram: Histogram | None) -> tuple[str, ...]:
+    if histogram is None:
+        return (units.UNKNOWN,) * 4
+    slow = (_quantile_text(histogram, q) for q in (0.5, 0.99))
+    return (units.latency(histogram.mean_ns), *slow, units.latency(histogram.max_ns))
 
 
 def _quantile_text(histogram: Histogram, q: float) -> str:

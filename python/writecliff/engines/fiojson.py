@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import version as own_version
-from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult, merged
+from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
 from writecliff.engines.fiojson_stats import (
     Json,
     Member,
@@ -23,6 +23,7 @@ from writecliff.engines.fiojson_stats import (
     sample_block,
     samples,
 )
+from writecliff.latency_basis import merged
 from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
 from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.model import BlockSize, Job, Workload

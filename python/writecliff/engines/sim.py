@@ -340,7 +340,8 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
 def _operation_result(raw: Mapping[str, Any]) -> OperationResult:
     causes = raw["causes"]
     return OperationResult(
-        **{**raw, "causes": None if causes is None else LatencyCauses.of(causes)}
+        **{**raw, "causes": None if causes is None else LatencyCauses.of(causes)},
+        scheduled=raw["response"] is not None,
     )
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from writecliff.engines.base import Operation, StepResult, merged
+from writecliff.engines.base import Operation, StepResult
+from writecliff.latency_basis import merged
 
 if TYPE_CHECKING:
     import numpy.typing as npt

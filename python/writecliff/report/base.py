@@ -124,6 +124,10 @@ class TestReport:
         """The headlines, found once: a page of many runs says them in several places."""
         return tuple(self.headlines())
 
+    def limit_figures(self) -> Sequence[Headline]:
+        """The figures that limits may name: the headlines, and figures that are not quoted."""
+        return self.quoted
+
     @property
     def tells_tails(self) -> bool:
         """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what

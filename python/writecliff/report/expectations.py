@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +29,7 @@ _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
 _FORM = re.compile(r"\s*(?P<figure>.+?)\s*(?P<relation>>=|<=|>|<)\s*(?P<limit>\S+)\s*(?P<unit>.*)")
+_QUALIFIERS = ("service", "flush")  # before figures that only a name with them means
 _TIMES_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3}
 
 
@@ -145,11 +147,26 @@ def judge(expected: Expectation, headlines: Sequence[Headline]) -> Judged:
 
 
 def matching(name: str, keys: Iterable[str]) -> list[str]:
-    """The keys that `name` may mean: itself, else those that end with it as a whole part: "iops"
-    is "/randread/reads/iops" where that is the only one."""
-    found = list(keys)
-    exact = [key for key in found if key.lstrip("/") == name.lstrip("/")]
-    return exact or [key for key in found if f"/{key.lstrip('/')}".endswith(f"/{name}")]
+    """Return the keys that `name` may mean: itself, else those that end with it as a whole part.
+
+    "iops" is "/randread/reads/iops" where that is the only one. A key of service times or flushes
+    needs a name of them: "p99.9" is never "/randread/reads/service/p99.9".
+    """
+    name = name.strip("/")
+    known = list(keys)
+    exact = [key for key in known if key.strip("/") == name]
+    return exact or [
+        key
+        for key in known
+        if f"/{key.strip('/')}".endswith(f"/{name}") and _qualified(key) == _qualified(name)
+    ]
+
+
+def _qualified(name: str) -> str:
+    """The measure at the end of a figure's name, with the qualifiers before it: "service/p99.9"."""
+    *parts, measure = name.split("/")
+    qualifiers = takewhile(lambda part: part in _QUALIFIERS, reversed(parts))
+    return "/".join((*reversed([*qualifiers]), measure))
 
 
 def _factor(given: str, own: str) -> float | None:
@@ -173,8 +190,8 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
     from writecliff.store.rundir import RunDirectory
 
     with RunDirectory.open(folder, write=True) as run:
-        headlines = report_of(run).headlines()
-        judged = [judge(one, headlines) for one in expected]
+        figures = report_of(run).limit_figures()
+        judged = [judge(one, figures) for one in expected]
         run.update(
             updated=run.manifest.updated,  # when it was measured
             expectations=tuple(asdict(one) for one in judged),
@@ -196,7 +213,7 @@ def judge_members(
     found: dict[str, list[Judged]] = {}
     used: set[Expectation] = set()
     for name, (test, path) in members.items():
-        keys = [item.key for item in report_of(RunDirectory.open(path)).headlines()]
+        keys = [item.key for item in report_of(RunDirectory.open(path)).limit_figures()]
         mine = [
             one
             for one in expected

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merged, prefix_of
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, mean_interval, ms
 from writecliff.report.latency import latency_mapping
 from writecliff.store.tables import OPERATION_NAMES, counted
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 PARTS = 10  # of a step, over which its mean rate has an interval
 _FEWEST_PARTS = 5
-_RATES = ("iops", "mb_per_s", "mean", "max")
+_RATES = ("iops", "mb_per_s")
 _QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
+_TIMES = ("mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
 
 Key = tuple[int, str]  # number of a job and operation
 
@@ -49,6 +51,18 @@ class Done:
     service: Histogram | None
     response: Histogram | None  # from the intended arrival; only with a rate
     causes: LatencyCauses | None
+    scheduled: bool = False  # its I/Os have intended arrivals
+
+    def latency(self, basis: Basis = "arrival") -> Histogram | None:
+        """The latencies of a basis; None if nothing was timed or the engine cannot measure it."""
+        return histogram_of(basis, service=self.service, response=self.response,
+                            scheduled=self.scheduled)  # fmt: skip
+
+    @property
+    def latencies(self) -> Mapping[Basis, Histogram]:
+        """The latencies that differ, by basis, as far as they were measured."""
+        bases = bases_of(scheduled=self.scheduled)
+        return {basis: h for basis in bases if (h := self.latency(basis)) is not None}
 
     @property
     def iops(self) -> float | None:
@@ -65,7 +79,8 @@ class Samples:
 
     iops: list[float] = field(default_factory=list)
     bytes_per_s: list[float] = field(default_factory=list)
-    mean_ns: list[float] = field(default_factory=list)  # fewer if nothing ended in a part
+    # Mean latency by basis; fewer if nothing ended in a part.
+    mean_ns: dict[Basis, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,7 +157,8 @@ class Load:
                 )
                 key = (number, operation)
                 done.append(Done(number, name, operation, ios, size, elapsed_ns, service.get(key),
-                                 response.get(key), causes.get(key)))  # fmt: skip
+                                 response.get(key), causes.get(key),
+                                 self.workload.jobs[number].is_scheduled))  # fmt: skip
             found[name if name not in found else f"{name} ({number + 1})"] = done
         return found
 
@@ -151,13 +167,19 @@ class Load:
         """All operations of all jobs."""
         return [one for of_job in self.jobs.values() for one in of_job]
 
-    def histograms(self) -> dict[str, Histogram]:
-        """Service times by operation, over all jobs."""
+    @property
+    def is_scheduled(self) -> bool:
+        """`True` if a job has intended arrivals, so that latency is not service time."""
+        return any(job.is_scheduled for job in self.workload.jobs)
+
+    def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
+        """Latencies by operation, over all jobs; without operations of which they are unknown."""
         found = {}
         for operation in OPERATION_NAMES:
-            merged = self.data.histogram(self.rows, operation=operation)
-            if merged is not None and merged.count:
-                found[operation] = merged
+            by_job = [d.latency(basis) for d in self.done if d.operation == operation and d.ios]
+            total = merged(h for h in by_job if h is not None)
+            if total is not None and total.count and None not in by_job:
+                found[operation] = total
         return found
 
     @cached_property
@@ -172,6 +194,7 @@ class Load:
         found: dict[Key, Samples] = {}
         for seq, row in zip(self.seqs, self.columns, strict=True):
             service = self.data.run.histograms_by_operation([seq])
+            response = self.data.run.histograms_by_operation([seq], kind="response")
             for number, job in enumerate(row["jobs"]):
                 for operation in OPERATION_NAMES:
                     if (ios := job[f"{operation}_ios"]) is None or not job["elapsed_ns"]:
@@ -180,8 +203,12 @@ class Load:
                     one = found.setdefault(key, Samples())
                     one.iops.append(ios / seconds)
                     one.bytes_per_s.append((job[f"{operation}_bytes"] or 0) / seconds)
-                    if key in service and (mean_ns := service[key].mean_ns) is not None:
-                        one.mean_ns.append(mean_ns)
+                    scheduled = self.workload.jobs[number].is_scheduled
+                    for basis in bases_of(scheduled=scheduled):
+                        kinds = {"service": service.get(key), "response": response.get(key)}
+                        times = histogram_of(basis, **kinds, scheduled=scheduled)
+                        if times is not None and times.mean_ns is not None:
+                            one.mean_ns.setdefault(basis, []).append(times.mean_ns)
         return found
 
     def _samples_of_parts(self) -> dict[Key, Samples]:
@@ -206,10 +233,11 @@ class Load:
             ios, size, spent_ns = (
                 np.bincount(part[mine], of[mine], len(lasts) + 1)[: len(lasts)] for of in sums
             )
+            basis: Basis = "service" if self.workload.jobs[number].is_scheduled else "arrival"
             found[number, OPERATION_NAMES[code]] = Samples(
                 (ios / width_s).tolist(),
                 (size / width_s).tolist(),
-                (spent_ns[ios > 0] / ios[ios > 0]).tolist(),
+                {basis: (spent_ns[ios > 0] / ios[ios > 0]).tolist()},
             )
         return found
 
@@ -228,6 +256,7 @@ class Load:
                 {
                     "name": job["name"],
                     "elapsed_ns": sum(row["jobs"][number]["elapsed_ns"] for row in self.columns),
+                    "scheduled": self.workload.jobs[number].is_scheduled,
                     "operations": {one.operation: _mapping(one) for one in done},
                 }
                 for number, (job, done) in enumerate(
@@ -239,13 +268,14 @@ class Load:
             "steady_state": None if self.view is None else self.view.mapping(),
         }
 
-    def headlines(self, *, many: bool) -> Iterator[Headline]:
-        """The headline figures; `many`: the run has other loads."""
+    def headlines(self, *, many: bool, bases: Sequence[Basis] = ()) -> Iterator[Headline]:
+        """The headline figures; `many`: the run has other loads. `bases` of latencies (default:
+        those that differ)."""
         samples = {f"{number}/{name}": found for (number, name), found in self.samples.items()}
         of = f"mean over {'the rounds of the window' if self.view else 'parts of the step'}"
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, samples=samples, of=of,
-                                  steady=reached)  # fmt: skip
+                                  steady=reached, bases=bases)  # fmt: skip
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
@@ -265,10 +295,15 @@ def _mapping(done: Done) -> dict[str, Any]:
         "bytes": done.bytes,
         "iops": done.iops,
         "bytes_per_s": done.bytes_per_s,
-        "service": None if done.service is None else latency_mapping(done.service),
-        "response": None if done.response is None else latency_mapping(done.response),
+        "latency": _latency_mapping(done.latency()),
+        "service": _latency_mapping(done.service),
+        "response": _latency_mapping(done.response),
         "causes": causes,
     }
+
+
+def _latency_mapping(histogram: Histogram | None) -> dict[str, Any] | None:
+    return None if histogram is None else latency_mapping(histogram)
 
 
 def step_headlines(
@@ -278,6 +313,7 @@ def step_headlines(
     samples: Mapping[str, Samples] | None = None,
     of: str = "",
     steady: bool = True,
+    bases: Sequence[Basis] = (),
 ) -> Iterator[Headline]:
     """The figures of every job and operation of a step of `run --json`. `samples` by "NUMBER OF THE
     JOB/OPERATION" give means their intervals."""
@@ -295,11 +331,26 @@ def step_headlines(
             yield from headline(f"{key}/mb_per_s", f"{label}, throughput",
                                 None if rate is None else rate / MB_S.size, "MB/s",
                                 interval=interval, steady=steady)  # fmt: skip
-            if (service := done["service"]) is not None:
-                mean = _interval(own.mean_ns, service["mean_ns"], NS_PER_MS, of)
-                yield from _latencies(key, label, service, mean, steady)
+            scheduled = _was_scheduled(step, job)
+            for basis in bases or bases_of(scheduled=scheduled):
+                kinds = {"service": done["service"], "response": done.get("response")}
+                times = histogram_of(basis, **kinds, scheduled=scheduled)
+                if times is not None:
+                    mean = _interval(own.mean_ns.get(basis, ()), times["mean_ns"], NS_PER_MS, of)
+                    yield from _latencies(key, label, basis, times, mean, steady)
     waf = f"{where}, write amplification" if where else "Write amplification"
     yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False, steady=steady)
+
+
+def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    """`True` if a job of a step of `run --json` has intended arrivals. Earlier versions did not
+    write `scheduled`: its I/Os then have response times, or a warning that fio has none."""
+    if (scheduled := job.get("scheduled")) is not None:
+        return bool(scheduled)
+    if any(done.get("response") is not None for done in job["operations"].values()):
+        return True
+    begin = f"job {job['name']}: no response times"
+    return any(text.startswith(begin) for text in step.get("warnings", ()))
 
 
 def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
@@ -317,7 +368,10 @@ def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
             keys += [
                 f"{where}/{job.name}/{operation}s/{figure}"
                 for operation, share in shares.items()
-                for figure in (*_RATES, *(f"p{pct:g}" for pct in _QUOTED))
+                for figure in (
+                    *_RATES,
+                    *(prefix_of(basis) + time for basis in BASES for time in _TIMES),
+                )
                 if share > 0
             ]
         keys.append(f"{where}/waf")
@@ -334,12 +388,19 @@ def _interval(
 
 
 def _latencies(
-    key: str, label: str, service: Mapping[str, Any], mean: Interval | None, steady: bool
+    key: str,
+    label: str,
+    basis: Basis,
+    times: Mapping[str, Any],
+    mean: Interval | None,
+    steady: bool,
 ) -> Iterator[Headline]:
     slow: dict[str, Any] = {"higher_is_better": False, "steady": steady}
-    yield from headline(f"{key}/mean", f"{label}, average", ms(service["mean_ns"]), "ms",
+    key = f"{key}/{prefix_of(basis)}".removesuffix("/")
+    label = f"{label}, service time" if basis == "service" else label
+    yield from headline(f"{key}/mean", f"{label}, average", ms(times["mean_ns"]), "ms",
                         interval=mean, **slow)  # fmt: skip
-    for one in service["percentiles"]:
+    for one in times["percentiles"]:
         if one["pct"] not in _QUOTED:
             continue
         interval = None
@@ -348,4 +409,4 @@ def _latencies(
             interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, of)
         yield from headline(f"{key}/p{one['pct']:g}", f"{label}, p{one['pct']:g}",
                             ms(one["value_ns"]), "ms", interval=interval, **slow)  # fmt: skip
-    yield from headline(f"{key}/max", f"{label}, maximum", ms(service["max_ns"]), "ms", **slow)
+    yield from headline(f"{key}/max", f"{label}, maximum", ms(times["max_ns"]), "ms", **slow)

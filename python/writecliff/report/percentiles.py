@@ -35,9 +35,19 @@ def percentile_figure(
     """A curve for each operation, with the buckets of the histograms as their data (`data` names
     the file); None without I/Os."""
     file = DataFile(data or f"{name}.csv", histograms_csv(histograms))
-    lines = [percentile_line(f"{operation}s", h) for operation, h in histograms.items()]
+    lines = [percentile_line(plural_of(operation), h) for operation, h in histograms.items()]
     alt = f"Response time of {' and '.join(histograms)}s by percentile"
     return plots.lines(name, title, file, lines, PERCENTILE, RESPONSE, alt=alt)
+
+
+def plural_of(operation: str) -> str:
+    """The I/Os of an operation.
+
+    >>> plural_of("flush"), plural_of("read, service time")
+    ('flushes', 'reads, service time')
+    """
+    name, comma, rest = operation.partition(",")
+    return f"{name}{'es' if name.endswith('sh') else 's'}{comma}{rest}"
 
 
 def percentile_line(label: str, histogram: Histogram) -> Line:

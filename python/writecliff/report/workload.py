@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.latency_basis import BASES, BASIS_TEXT, NOT_FROM_ARRIVAL, Basis, bases_of
 from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
 from writecliff.report import plots
@@ -23,7 +24,7 @@ from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline
-from writecliff.report.latency import NINES, latency_table, service_note
+from writecliff.report.latency import NINES, latency_table
 from writecliff.report.loads import Load, titled
 from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
 from writecliff.report.percentiles import (
@@ -31,6 +32,7 @@ from writecliff.report.percentiles import (
     RESPONSE,
     percentile_figure,
     percentile_line,
+    plural_of,
 )
 from writecliff.report.series import samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 POINTS = 400  # of a series over time
 _COLLECTS = 1.05  # write amplification from which garbage collection has begun
 _KEY_LOADS, _SAID_LOADS = 4, 4
+_SUFFIX: Mapping[Basis, str] = {"arrival": "", "service": ", service time"}
 _QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
 
 
@@ -77,7 +80,7 @@ class WorkloadRunReport(TestReport):
     @cached_property
     def histogram(self) -> Histogram | None:
         """Of a run of one load; several have nothing in common."""
-        apart = list(self.loads[0].histograms().values()) if len(self.loads) == 1 else []
+        apart = list(self.histograms_apart.values())
         return apart[0] if len(apart) == 1 else None
 
     @cached_property
@@ -86,13 +89,14 @@ class WorkloadRunReport(TestReport):
 
     @property
     def latency_note(self) -> str:
-        if len(self.histograms_apart) > 1:
-            counts = (f"{h.count:,} {name}s" for name, h in self.histograms_apart.items())
-            return f"Service time, from issue to completion, of {' and '.join(counts)}."
-        if self.histogram is None:
+        if len(self.loads) != 1:
             return ""
-        (operation,) = self.histograms_apart
-        return service_note(self.histogram, f", all {operation}s", otherwise="")
+        scheduled = self.loads[0].is_scheduled
+        if not self.histograms_apart:
+            return f"Latency: {NOT_FROM_ARRIVAL}." if scheduled and self.loads[0].done else ""
+        counts = (f"{h.count:,} {name}s" for name, h in self.histograms_apart.items())
+        text = f"latency, {BASIS_TEXT['arrival']}" if scheduled else BASIS_TEXT["service"]
+        return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}."
 
     # -- what is said -------------------------------------------------------------------------
 
@@ -165,18 +169,24 @@ class WorkloadRunReport(TestReport):
         many = len(self.loads) > 1
         return [item for load in self.loads for item in load.headlines(many=many)]
 
+    def limit_figures(self) -> Sequence[Headline]:
+        """With service times of closed loads too, which are their latencies."""
+        many = len(self.loads) > 1
+        return [item for load in self.loads for item in load.headlines(many=many, bases=BASES)]
+
     def curves(self) -> Sequence[Curve]:
         many = len(self.loads) > 1
         return [
             Curve(
-                f"percentiles-{load.name}-{operation}".replace(" ", "-"),
-                f"{f'{load.name}: ' if many else ''}response time of {operation}s by percentile",
+                f"percentiles-{load.name}-{_slug(operation)}".replace(" ", "-"),
+                f"{f'{load.name}: ' if many else ''}response time of {plural_of(operation)} by "
+                "percentile",
                 PERCENTILE,
                 RESPONSE,
                 [*zip(line.x, line.y, strict=True)],
             )
             for load in self.loads
-            for operation, h in load.histograms().items()
+            for operation, h in _by_name(load).items()
             for line in (percentile_line(operation, h),)
         ]
 
@@ -190,12 +200,13 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def _results_file(self) -> DataFile:
-        quantiles = (f"latency_{name.replace('.', '')}_ns" for _, name in _QUANTILES)
+        names = ("mean", *(name.replace(".", "") for _, name in _QUANTILES), "max")
+        times = (f"{begin}_{name}_ns" for begin in ("latency", "service") for name in names)
         head = ("step", "job", "operation", "ios", "bytes", "elapsed_ns", "iops", "bytes_per_s",
-                "latency_mean_ns", *quantiles, "latency_max_ns")  # fmt: skip
+                *times)  # fmt: skip
         rows = [
             (load.name, one.job, one.operation, one.ios, one.bytes, one.elapsed_ns, one.iops,
-             one.bytes_per_s, *_latencies(one.service))
+             one.bytes_per_s, *(time for basis in BASES for time in _latencies(one.latency(basis))))
             for load in self.loads for one in load.done
         ]  # fmt: skip
         return data_file("results.csv", head, rows)
@@ -210,14 +221,15 @@ class WorkloadRunReport(TestReport):
                 waf = units.number(load.waf, 2)
                 measured = (units.number(one.iops), size, f"{one.ios:,}", waf)
                 rates.append((*who, f"{one.operation}s", *measured))
-                for histogram, late in ((one.service, ""), (one.response, ", from arrival")):
-                    if histogram is not None:
-                        slow = map(units.latency, _latencies(histogram))
-                        times.append((*who, f"{one.operation}s{late}", *slow))
+                for basis, histogram in one.latencies.items():
+                    slow = map(units.latency, _latencies(histogram))
+                    times.append((*who, f"{one.operation}s{_SUFFIX[basis]}", *slow))
         head = (*(("Step",) if many else ()), "Job", "Operation")
         rate_head = (*head, "IOPS", "MB/s", "I/Os", "WAF of the step")
         time_head = (*head, "average", *(name for _, name in _QUANTILES), "maximum")
-        note = "service times, from issue to completion"
+        note = BASIS_TEXT["service"]
+        if any(load.is_scheduled for load in self.loads):
+            note = f"under a rate {BASIS_TEXT['arrival']}; {note}"
         yield table("Rates", rate_head, rates, "lll"[: len(head)], data=self._results_file)
         yield table("Response times", time_head, times, "lll"[: len(head)], note=note,
                     data=self._results_file)  # fmt: skip
@@ -282,16 +294,17 @@ class WorkloadRunReport(TestReport):
         return max(step.workload.interval_ns for step in self.procedure.steps)
 
     def _of_load(self, number: int, load: Load) -> Section:
-        apart = load.histograms()
+        apart = _by_name(load)
         drawn = percentile_figure(
             f"percentiles-{number}", "Response time by percentile", apart,
             data=f"histograms-{number}.csv",
         )  # fmt: skip
         parts: list[Figure | Table | None] = [drawn]
         for operation, h in apart.items():
-            begin = f"{operation.capitalize()}s: "
-            parts += histogram_figures(h, f"-{number}-{operation}", begin)[:1]
-            parts.append(latency_table(h, f"Response times of {operation}s"))
+            which = plural_of(operation)
+            begin = f"{which[0].upper()}{which[1:]}: "
+            parts += histogram_figures(h, f"-{number}-{_slug(operation)}", begin)[:1]
+            parts.append(latency_table(h, f"Response times of {which}"))
         view = load.view
         if view is not None:
             parts += [view.convergence(), *view.window_figures(), *view.tables()]
@@ -325,6 +338,19 @@ class WorkloadRunReport(TestReport):
     def file_name(self) -> str:
         """The name of the workload file."""
         return Path(self.procedure.file).name
+
+
+def _slug(operation: str) -> str:
+    return operation.replace(", ", "-").replace(" ", "-")
+
+
+def _by_name(load: Load) -> Mapping[str, Histogram]:
+    """The latencies of a load by operation, of an open load also its service times."""
+    return {
+        f"{operation}{_SUFFIX[basis]}": histogram
+        for basis in bases_of(scheduled=load.is_scheduled)
+        for operation, histogram in load.histograms(basis).items()
+    }
 
 
 def _latencies(histogram: Histogram | None) -> Sequence[float | None]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, StepResult, merged
+from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, StepResult
+from writecliff.latency_basis import merged
 from writecliff.procedures.measure import record_of
 from writecliff.procedures.model import StepPosition
 from writecliff.procedures.served import PHASE, STEP, Served

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.devices import describe, open_device, read_device_file
-from writecliff.engines.base import merged
 from writecliff.engines.sim import SimEngine
+from writecliff.latency_basis import merged
 from writecliff.native_errors import as_user_errors
 from writecliff.replay.model import simulated_name
 from writecliff.synthesis.laid_out import FLUSH

@@ -249,6 +249,13 @@ class Job:
         own = (size for one in (self.writes, self.trims) if one for size in one.block_sizes)
         return (*self.block_sizes, *own)
 
+    @property
+    def is_scheduled(self) -> bool:
+        """`True` for an open loop: I/Os arrive at times that do not depend on the drive."""
+        logged = self.log is not None and bool(self.log.times_ns)
+        rated = self.rate_iops is not None or self.rate_bytes_per_s is not None
+        return rated or logged or self.model is not None
+
     def with_duration_s(self, seconds: float) -> Job:
         """The same load for `seconds` of device time, without another end."""
         return replace(self, duration_ns=round(seconds * SECOND_NS), volume_bytes=None, ios=None)

@@ -86,8 +86,9 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
             notes += [note] if note else []
             measured[operation] = OperationResult(stats.ios, stats.bytes, histogram_of(stats))
             elapsed_ns = max(elapsed_ns, stats.runtime_ms * MS)
-        results.append(JobResult(str(entry["jobname"]), elapsed_ns, measured))
-        jobs.append(_job(str(entry["jobname"]), options, results[-1]))
+        result_of_job = JobResult(str(entry["jobname"]), elapsed_ns, measured)
+        jobs.append(_job(str(entry["jobname"]), options, result_of_job))
+        results.append(result_of_job.following(jobs[-1]))
         if int(entry.get("error", 0)):
             notes.append(f"job {entry['jobname']} ended with error {int(entry['error'])}")
     unknown = Counters()

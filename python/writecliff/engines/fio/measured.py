@@ -18,12 +18,12 @@ from writecliff.engines.base import (
     Progress,
     ProgressHook,
     StepResult,
-    merged,
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.fio import parse
 from writecliff.engines.fio.intervals import IntervalSeries, Stats
 from writecliff.engines.fio.rates import is_rate_driven
+from writecliff.latency_basis import merged
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
@@ -180,6 +180,12 @@ class Measured:
         )
 
     def _jobs(self, names: tuple[str, ...]) -> tuple[JobResult, ...]:
+        results = self._results(names)
+        return tuple(
+            one.following(job) for one, job in zip(results, self.workload.jobs, strict=True)
+        )
+
+    def _results(self, names: tuple[str, ...]) -> tuple[JobResult, ...]:
         each = [parse.job_results(names, part.series.stats) for part in self.parts]
         if len(each) == 1:
             return each[0]

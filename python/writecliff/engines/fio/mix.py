@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from writecliff.engines.base import JobResult, OperationResult, StepResult, merged
+from writecliff.engines.base import JobResult, OperationResult, StepResult
 from writecliff.errors import EngineError
+from writecliff.latency_basis import merged
 from writecliff.workload.model import BlockSize, Job, Workload
 
 if TYPE_CHECKING:
@@ -210,8 +211,9 @@ def _joined(name: str, ones: Sequence[JobResult]) -> JobResult:
         service = merged(one.service for one in each)
         assert service is not None  # of at least one
         operations[operation] = OperationResult(
-            sum(one.ios for one in each), sum(one.bytes for one in each), service
-        )
+            sum(one.ios for one in each), sum(one.bytes for one in each), service,
+            scheduled=any(one.scheduled for one in each),
+        )  # fmt: skip
     return JobResult(
         name,
         max(one.elapsed_ns for one in ones),

@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 def is_timed(workload: Workload) -> bool:
     """Whether the I/Os of all jobs come at times that do not depend on the drive."""
-    return all(_has_times(job) and not _needs_fio(job) for job in workload.jobs)
-
-
-def _has_times(job: Job) -> bool:
-    logged = job.log is not None and bool(job.log.times_ns)
-    rated = job.rate_iops is not None or job.rate_bytes_per_s is not None
-    return rated or logged or job.model is not None
+    return all(job.is_scheduled and not _needs_fio(job) for job in workload.jobs)
 
 
 def _needs_fio(job: Job) -> bool:
@@ -131,7 +125,7 @@ class TimedLoad:
         only = operations.get(first.read_pct)
         if others or only is None or first.log or first.model or not live.get("ios"):
             return ()
-        done = OperationResult(live["ios"], live["bytes"], _native.Histogram())
+        done = OperationResult(live["ios"], live["bytes"], _native.Histogram(), scheduled=True)
         return (JobResult(first.name, live["elapsed_ns"], {only: done}),)
 
     def result(
@@ -167,7 +161,9 @@ def _job(raw: Mapping[str, Any]) -> JobResult:
         name=raw["name"],
         elapsed_ns=raw["elapsed_ns"],
         operations={
-            name: OperationResult(one["ios"], one["bytes"], one["service"], one["response"])
+            name: OperationResult(
+                one["ios"], one["bytes"], one["service"], one["response"], scheduled=True
+            )
             for name, one in raw["operations"].items()
         },
     )
