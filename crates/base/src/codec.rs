@@ -1,7 +1,7 @@
 //! File format of saved device states: named sections in chunks, each packed and checksummed.
 //!
 //! ```text
-//! "WCSTATE3"                                 8 bytes
+//! "WCSTATE4"                                 8 bytes
 //! section*: name length u16, name, raw length u64, chunk*
 //! chunk:    packing u8, packed length u32, crc32 u32, packed
 //! end:      name length 0
@@ -20,14 +20,14 @@ use thiserror::Error;
 
 use pack::{Packing, pack_bytes, pack_numbers, unpack_bytes, unpack_numbers};
 
-const MAGIC: &[u8; 8] = b"WCSTATE3";
+const MAGIC: &[u8; 8] = b"WCSTATE4";
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
 /// Why a saved state cannot be read.
 #[derive(Debug, Error)]
 pub enum CodecError {
-    #[error("not a writecliff device state (it does not begin with WCSTATE3)")]
+    #[error("not a writecliff device state (it does not begin with WCSTATE4)")]
     NotAState,
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),

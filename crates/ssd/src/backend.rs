@@ -467,7 +467,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    fn program(&mut self, fill: u16) {
+    fn program(&mut self, fill: FillId) {
         let unit = self.fills.get(fill).unit.expect("only full units are programmed");
         let die = self.geometry.die_of(unit.reclaim_unit, unit.unit) as usize;
         let page_type = if unit.reclaim_unit == self.slc_unit {

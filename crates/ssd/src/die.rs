@@ -87,13 +87,13 @@ impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
-                (0_u64, u32::from(fill), sense, slots)
+                (0_u64, fill, sense, slots)
             }
             Self::Read { sense, slots, purpose: ReadFor::Mapping { load } } => {
                 (4, u32::from(load), sense, slots)
             }
             Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
-            Self::Program { fill, page_type } => (1, u32::from(fill), u16::from(page_type), 0),
+            Self::Program { fill, page_type } => (1, fill, u16::from(page_type), 0),
             Self::Erase { unit } => (2, unit.0, 0, 0),
             Self::Upkeep { nanos, suspendable } => (3, nanos, u16::from(suspendable), 0),
         };
@@ -106,15 +106,14 @@ impl FlashOperation {
         let (id, slots, page_type) = (word as u32, (word >> 32) as u8, (word >> 48) as u8);
         match word >> 56 {
             kind @ (0 | 4) => {
-                let number = id as u16;
                 let purpose = match kind {
-                    0 => ReadFor::Fill { fill: number },
-                    _ => ReadFor::Mapping { load: number },
+                    0 => ReadFor::Fill { fill: id },
+                    _ => ReadFor::Mapping { load: id as u16 },
                 };
                 let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
                 Ok(Self::Read { sense, slots, purpose })
             }
-            1 => Ok(Self::Program { fill: id as u16, page_type }),
+            1 => Ok(Self::Program { fill: id, page_type }),
             2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),
             3 => Ok(Self::Upkeep { nanos: id, suspendable: page_type != 0 }),
             _ => Err(damaged()),

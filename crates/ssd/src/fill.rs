@@ -4,7 +4,7 @@
 //! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed
 //! in order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use writecliff_base::ReclaimUnitId;
 use writecliff_base::codec::CodecError;
@@ -14,8 +14,11 @@ use writecliff_ftl::frontier::FrontierId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Number of a fill; numbers are reused.
-pub type FillId = u16;
-pub const NO_FILL: FillId = u16::MAX;
+///
+/// Every program unit of a drive may be in flight at once: garbage collection that rotates static
+/// data (FIFO, random victims) relocates them all before the host's next slot.
+pub type FillId = u32;
+pub const NO_FILL: FillId = FillId::MAX;
 const NO_UNIT: ProgramUnit = ProgramUnit {
     reclaim_unit: ReclaimUnitId::NONE,
     unit: 0,
@@ -34,6 +37,34 @@ pub struct Fill {
     pub waiting: Vec<u16>,
 }
 
+/// Full program units of a reclaim unit that are not yet on flash.
+#[derive(Clone, Debug, Default)]
+struct InFlight {
+    count: u32,
+    /// A bit for each program unit, as far as needed so far.
+    bits: Vec<u64>,
+}
+
+impl InFlight {
+    fn add(&mut self, unit: u32) {
+        self.count += 1;
+        let word = unit as usize / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << (unit % 64);
+    }
+
+    fn remove(&mut self, unit: u32) {
+        self.count -= 1;
+        self.bits[unit as usize / 64] &= !(1 << (unit % 64));
+    }
+
+    fn contains(&self, unit: u32) -> bool {
+        self.bits.get(unit as usize / 64).is_some_and(|word| word >> (unit % 64) & 1 == 1)
+    }
+}
+
 /// All fills, the current fill of each frontier, and fills that may not be programmed yet.
 #[derive(Clone, Debug)]
 pub struct Fills {
@@ -43,7 +74,10 @@ pub struct Fills {
     /// Full units by frontier that wait for reads or for an earlier unit that does.
     held: Vec<VecDeque<FillId>>,
     /// Full units not yet on flash, by reclaim unit.
-    in_flight: Vec<u16>,
+    in_flight: Vec<InFlight>,
+    /// Numbers of full units not yet on flash by `ProgramUnit::since`, for those that may replace
+    /// data of a freed reclaim unit.
+    since: BTreeMap<u64, u32>,
 }
 
 impl Fills {
@@ -53,7 +87,8 @@ impl Fills {
             free: Vec::new(),
             current: vec![NO_FILL; frontiers],
             held: vec![VecDeque::new(); frontiers],
-            in_flight: vec![0; reclaim_units],
+            in_flight: vec![InFlight::default(); reclaim_units],
+            since: BTreeMap::new(),
         }
     }
 
@@ -89,8 +124,7 @@ impl Fills {
             fill.frontier = frontier;
             return id;
         }
-        let id = FillId::try_from(self.all.len()).expect("fewer than 65,535 units in flight");
-        assert!(id != NO_FILL);
+        let id = FillId::try_from(self.all.len()).expect("slots in flight have 32-bit addresses");
         self.all.push(Fill { frontier, unit: None, reads_pending: 0, waiting: Vec::new() });
         id
     }
@@ -100,7 +134,10 @@ impl Fills {
     pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
         let id = self.current(frontier);
         self.current[frontier.index()] = NO_FILL;
-        self.in_flight[unit.reclaim_unit.index()] += 1;
+        self.in_flight[unit.reclaim_unit.index()].add(unit.unit);
+        if unit.since != u64::MAX {
+            *self.since.entry(unit.since).or_default() += 1;
+        }
         let fill = &mut self.all[id as usize];
         fill.unit = Some(unit);
         if fill.reads_pending == 0 && self.held[frontier.index()].is_empty() {
@@ -135,7 +172,7 @@ impl Fills {
     /// Whether a full unit with data that may replace those of a reclaim unit freed after
     /// `freed_at` others is not on flash yet.
     pub fn awaited(&self, freed_at: u64) -> bool {
-        self.all.iter().any(|fill| fill.unit.is_some_and(|unit| unit.since <= freed_at))
+        self.since.first_key_value().is_some_and(|(&since, _)| since <= freed_at)
     }
 
     /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
@@ -145,9 +182,21 @@ impl Fills {
         let fill = &mut self.all[id as usize];
         let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
         let frontier = fill.frontier;
-        self.in_flight[unit.reclaim_unit.index()] -= 1;
+        self.in_flight[unit.reclaim_unit.index()].remove(unit.unit);
+        if unit.since != u64::MAX {
+            self.forget_since(unit.since);
+        }
         self.free.push(id);
         (unit, frontier)
+    }
+
+    #[cold]
+    fn forget_since(&mut self, since: u64) {
+        let count = self.since.get_mut(&since).expect("a full unit was counted");
+        *count -= 1;
+        if *count == 0 {
+            self.since.remove(&since);
+        }
     }
 
     /// Takes the commands that wait for a fill.
@@ -159,10 +208,8 @@ impl Fills {
     /// Whether unit `unit` of a reclaim unit is full but not yet on flash.
     #[inline]
     pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
-        self.in_flight[reclaim_unit] > 0
-            && self.all.iter().any(|f| {
-                f.unit.is_some_and(|u| u.unit == unit && u.reclaim_unit.index() == reclaim_unit)
-            })
+        let in_flight = &self.in_flight[reclaim_unit];
+        in_flight.count > 0 && in_flight.contains(unit)
     }
 
     /// Fills of full units that are not yet on flash, in ascending order.
@@ -195,7 +242,11 @@ impl Fills {
     pub(crate) fn restore_since(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         for fill in &mut self.all {
             let since = input.get()?;
-            fill.unit.iter_mut().for_each(|unit| unit.since = since);
+            let Some(unit) = &mut fill.unit else { continue };
+            unit.since = since;
+            if since != u64::MAX {
+                *self.since.entry(since).or_default() += 1;
+            }
         }
         Ok(())
     }
@@ -207,7 +258,8 @@ impl Fills {
             let (reclaim_unit, unit) = (ReclaimUnitId(input.narrow()?), input.narrow()?);
             let slots = input.get()?;
             let (data_slots, moved_slots) = (slots as u32, (slots >> 32) as u32);
-            let since = 0;
+            // A drive with a volatile buffer restores it; others do not need it.
+            let since = u64::MAX;
             let unit = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
             Ok(Fill { frontier, unit: full.then_some(unit), reads_pending, waiting: Vec::new() })
         })?;
@@ -218,10 +270,11 @@ impl Fills {
         for held in &mut self.held {
             *held = input.list(WordReader::narrow)?.into();
         }
-        self.in_flight.fill(0);
+        self.in_flight.fill(InFlight::default());
+        self.since.clear();
         for unit in self.all.iter().filter_map(|fill| fill.unit) {
-            let count = self.in_flight.get_mut(unit.reclaim_unit.index());
-            *count.ok_or_else(damaged)? += 1;
+            let in_flight = self.in_flight.get_mut(unit.reclaim_unit.index());
+            in_flight.ok_or_else(damaged)?.add(unit.unit);
         }
         Ok(())
     }

@@ -23,9 +23,6 @@ pub(super) struct HeldErase {
     pub fill: FillId,
 }
 
-/// Of the word with a unit and a fill, where [`HeldErase::is_erased`] is saved.
-const ERASED_BIT: u32 = 16;
-
 /// The programs that an erase waits for.
 #[derive(Clone, Debug)]
 pub(super) enum Awaits {
@@ -50,8 +47,8 @@ impl Awaits {
 
 impl HeldErase {
     pub(super) fn save(&self, out: &mut WordWriter) {
-        let flag = u64::from(self.is_erased) << ERASED_BIT;
-        out.put(u64::from(self.unit.0) << 32 | flag | u64::from(self.fill));
+        out.put(u64::from(self.unit.0) << 32 | u64::from(self.fill));
+        out.put(self.is_erased);
         match &self.awaits {
             Awaits::FreedAt(freed_at) => out.put(*freed_at),
             Awaits::Fills(fills) => out.list(fills.iter(), |out, &fill| out.put(fill)),
@@ -65,7 +62,7 @@ impl HeldErase {
     ) -> Result<Self, CodecError> {
         let word = input.get()?;
         let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
-        let is_erased = word >> ERASED_BIT & 1 == 1;
+        let is_erased = input.flag()?;
         let awaits = if unit.0 < slc_unit.0 {
             Awaits::FreedAt(input.get()?)
         } else {

@@ -274,7 +274,7 @@ impl MappingCache {
             && self.die_of.len() == count
             && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
             && loads.all(|load| {
-                is_page(load.page) && load.fills.iter().all(|&fill| usize::from(fill) < fills)
+                is_page(load.page) && load.fills.iter().all(|&fill| (fill as usize) < fills)
             });
         if !is_right {
             return Err(damaged());

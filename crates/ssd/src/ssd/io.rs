@@ -11,6 +11,7 @@ use crate::attribution::Recorder;
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
+use crate::fill::FillId;
 
 impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of waiting writes while the buffer has space.
@@ -247,7 +248,7 @@ impl<R: Recorder> Ssd<R> {
     /// The command completes when all that the host has written is on flash.
     pub(super) fn wait_for_all_units(&mut self, number: u16) {
         self.close_units(false);
-        let outstanding: Vec<u16> = self.backend.fills.outstanding().collect();
+        let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
         for id in outstanding {
             let fill = self.backend.fills.get(id);
             let in_log = self.slc.as_ref().is_some_and(|slc| slc.frontier() == fill.frontier);

@@ -22,6 +22,7 @@ mod mapping_cache;
 mod mutate;
 mod patrol;
 mod planes;
+mod policies;
 mod power;
 mod power_cut;
 mod reclaim_groups;
