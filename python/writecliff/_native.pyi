@@ -17,6 +17,9 @@ _ShareHook = Callable[[float], None]
 class NativeConfigError(ValueError):
     """Bad input. `args` is (message, hint); the hint is a text or None."""
 
+class PanicException(BaseException):
+    """A panic in this module, a bug. `args` is (message,); see `recorded_panics`."""
+
 @final
 class Device:
     """A parsed and checked device file, of an SSD or a hard disk."""
@@ -415,6 +418,12 @@ def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | 
 
 def limits() -> list[tuple[str, int]]:
     """The limits of workloads, traces, and served and real drives: name and number."""
+
+def recorded_panics() -> list[tuple[str, str, str]]:
+    """The first panics of the process, in any thread: message, place in the source, and stack."""
+
+def panic_for_test(message: str, *, in_thread: bool = False) -> None:
+    """Panic, for tests of how panics are reported; `in_thread`: in a thread of its own."""
 
 def latency_causes() -> list[tuple[str, str]]:
     """All causes that latency is attributed to, from the host inwards: name and meaning."""

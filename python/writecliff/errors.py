@@ -63,6 +63,14 @@ class EngineError(WritecliffError):
         self.partial = partial
 
 
+class InternalError(Exception):
+    """A bug in writecliff; `details` go into a report of it, beside the traceback."""
+
+    def __init__(self, message: str, *, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
 class StoreError(WritecliffError):
     """A run directory that cannot be read or written."""
 

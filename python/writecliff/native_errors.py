@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from writecliff._native import NativeConfigError
-from writecliff.errors import ConfigError, EngineError, printable
+from writecliff._native import NativeConfigError, PanicException, recorded_panics
+from writecliff.errors import ConfigError, EngineError, InternalError, printable
 
 T = TypeVar("T")
 
@@ -17,7 +17,8 @@ _NUMBER = re.compile(r" \(os error \d+\)")  # what Rust adds to the words
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """Turn what the native module raises into ConfigError (bad input) or EngineError (system)."""
+    """Turn what the native module raises into ConfigError (bad input), EngineError (system) or
+    InternalError (a panic)."""
     try:
         yield
     except NativeConfigError as error:
@@ -25,8 +26,20 @@ def as_user_errors() -> Iterator[None]:
         raise ConfigError(message, hint=hint) from None
     except UnicodeEncodeError as error:  # a name as bytes that are no text
         raise ConfigError(f"'{printable(error.object)}' is not a name in UTF-8") from None
+    except PanicException as panic:
+        raise internal_error(panic) from panic
     except OSError as error:
         raise EngineError(_NUMBER.sub("", str(error))) from error
+
+
+def internal_error(panic: BaseException) -> InternalError:
+    """Return the error for a panic of the native module, with its place and stack if recorded."""
+    message = str(panic)
+    recorded = [entry for entry in recorded_panics() if entry[0] == message]
+    if not recorded:
+        return InternalError(message)
+    _, place, stack = recorded[-1]
+    return InternalError(f"{message} ({place})", details=stack)
 
 
 def with_user_errors(native: T) -> T:

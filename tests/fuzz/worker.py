@@ -24,7 +24,6 @@ SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
 _LEFT_S = 1.0  # until what a stopped command had started is stopped, too
 _ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
-_PANIC = re.compile(r"panicked at ([^\s:]+:\d+)")
 # A simulation may take as long as the load that the file asks for, if it says where it is: by a
 # share, or by the steps or rounds that are done.
 _SAYS_HOW_FAR = re.compile(
@@ -55,8 +54,9 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
 
 def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tuple[Verdict, str]:
     stack = _text(case / "stack")
-    if panic := _PANIC.search(said):
-        return "panic", panic[1]
+    answer = json.loads(_text(case / "answer") or "{}")
+    if "panic" in answer:
+        return "panic", answer["panic"]
     if peak > BYTES_MAX:
         return "large", _place_of(stack)
     if os.WIFSIGNALED(status):
@@ -66,7 +66,6 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
         if number == signal.SIGALRM:
             return "hangs", _place_of(stack)
         return "killed", signal.Signals(number).name
-    answer = json.loads(_text(case / "answer") or "{}")
     if place := answer.get("place"):
         return (
             "large" if answer["error"] == "MemoryError" else "traceback"
@@ -101,6 +100,7 @@ def _child(case: Path, words: Callable[[Path], list[str]]) -> int:
 
 
 def _main(command: list[str]) -> int:
+    from writecliff._native import recorded_panics
     from writecliff.cli import main as module
 
     answer: dict[str, object] = {}
@@ -118,6 +118,8 @@ def _main(command: list[str]) -> int:
     except BaseException as error:
         unexpected(error)
         answer["code"] = 1
+    if panics := recorded_panics():
+        answer["panic"] = panics[0][1]
     Path("answer").write_text(json.dumps(answer))
     return 0
 

@@ -19,6 +19,7 @@ use writecliff_workload::WorkloadSpec;
 
 use crate::errors;
 use crate::histogram::PyHistogram;
+use crate::panics::Watch;
 use crate::step::{columns_to_dict, job_to_dict};
 use crate::traces::{TraceReader, batch_of};
 
@@ -138,6 +139,7 @@ pub(crate) struct Issuer {
     /// Of a trace, until it ends.
     feeder: Mutex<Option<(Feeder, Fitting)>>,
     jobs: Vec<String>,
+    panics: Watch,
 }
 
 impl Issuer {
@@ -147,6 +149,7 @@ impl Issuer {
             state: Mutex::new(State::Prepared(Box::new(prepared))),
             shared: Arc::new(Shared::new(records)),
             feeder: Mutex::new(feeder),
+            panics: Watch::new(),
         }
     }
 
@@ -306,6 +309,7 @@ impl Issuer {
 
     /// Of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
     fn live<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.panics.check()?;
         let live = self.shared.live();
         let to = PyDict::new(py);
         to.set_item("elapsed_ns", live.elapsed_ns)?;
@@ -328,6 +332,7 @@ impl Issuer {
             return Err(PyRuntimeError::new_err("it is not running"));
         };
         let ended = py.detach(|| thread.join());
+        self.panics.check()?;
         let measured = ended.map_err(|_| PyRuntimeError::new_err("the issuing thread panicked"))?;
         results(py, measured.map_err(PyOSError::new_err)?, &self.jobs)
     }

@@ -10,6 +10,7 @@ mod errors;
 mod histogram;
 mod issuer;
 mod limits;
+mod panics;
 mod power_cuts;
 mod serve;
 mod step;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    panics::record();
+    module.add("PanicException", module.py().get_type::<pyo3::panic::PanicException>())?;
     module.add("NativeConfigError", module.py().get_type::<errors::NativeConfigError>())?;
     module.add_class::<bench::SimBench>()?;
     module.add_class::<device::PyDevice>()?;
@@ -56,6 +59,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
     module.add_function(wrap_pyfunction!(limits::limits, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::recorded_panics, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::panic_for_test, module)?)?;
     module.add_function(wrap_pyfunction!(step::latency_causes, module)?)?;
     module.add_function(wrap_pyfunction!(step::counter_declarations, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;

@@ -28,6 +28,7 @@ use crate::device::PyDevice;
 use crate::drive::Drive;
 use crate::errors;
 use crate::histogram::PyHistogram;
+use crate::panics::Watch;
 use crate::step::counters_to_dict;
 
 struct Running {
@@ -38,6 +39,7 @@ struct Running {
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct Server {
     running: Mutex<Option<Running>>,
+    panics: Watch,
     /// Memory for the next requests of the trace.
     spare: Mutex<Trace>,
 }
@@ -47,7 +49,9 @@ impl Server {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Raises `PanicException` if a thread has panicked: nothing of the drive can be trusted then.
     fn served(&self) -> PyResult<Served> {
+        self.panics.check()?;
         let slot = self.slot();
         let running = slot.as_ref().ok_or_else(|| PyRuntimeError::new_err("the server has ended"));
         Ok(running?.served.clone())
@@ -109,9 +113,10 @@ impl Server {
         if let Some(path) = state {
             py.detach(|| state::restore(&mut parts, &path)).map_err(|e| state_error(&path, &e))?;
         }
+        let panics = Watch::new();
         let served = py.detach(|| Served::new(parts, timing));
         let running = Running { served, listeners: Vec::new() };
-        Ok(Self { running: Mutex::new(Some(running)), spare: Mutex::default() })
+        Ok(Self { running: Mutex::new(Some(running)), panics, spare: Mutex::default() })
     }
 
     /// Accepts NBD connections at `address`; returns the address with its real port.
@@ -257,9 +262,11 @@ impl Server {
         Ok(())
     }
 
-    /// Ends all connections and the drive's work; saves drive and contents to `state`.
+    /// Ends all connections and the drive's work; saves drive and contents to `state`. After a
+    /// panic it only raises `PanicException`, and the file stays as it was.
     #[pyo3(signature = (state = None))]
     fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
+        self.panics.check()?;
         let Some(Running { served, listeners }) = self.slot().take() else { return Ok(()) };
         py.detach(|| {
             served.stop();

@@ -18,8 +18,12 @@ from collections.abc import Sequence
 from writecliff import version
 from writecliff.cli.commands import root_screen
 from writecliff.cli.streams import safe_streams
-from writecliff.errors import NO_SPACE_HINT, WritecliffError
+from writecliff.errors import NO_SPACE_HINT, InternalError, WritecliffError
 from writecliff.startup import lean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -78,9 +82,15 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
         if debug:
             _print_traceback()
         return _os_error(error, as_json)
-    except Exception as error:
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # of the native module, past its seam
+            from writecliff.native_errors import internal_error
+
+            error = internal_error(error).with_traceback(error.__traceback__)
+        elif not isinstance(error, Exception):
+            raise
         if debug:
-            _print_traceback()
+            _report(error, sys.stderr)
             return EXIT_FAILED
         return _unexpected(error, as_json)
 
@@ -142,19 +152,28 @@ def _os_error(error: OSError, as_json: bool) -> int:
 def _unexpected(error: Exception, as_json: bool) -> int:
     """A bug: one line, and the traceback in a file for a bug report."""
     import tempfile
-    import traceback
 
-    name = type(error).__name__
-    message = f"unexpected {name}: {' '.join(str(error).split())}"
+    name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
+    message = f"internal error: {name}{' '.join(str(error).split())}"
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="writecliff-", suffix=".traceback", delete=False
         ) as file:
-            traceback.print_exception(error, file=file)
-        hint = f"this is a bug in writecliff; the traceback is in {file.name}"
+            print(f"writecliff {version()}\n", file=file)
+            _report(error, file)
+        hint = f"this is a bug in writecliff, please report it with {file.name}"
     except OSError:
-        hint = "this is a bug in writecliff; --debug shows the traceback"
+        hint = "this is a bug in writecliff, please report it with what --debug prints"
     return complain(message, hint, EXIT_FAILED, as_json)
+
+
+def _report(error: Exception, file: SupportsWrite[str]) -> None:
+    """Print the traceback of a bug, and the native stack of a panic."""
+    import traceback
+
+    traceback.print_exception(error, file=file)
+    if isinstance(error, InternalError):
+        print(f"\n{error.details}", file=file)
 
 
 def _print_traceback() -> None:

@@ -448,8 +448,8 @@ def test_unexpected_errors_leave_a_traceback_file(
     assert said.code == 1
     (file,) = tmp_path.glob("writecliff-*.traceback")
     assert said.err == (
-        "error: unexpected ZeroDivisionError: two lines\n"
-        f"hint: this is a bug in writecliff; the traceback is in {file}\n"
+        "error: internal error: ZeroDivisionError: two lines\n"
+        f"hint: this is a bug in writecliff, please report it with {file}\n"
     )
     assert "ZeroDivisionError" in file.read_text()
     debug = cli("test wsat --on sim:fake --dry-run --debug")

@@ -13,12 +13,8 @@ const GC: [&str; 6] = [
     "\"cost-benefit\"",
     "\"windowed-greedy\"\ngc_window = 3",
 ];
-const PACING: [&str; 4] = [
-    "\"incremental\"",
-    "\"quanta\"\ngc_quantum = \"128 KiB\"",
-    "\"per-victim\"",
-    "\"on-demand\"",
-];
+const PACING: [&str; 4] =
+    ["\"incremental\"", "\"quanta\"\ngc_quantum = \"128 KiB\"", "\"per-victim\"", "\"on-demand\""];
 /// Destinations of relocated data with the spare policies that they allow.
 const STREAMS: [&str; 5] = [
     "\"per-stream\"",

@@ -1,0 +1,81 @@
+//! Panics of this module, in any thread, recorded in place of the default report on stderr.
+//!
+//! A panic below a call from Python becomes `PanicException` there. A panic in a thread of a server
+//! or an issuer has no caller, so both check for panics since they were made ([`Watch`]).
+
+use std::backtrace::Backtrace;
+use std::panic::PanicHookInfo;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+
+/// A panic: its message, where it is in the source, and the stack.
+struct Panic {
+    message: String,
+    place: String,
+    stack: String,
+}
+
+/// The first panics of the process; later ones are mostly consequences of them.
+static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
+const PANICS_MAX: usize = 64;
+
+fn panics() -> MutexGuard<'static, Vec<Panic>> {
+    PANICS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records panics from now on.
+pub(crate) fn record() {
+    std::panic::set_hook(Box::new(add));
+}
+
+fn add(info: &PanicHookInfo<'_>) {
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let message = text.unwrap_or("no message").to_owned();
+    let place = info.location().map_or_else(String::new, ToString::to_string);
+    let stack = Backtrace::force_capture().to_string();
+    let mut panics = panics();
+    if panics.len() < PANICS_MAX {
+        panics.push(Panic { message, place, stack });
+    }
+}
+
+/// Notices panics of other threads.
+pub(crate) struct Watch {
+    before: usize,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Self { before: panics().len() }
+    }
+
+    /// Raises `PanicException` if a thread has panicked since this was made.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        match panics().get(self.before) {
+            Some(panic) => Err(PanicException::new_err((panic.message.clone(),))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first panics of the process: message, place (file, line and column) and stack of each.
+#[pyfunction]
+pub(crate) fn recorded_panics() -> Vec<(String, String, String)> {
+    panics().iter().map(|p| (p.message.clone(), p.place.clone(), p.stack.clone())).collect()
+}
+
+/// Panics, for tests of how panics are reported; with `in_thread` in a thread of its own.
+#[pyfunction]
+#[pyo3(signature = (message, *, in_thread = false))]
+pub(crate) fn panic_for_test(py: Python<'_>, message: String, in_thread: bool) {
+    if in_thread {
+        let ended = py.detach(|| std::thread::spawn(move || panic!("{message}")).join());
+        debug_assert!(ended.is_err());
+    } else {
+        panic!("{message}");
+    }
+}
