@@ -365,6 +365,7 @@ fn results<'py>(
         let operations = operations.map(|one| (one.ios > 0).then_some(one));
         let job = JobOutcome {
             name: name.clone(),
+            began_ns: 0,
             elapsed_ns: measured.elapsed_ns,
             operations,
             thread_ios: Vec::new(),

@@ -91,6 +91,7 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<
 pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("name", job.name)?;
+    result.set_item("began_ns", job.began_ns)?;
     result.set_item("elapsed_ns", job.elapsed_ns)?;
     result.set_item("thread_ios", job.thread_ios)?;
     result.set_item("ended_by", job.ended_by.map(EndedBy::name))?;

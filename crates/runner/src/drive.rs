@@ -283,6 +283,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 Verdict::Depth(depth) => set_depth(&mut self.threads, index, depth),
                 Verdict::Afresh(depth) => {
                     set_depth(&mut self.threads, index, depth);
+                    job.began_ns = self.series.opened_ns();
                     for result in &mut self.results[index] {
                         let response = result.response.as_ref().map(|_| Histogram::new());
                         *result = OperationOutcome { response, ..Default::default() };

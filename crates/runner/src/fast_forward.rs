@@ -59,6 +59,7 @@ pub fn run<D: DriveModel>(
     drive.end_fast_forward();
     let outcome = |(index, job): (usize, &writecliff_workload::JobSpec)| JobOutcome {
         name: job.name.clone(),
+        began_ns: 0,
         elapsed_ns: 0,
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),

@@ -90,6 +90,8 @@ pub(crate) struct Thread {
 /// End conditions of a job and what remains until them.
 pub(crate) struct Job {
     pub name: String,
+    /// Start of the time that the results cover, in device time.
+    pub began_ns: u64,
     /// In device time.
     pub deadline_ns: Option<u64>,
     pub bytes_left: Option<u64>,
@@ -134,10 +136,11 @@ impl Cycle {
 
 impl Job {
     pub(crate) fn new(spec: &JobSpec, start_ns: u64) -> Self {
-        let deadline = |d: u64| start_ns.saturating_add(spec.start_delay_ns).saturating_add(d);
+        let began_ns = start_ns.saturating_add(spec.start_delay_ns);
         Self {
             name: spec.name.clone(),
-            deadline_ns: spec.duration_ns.map(deadline),
+            began_ns,
+            deadline_ns: spec.duration_ns.map(|duration| began_ns.saturating_add(duration)),
             bytes_left: spec.volume_bytes,
             ios_left: spec.ios,
             bytes_total: spec.volume_bytes,

@@ -29,6 +29,12 @@ pub struct OperationOutcome {
 #[derive(Clone, Debug)]
 pub struct JobOutcome {
     pub name: String,
+    /// Start of the time that the results cover, since the start of the step: the job's start after
+    /// its start delay, or the start of the last window of a latency target.
+    pub began_ns: u64,
+    /// Length of the time that the results cover, to the job's deadline or its last completion,
+    /// whichever is later; to the last completion if another end came before the deadline. Rates
+    /// divide by it.
     pub elapsed_ns: u64,
     pub operations: [Option<OperationOutcome>; OPERATIONS],
     pub thread_ios: Vec<u64>,

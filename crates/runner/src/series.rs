@@ -90,6 +90,11 @@ impl IntervalSeries {
         now_ns > self.end_ns
     }
 
+    /// Start of the open interval, on the caller's clock.
+    pub fn opened_ns(&self) -> u64 {
+        self.end_ns - self.width_ns
+    }
+
     /// Count a completion in cell number `cell` (the order given to [`Self::new`]).
     #[inline]
     pub fn record(&mut self, cell: usize, bytes: u64, latency_ns: u64) {
@@ -125,8 +130,7 @@ impl IntervalSeries {
     /// Closes all intervals up to `now_ns`, the last one possibly short, and returns the rows.
     pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
         self.advance(now_ns, &mut drive);
-        let opened = self.end_ns - self.width_ns;
-        if now_ns > opened || self.open_ios > 0 {
+        if now_ns > self.opened_ns() || self.open_ios > 0 {
             let whole = drive(now_ns);
             self.close(now_ns, whole);
         }

@@ -47,10 +47,11 @@ def figures_of(
     """The figures of one run, by name; those that it cannot have are left out."""
     done = [one for load in loads for one in load.done]
     seconds = sum(load.elapsed_ns for load in loads) / 1e9
+    measured_s = sum(load.measured_ns for load in loads) / 1e9
     found: list[Headline] = []
-    if seconds:
-        rate = sum(one.bytes for one in done) / seconds / MB_S.size
-        found += headline("iops", "IOPS", sum(one.ios for one in done) / seconds, "IOPS")
+    if measured_s:
+        rate = sum(one.bytes for one in done) / measured_s / MB_S.size
+        found += headline("iops", "IOPS", sum(one.ios for one in done) / measured_s, "IOPS")
         found += headline("mb_per_s", "Throughput", rate, "MB/s")
     for basis, word in _WORDS.items():
         found += _latencies(prefix_of(basis), word, basis, done)

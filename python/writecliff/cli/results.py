@@ -34,7 +34,7 @@ def result_table(load: Load) -> str:
     lines = [
         table(header, rows, "llrrrrrrrr"),
         "",
-        f"{units.number(ios)} I/Os, {units.size(size)} in {units.duration(load.elapsed_ns)} "
+        f"{units.number(ios)} I/Os, {units.size(size)} in {units.duration(load.measured_ns)} "
         f"of device time{rounds}; WAF {factor_text(load.waf)}",
     ]
     watts, per_io_j = load.power

@@ -207,16 +207,24 @@ class OperationResult:
 
 @dataclass(frozen=True)
 class JobResult:
-    """One job of a workload, by operation; operations that it never issued are absent."""
+    """One job of a workload, by operation; operations that it never issued are absent.
+
+    `elapsed_ns` is the length of the time that the results cover, by which rates divide. It starts
+    when the job starts: after its start delay and its ramp, as `runtime` in fio's JSON. A latency
+    target that was found starts it again at the last window, whose I/Os alone are in the results.
+    It ends with the job's duration or its last completion, whichever is later; with the last
+    completion if another end of the job came first. `began_ns` is where it starts in the step.
+    """
 
     name: str  # of the job
-    elapsed_ns: int  # from its first I/O to its last
+    elapsed_ns: int
     operations: Mapping[Operation, OperationResult]  # by kind
     thread_ios: tuple[int, ...] = ()  # I/Os of each thread
     # What ended it before its own end, of those that the job asked for: "steady_state",
     # "latency_target", "least_rate".
     ended_by: str | None = None
     queue_depth: int | None = None  # of each thread at the end; differs after a latency target
+    began_ns: int = 0  # since the step's start
 
     def following(self, job: Job) -> JobResult:
         """The result with the knowledge of `job` if its I/Os had intended arrivals."""
@@ -307,8 +315,15 @@ class StepResult(Shows):
         lines = [units.duration(self.elapsed_ns), *self.warnings]
         return Shown("", lines, [Grid(head, rows, "ll" + "r" * 7)])
 
+    @property
+    def measured_ns(self) -> int:
+        """The time in which some job's results were measured: the step without the delay before
+        its first job, and without the search for a latency target."""
+        return self.elapsed_ns - min((job.began_ns for job in self.jobs), default=0)
+
     def iops(self, operation: Operation | None = None) -> float:
-        return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+        """I/Os of all jobs per second of `measured_ns`."""
+        return self.total(operation)[0] / (self.measured_ns / 1e9) if self.measured_ns > 0 else 0.0
 
 
 def _latency_cells(histogram: Histogram | None) -> tuple[str, ...]:

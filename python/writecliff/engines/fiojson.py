@@ -59,7 +59,7 @@ class _Entry:
     def runtime_ms(self, *operations: Operation) -> int:
         """Of the longest member that issued one of the operations."""
         times = [
-            member.elapsed_ns
+            member.result.elapsed_ns
             for member in self.members
             if any(op in operations and result.ios for op, result in member.operations.items())
         ]
@@ -239,7 +239,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     if settings.unified_rw_reporting != "none":
         document["mixed"] = _direction(entry, OPERATIONS, group)
     document |= {
-        "job_runtime": sum(one.job.threads * _ms(one.elapsed_ns) for one in entry.members),
+        "job_runtime": sum(one.job.threads * _ms(one.result.elapsed_ns) for one in entry.members),
         "usr_cpu": 0.0,
         "sys_cpu": 0.0,
         "ctx": 0,

@@ -122,11 +122,6 @@ class Member:
         return self.step.jobs[self.index]
 
     @property
-    def elapsed_ns(self) -> int:
-        """A thread's time begins at its start."""
-        return self.result.elapsed_ns - self.job.start_delay_ns
-
-    @property
     def operations(self) -> Mapping[Operation, OperationResult]:
         return self.result.operations
 
@@ -165,8 +160,8 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
         np.bincount(at, weights=rows[column][chosen].astype(np.float64), minlength=len(ends))
         for column in ("bytes", "ios")
     ]
-    first = min(member.job.start_delay_ns for member in members)
-    last = max(member.elapsed_ns + member.job.start_delay_ns for member in members)
+    first = min(member.result.began_ns for member in members)
+    last = max(member.result.began_ns + member.result.elapsed_ns for member in members)
     kept = (starts >= first) & (starts < last)
     kept &= np.minimum(ends, last) - starts >= members[0].workload.interval_ns / 2
     return totals[0][kept] / width[kept], totals[1][kept] / width[kept]

@@ -114,7 +114,8 @@ def _windows(
         rows[name][own].astype(np.float64)
         for name in ("ios", "bytes", "latency_mean_ns", "latency_max_ns")
     )
-    elapsed = result.jobs[index].elapsed_ns - start
+    done = result.jobs[index]
+    elapsed = done.began_ns + done.elapsed_ns - start
     for number in np.unique(numbers):
         end = min((int(number) + 1) * width, max(elapsed, 1))
         for kind in np.unique(kinds[numbers == number]):

@@ -246,6 +246,7 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
     }
     return replace(
         job,
+        began_ns=round(job.began_ns * grows),
         elapsed_ns=round(job.elapsed_ns * grows),
         operations=operations,
         thread_ios=tuple(round(ios * grows) for ios in job.thread_ios),

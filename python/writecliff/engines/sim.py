@@ -315,6 +315,7 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
     jobs = tuple(
         JobResult(
             name=job["name"],
+            began_ns=job["began_ns"],
             elapsed_ns=job["elapsed_ns"],
             operations={
                 name: _operation_result(operation) for name, operation in job["operations"].items()

@@ -110,6 +110,13 @@ class Load:
         return sum(row.elapsed_ns for row in self.rows)
 
     @cached_property
+    def measured_ns(self) -> int:
+        """The time that the I/Os of the rows were counted in: see `StepResult.measured_ns`."""
+        begins = (min((job["began_ns"] or 0 for job in row["jobs"]), default=0)
+                  for row in self.columns)  # fmt: skip
+        return self.elapsed_ns - sum(begins)
+
+    @cached_property
     def counters(self) -> Mapping[str, float | None]:
         """What the drive counted, and levels at the end."""
         return counted(self.columns)
@@ -121,11 +128,13 @@ class Load:
 
     @property
     def power(self) -> tuple[float | None, float | None]:
-        """Mean watts and joules per I/O."""
+        """Mean watts and joules per I/O; the latter is None if the drive did other I/Os than those
+        that were counted."""
         joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
         if joules is None or not self.elapsed_ns:
             return None, None
-        return joules / (self.elapsed_ns / 1e9), joules / ios if ios else None
+        per_io = joules / ios if ios and self.measured_ns == self.elapsed_ns else None
+        return joules / (self.elapsed_ns / 1e9), per_io
 
     @property
     def data_placement(self) -> Mapping[str, Any] | None:
@@ -219,19 +228,16 @@ class Load:
         )
         job, operation, end_ns, *sums = (column.to_numpy() for column in table.columns)
         ends = np.unique(end_ns)
-        widths = np.diff(ends, prepend=0)
-        if len(ends) and widths[-1] < widths.max() / 2:  # cut short: its rate would be noise
-            ends = ends[:-1]
-        if len(ends) < _FEWEST_PARTS:
-            return {}
-        lasts = np.array([part[-1] for part in np.array_split(ends, min(PARTS, len(ends)))])
-        width_s = np.diff(lasts, prepend=0) / 1e9
-        part = np.searchsorted(lasts, end_ns)
         found = {}
         for number, code in {*zip(job.tolist(), operation.tolist(), strict=True)}:
-            mine = (job == number) & (operation == code)
+            bounds = _parts(ends, self.columns[0]["jobs"][number])
+            if bounds is None:
+                continue
+            lasts, width_s = bounds[1:], np.diff(bounds) / 1e9
+            mine = (job == number) & (operation == code) & (end_ns > bounds[0])
+            part = np.searchsorted(lasts, end_ns[mine])
             ios, size, spent_ns = (
-                np.bincount(part[mine], of[mine], len(lasts) + 1)[: len(lasts)] for of in sums
+                np.bincount(part, of[mine], len(lasts) + 1)[: len(lasts)] for of in sums
             )
             basis: Basis = "service" if self.workload.jobs[number].is_scheduled else "arrival"
             found[number, OPERATION_NAMES[code]] = Samples(
@@ -255,6 +261,7 @@ class Load:
             "jobs": [
                 {
                     "name": job["name"],
+                    "began_ns": self.columns[0]["jobs"][number]["began_ns"] or 0,
                     "elapsed_ns": sum(row["jobs"][number]["elapsed_ns"] for row in self.columns),
                     "scheduled": self.workload.jobs[number].is_scheduled,
                     "operations": {one.operation: _mapping(one) for one in done},
@@ -286,6 +293,23 @@ def titled(loads: Sequence[Load]) -> Sequence[Load]:
     names = [load.name for load in loads]
     titles = names if plain or len(set(jobs)) < len(jobs) else jobs
     return [replace(load, title=title) for load, title in zip(loads, titles, strict=True)]
+
+
+def _parts(ends: np.ndarray, job: Mapping[str, Any]) -> np.ndarray | None:
+    """The start of the first part of a job's measured time and the end of each part, in ns since
+    the start of the step; None if the job has too few intervals. `ends` are those of all intervals.
+    Intervals of which less than half belongs to the job are left out: their rates would be noise.
+    """
+    begin = job["began_ns"] or 0  # runs of older versions do not have it
+    starts = np.concatenate(([0], ends[:-1]))
+    ends = np.minimum(ends, begin + job["elapsed_ns"])
+    widths = ends - starts
+    whole = (starts >= begin) & (widths >= widths.max(initial=0) / 2)
+    starts, ends = starts[whole], ends[whole]
+    if len(ends) < _FEWEST_PARTS:
+        return None
+    lasts = [part[-1] for part in np.array_split(ends, min(PARTS, len(ends)))]
+    return np.array([starts[0], *lasts])
 
 
 def _mapping(done: Done) -> dict[str, Any]:

@@ -64,6 +64,7 @@ JOBS = pa.list_(
         [
             ("name", pa.string()),
             ("elapsed_ns", pa.int64()),
+            ("began_ns", pa.int64()),  # since the start of the step
             *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
         ]
     )
@@ -246,7 +247,11 @@ def _cpu_busy_pct(result: StepResult) -> float | None:
 
 def _job(job: JobResult) -> dict[str, Any]:
     """What one job did, by operation; operations that it never issued are null."""
-    row: dict[str, Any] = {"name": job.name, "elapsed_ns": job.elapsed_ns}
+    row: dict[str, Any] = {
+        "name": job.name,
+        "elapsed_ns": job.elapsed_ns,
+        "began_ns": job.began_ns,
+    }
     for operation, done in job.operations.items():
         row |= {f"{operation}_ios": done.ios, f"{operation}_bytes": done.bytes}
     return row

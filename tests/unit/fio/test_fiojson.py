@@ -9,6 +9,7 @@ import re
 import shutil
 import statistics
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -307,7 +308,8 @@ def test_steps_are_matched_without_ramps_and_unwanted_jobs_are_left_out(tmp_path
 
 def test_start_delay_is_no_part_of_the_runtime(tmp_path: Path) -> None:
     job_file = _job_file(tmp_path, "[a]\nsize=1m\nstartdelay=2s\n")
-    step = _step([{"read": _operation(300, 1)[0]}], 4.0)
+    step = _step([{"read": _operation(300, 1)[0]}], 4.0, [2.0])
+    step = replace(step, jobs=(replace(step.jobs[0], began_ns=2 * SECOND_NS),))
     (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     assert entry["read"]["runtime"] == 2000
     assert entry["read"]["iops_samples"] == 2

@@ -44,7 +44,8 @@ impl<D: DriveModel> Run<'_, D> {
         let jobs = self.jobs.iter().zip(self.results).zip(&ends).enumerate();
         let jobs = jobs.map(|(index, ((job, operations), &job_end))| JobOutcome {
             name: job.name.clone(),
-            elapsed_ns: job_end - self.start_ns,
+            began_ns: job.began_ns - self.start_ns,
+            elapsed_ns: job_end.saturating_sub(job.began_ns),
             operations: operations.map(|result| (result.ios > 0).then_some(result)),
             thread_ios: thread_ios(index),
             ended_by: job.ended_by,

@@ -216,9 +216,10 @@ def _joined(name: str, ones: Sequence[JobResult]) -> JobResult:
         )  # fmt: skip
     return JobResult(
         name,
-        max(one.elapsed_ns for one in ones),
+        max(one.began_ns + one.elapsed_ns for one in ones) - min(one.began_ns for one in ones),
         operations,
         tuple(ios for one in ones for ios in one.thread_ios),
+        began_ns=min(one.began_ns for one in ones),
     )
 
 

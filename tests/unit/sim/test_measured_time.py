@@ -1,0 +1,109 @@
+"""Rates divide by the time in which their I/Os ran: mean outstanding I/Os = IOPS x mean latency."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff import Job, SimEngine, Workload
+from writecliff.engines.base import JobResult, StepResult
+from writecliff.workload.model import LatencyTarget, SteadyEnd
+
+MS = 1_000_000
+WORKLOADS = int(os.environ.get("WRITECLIFF_CLOSED_WORKLOADS", "60"))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> SimEngine:
+    engine = SimEngine(str(write_small_drive(tmp_path_factory.mktemp("drive"))))
+    engine.precondition(Workload("fill", (Job(volume_bytes=engine.identify().capacity_bytes),)))
+    return engine
+
+
+def _outstanding(result: JobResult) -> float:
+    """Mean outstanding I/Os of a job by Little's law."""
+    latency_ns = sum(
+        done.ios * (done.service.mean_ns or 0.0) for done in result.operations.values()
+    )
+    return latency_ns / result.elapsed_ns
+
+
+def _job(draw: random.Random, name: str) -> Job:
+    """A closed job that runs long enough for its last I/Os to weigh less than 1 %."""
+    job = Job(
+        name=name,
+        pattern=draw.choice(("random", "sequential")),
+        read_pct=draw.choice((100.0, 100.0, 70.0, 0.0)),
+        block_size=draw.choice((4096, 4096, 8192, 16384)),
+        threads=draw.choice((1, 1, 2, 3)),
+        queue_depth=draw.choice((1, 2, 4, 8, 16)),
+        start_delay_ns=draw.choice((0, 0, 33 * MS, 110 * MS)),
+        duration_ns=draw.choice((1000, 2000)) * MS,
+    )
+    kind = draw.choice(("time", "time", "pauses", "steady", "target"))
+    if kind == "pauses":
+        # Ends by a count, so that all pauses but the last, which no I/O follows, are whole.
+        job = replace(job, queue_depth=1, threads=1, think_ns=2 * MS, duration_ns=None,
+                      ios=draw.randrange(20, 200), think_after_ios=draw.choice((1, 5, 20)))  # fmt: skip
+    if kind == "steady":
+        steady = SteadyEnd(metric="iops", limit=40.0, window_ns=1000 * MS, check_ns=50 * MS)
+        job = replace(job, until_steady=steady, duration_ns=2000 * MS)
+    if kind == "target":
+        target = LatencyTarget(latency_ns=300_000, percentile=90.0, window_ns=400 * MS)
+        job = replace(job, queue_depth=32, read_pct=100.0, block_size=4096, threads=1,
+                      latency_target=target, duration_ns=9000 * MS)  # fmt: skip
+    return job
+
+
+def _expected(job: Job, result: JobResult) -> float:
+    depth = (result.queue_depth or job.queue_depth) * job.threads
+    if not job.think_ns:
+        return depth
+    ios = sum(done.ios for done in result.operations.values())
+    idle_ns = (ios - 1) // job.think_after_ios * job.think_ns
+    return 1 - idle_ns / result.elapsed_ns
+
+
+def test_iops_times_mean_latency_is_the_mean_of_outstanding_ios(engine: SimEngine) -> None:
+    for seed in range(WORKLOADS):
+        draw = random.Random(seed)
+        count = draw.choice((1, 1, 2, 3))
+        jobs = tuple(_job(draw, f"j{index}") for index in range(count))
+        results = engine.run(Workload("w", jobs, seed=seed, interval_ns=10 * MS)).jobs
+        for job, result in zip(jobs, results, strict=True):
+            if job.latency_target is not None and result.ended_by != "latency_target":
+                continue  # its results are those of the search, at several depths
+            assert _outstanding(result) == pytest.approx(_expected(job, result), rel=0.01), job
+
+
+def test_a_latency_target_s_rate_is_that_of_its_last_window(engine: SimEngine) -> None:
+    target = LatencyTarget(latency_ns=400_000, percentile=90.0, window_ns=100 * MS)
+    job = Job(read_pct=100.0, queue_depth=64, duration_ns=5000 * MS, latency_target=target)
+    step = engine.run(Workload("load", (job,), interval_ns=5 * MS))
+    (found,) = step.jobs
+    plain = Job(read_pct=100.0, queue_depth=found.queue_depth or 0, duration_ns=200 * MS)
+    expected = engine.run(Workload("plain", (plain,))).iops()
+    assert 100 * MS <= found.elapsed_ns < 102 * MS
+    assert found.began_ns + found.elapsed_ns == step.elapsed_ns
+    assert step.iops() == pytest.approx(expected, rel=0.1)
+    assert _iops(step, 0) == step.iops()
+
+
+def test_a_start_delay_is_no_running_time(engine: SimEngine) -> None:
+    late = Job(name="late", read_pct=100.0, rate_iops=1000.0, start_delay_ns=400 * MS,
+               duration_ns=100 * MS)  # fmt: skip
+    step = engine.run(Workload("w", (late,)))
+    assert (step.iops(), step.elapsed_ns) == (pytest.approx(1000), 500 * MS)
+    early = replace(late, name="early", start_delay_ns=0)
+    both = engine.run(Workload("w", (late, early)))
+    assert (_iops(both, 0), _iops(both, 1)) == (pytest.approx(1000), pytest.approx(1000))
+    assert both.iops() == pytest.approx(2 * 100 / 0.5)  # over the time of both
+
+
+def _iops(step: StepResult, job: int) -> float:
+    result = step.jobs[job]
+    return sum(done.ios for done in result.operations.values()) / (result.elapsed_ns / 1e9)
