@@ -53,7 +53,10 @@ pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py,
     to.set_item("operation", PyArray1::from_iter(py, log.operations.bytes().map(number)))?;
     let offsets = log.offsets.into_iter().map(u64::cast_signed);
     to.set_item("offset_bytes", PyArray1::from_iter(py, offsets))?;
-    to.set_item("length_bytes", PyArray1::from_iter(py, log.lengths.into_iter().map(i64::from)))?;
+    to.set_item(
+        "length_bytes",
+        PyArray1::from_iter(py, log.lengths.into_iter().map(u64::cast_signed)),
+    )?;
     to.set_item("volume", PyArray1::from_vec(py, vec![0_i32; rows]))?;
     to.set_item("process", PyArray1::from_vec(py, vec![0_i32; rows]))?;
     to.set_item("response_ns", PyArray1::from_vec(py, vec![-1_i64; rows]))?;

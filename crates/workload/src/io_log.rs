@@ -19,11 +19,14 @@ pub struct IoLog {
     pub operations: String,
     /// Relative to the start of the device. 0 for flushes.
     pub offsets: Vec<u64>,
-    /// In bytes. 0 for flushes.
-    pub lengths: Vec<u32>,
+    /// In bytes, at most [`LENGTH_MAX`]. 0 for flushes.
+    pub lengths: Vec<u64>,
     /// Arrivals since the start of the job, ascending; empty for as fast as possible.
     pub times_ns: Vec<u64>,
 }
+
+/// Length limit of a command. Python splits TRIMs that are longer.
+const LENGTH_MAX: u64 = u32::MAX as u64;
 
 fn operation_of(letter: u8) -> Option<Operation> {
     match letter {
@@ -61,11 +64,13 @@ impl IoLog {
             "its columns differ in length".to_owned()
         })?;
         ensure(self.times_ns.is_sorted(), key, || "its times are not ascending".to_owned())?;
-        for ((letter, offset), length) in
-            self.operations.bytes().zip(&self.offsets).zip(&self.lengths)
-        {
+        let columns = self.operations.bytes().zip(&self.offsets).zip(&self.lengths);
+        for (row, ((letter, offset), length)) in (1..).zip(columns) {
             whole_sectors(key, *offset)?;
-            whole_sectors(key, u64::from(*length))?;
+            whole_sectors(key, *length)?;
+            ensure(*length <= LENGTH_MAX, key, || {
+                format!("I/O {row} has {length} bytes; a command has less than 4 GiB")
+            })?;
             ensure(letter == b'f' || *length > 0, key, || {
                 format!("an I/O at offset {offset} has no bytes")
             })?;
@@ -76,7 +81,7 @@ impl IoLog {
     /// Checks whether a drive has all addresses of the log.
     pub(crate) fn fits(&self, limits: &Limits) -> Check {
         let ends = self.offsets.iter().zip(&self.lengths);
-        let end = ends.map(|(offset, length)| offset.saturating_add(u64::from(*length))).max();
+        let end = ends.map(|(offset, length)| offset.saturating_add(*length)).max();
         let capacity = limits.capacity;
         ensure(end.unwrap_or(0) <= capacity.0, "log", || {
             format!("an I/O ends at byte {}; the drive has {capacity}", end.unwrap_or(0))
@@ -100,7 +105,7 @@ impl Replay {
         let row = self.next;
         self.next = (row + 1) % self.log.offsets.len();
         let op = operation_of(self.log.operations.as_bytes()[row]).expect("the log was checked");
-        let (offset, length) = (self.log.offsets[row], self.log.lengths[row]);
+        let (offset, length) = (self.log.offsets[row], self.log.lengths[row] as u32);
         IoRequest { op, offset, length, content, stream }
     }
 }

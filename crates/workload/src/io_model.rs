@@ -209,7 +209,7 @@ impl IoModel {
                 };
                 log.operations.push(char::from(operation));
                 log.offsets.push(at);
-                log.lengths.push(length);
+                log.lengths.push(length.into());
                 log.times_ns.push(time_ns);
             }
         }

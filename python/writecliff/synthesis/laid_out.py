@@ -66,6 +66,9 @@ def lay_out(source: Source, *, progress: TraceProgress = UNSEEN) -> LaidOut:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
     order = np.argsort(columns["time_ns"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
+    if _split_trims(columns):
+        notes.append("TRIMs of more than 1 GiB are counted in pieces of 1 GiB")
+        rows = len(columns["time_ns"])
     operation = columns["operation"]
     begin, end = columns["offset_bytes"], columns["offset_bytes"] + columns["length_bytes"]
     if ((begin | end) % SECTOR_BYTES).any():
@@ -90,6 +93,21 @@ def lay_out(source: Source, *, progress: TraceProgress = UNSEEN) -> LaidOut:
         volumes=len(np.unique(volume)),
         notes=tuple(notes),
     )
+
+
+def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
+    """Split TRIMs that are longer than an I/O of a workload; return whether there are any."""
+    is_trim = columns["operation"] == TRIM
+    pieces = np.where(is_trim, -(-columns["length_bytes"] // _LENGTH_MAX), 1).clip(min=1)
+    if (pieces == 1).all():
+        return False
+    row = np.repeat(np.arange(len(pieces)), pieces)
+    before = (np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)) * _LENGTH_MAX
+    columns.update({name: values[row] for name, values in columns.items()})
+    columns["offset_bytes"] = columns["offset_bytes"] + before
+    rest = columns["length_bytes"] - before
+    columns["length_bytes"] = np.where(is_trim[row], np.minimum(rest, _LENGTH_MAX), rest)
+    return True
 
 
 def _dense(

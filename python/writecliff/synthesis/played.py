@@ -27,7 +27,6 @@ from writecliff.engines.sim import SimEngine
 from writecliff.latency_basis import merged
 from writecliff.native_errors import as_user_errors
 from writecliff.replay.model import simulated_name
-from writecliff.synthesis.laid_out import FLUSH
 from writecliff.synthesis.streams import LETTERS
 from writecliff.workload.model import BlockSize, IoLog, Job, Workload
 
@@ -147,16 +146,13 @@ class Played:
 def trace_job(trace: LaidOut) -> Job:
     """The trace as a job that repeats it at its times."""
     letters = bytes(LETTERS, "ascii")
-    return Job(
-        name="trace",
-        log=IoLog(
-            operations=bytes(letters[n] for n in trace.operation.tolist()).decode(),
-            offsets=tuple(trace.offset.tolist()),
-            lengths=tuple(trace.length.tolist()),
-            times_ns=tuple(trace.time_ns.tolist()),
-        ),
-        ios=int((trace.operation != FLUSH).sum()),  # flushes do not count
+    log = IoLog(
+        operations=bytes(letters[n] for n in trace.operation.tolist()).decode(),
+        offsets=tuple(trace.offset.tolist()),
+        lengths=tuple(trace.length.tolist()),
+        times_ns=tuple(trace.time_ns.tolist()),
     )
+    return Job(name="trace", log=log, ios=log.ios)
 
 
 def play(

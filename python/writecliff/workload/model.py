@@ -118,9 +118,16 @@ class HostZones:
     reset_every_writes: int = 0  # every so many writes reset their zone; 0: none
 
 
+_COMMAND_BYTES = 1 << 32  # the length of a command is less
+_TRIM_BYTES = 1 << 31  # of the commands for a longer TRIM
+
+
 @dataclass(frozen=True)
 class IoLog:
     """I/Os that a job repeats in place of generated ones; columns of equal length.
+
+    TRIMs that a single command cannot have (4 GiB and more) are split into commands of 2 GiB, as
+    the kernel does for drives that take less at a time.
 
     `operations` has a letter for each: r read, w write, t trim, f flush. Offsets are relative to
     the start of the device; `times_ns` are arrivals since the job's start (empty: as fast as
@@ -131,6 +138,35 @@ class IoLog:
     offsets: tuple[int, ...]  # in bytes; 0 for flushes
     lengths: tuple[int, ...]  # in bytes; 0 for flushes
     times_ns: tuple[int, ...] = ()  # arrivals, ascending
+
+    def __post_init__(self) -> None:
+        pairs = zip(self.operations, self.lengths, strict=False)
+        if any(letter == "t" and length >= _COMMAND_BYTES for letter, length in pairs):
+            self._split_trims()
+
+    def _split_trims(self) -> None:
+        letters: list[str] = []
+        columns: list[list[int]] = [[], [], []]
+        times_ns = self.times_ns or (0,) * len(self.operations)
+        for letter, begin, length, time_ns in zip(
+            self.operations, self.offsets, self.lengths, times_ns, strict=True
+        ):
+            end = begin + length
+            is_long = letter == "t" and length >= _COMMAND_BYTES
+            for offset in range(begin, end, _TRIM_BYTES) if is_long else (begin,):
+                letters.append(letter)
+                piece = min(_TRIM_BYTES, end - offset) if is_long else length
+                for column, value in zip(columns, (offset, piece, time_ns), strict=True):
+                    column.append(value)
+        names = ("offsets", "lengths", "times_ns") if self.times_ns else ("offsets", "lengths")
+        object.__setattr__(self, "operations", "".join(letters))
+        for name, column in zip(names, columns, strict=False):
+            object.__setattr__(self, name, tuple(column))
+
+    @property
+    def ios(self) -> int:
+        """Number of I/Os of one pass; flushes do not count."""
+        return len(self.operations) - self.operations.count("f")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from writecliff import SimEngine
+from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
-from writecliff.workload.model import IoLog, Job
+from writecliff.workload.model import IoLog, Job, Workload
 
 VERSION_2 = """\
 fio version 2 iolog
@@ -96,3 +99,56 @@ def test_a_block_trace_is_not_taken_for_a_log(tmp_path: Path) -> None:
     file.write_text(f"[j]\nread_iolog={tmp_path / 'b'}\n")
     with pytest.raises(ConfigError, match="binary block trace"):
         load_fio_job(file, device_capacity_bytes=1 << 20)
+
+
+GIB = 1 << 30
+
+
+def test_trims_of_4_gib_and_more_are_split_as_the_kernel_does() -> None:
+    log = IoLog("wttf", (0, 512, 8 * GIB, 0), (512, 4 * GIB, 5 * GIB, 0), (0, 1, 2, 3))
+    assert log.operations == "wtttttf"
+    assert log.offsets == (0, 512, 2 * GIB + 512, 8 * GIB, 10 * GIB, 12 * GIB, 0)
+    assert log.lengths == (512, 2 * GIB, 2 * GIB, 2 * GIB, 2 * GIB, GIB, 0)
+    assert log.times_ns == (0, 1, 1, 2, 2, 2, 3)
+    assert log.ios == 6
+    assert IoLog("t", (0,), (4 * GIB - 512,)).lengths == (4 * GIB - 512,)
+    assert IoLog("t", (0,), (4 * GIB,)).times_ns == ()
+
+
+def test_reads_and_writes_of_4_gib_name_their_line(tmp_path: Path) -> None:
+    text = VERSION_3.replace("0 /dev/sda write 0 4096", f"0 /dev/sda write 0 {4 * GIB}")
+    with pytest.raises(ConfigError, match=r"io\.log:4: an I/O of 4294967296 bytes"):
+        _job(tmp_path, text)
+
+
+def test_a_log_from_python_names_the_io_that_no_command_can_have() -> None:
+    job = Job(log=IoLog("rw", (0, 0), (4096, 4 * GIB)), ios=2)
+    with pytest.raises(ConfigError, match="I/O 2 has 4294967296 bytes"):
+        SimEngine("sata-tlc-120").run(Workload("w", (job,)))
+
+
+def test_converted_traces_with_trims_of_4_gib_and_more_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trims = [f"{n} d trim {n * GIB} {n * GIB}" for n in (1, 4, 5, 20)]
+    source = tmp_path / "source.log"
+    source.write_text("\n".join(
+        ["fio version 3 iolog", "0 d add", "0 d open", *trims, "21 d write 0 4096", "22 d close"]
+    ))  # fmt: skip
+    total = (1 + 4 + 5 + 20) * GIB
+    for name in ("copy.parquet", "copy.txt", "copy.log"):
+        copy = tmp_path / name
+        assert main(["trace", "convert", str(source), str(copy)]) == 0
+        capfd.readouterr()
+        assert main(["characterise", str(copy), "--json"]) == 0
+        operations = json.loads(capfd.readouterr().out)["operations"]
+        assert operations["discard"]["bytes"] == total, name
+        source = copy
+    job = tmp_path / "job.fio"
+    job.write_text(f"[j]\nread_iolog={source}\n")
+    output = str(tmp_path / "run")
+    assert main(["run", str(job), "--on", "sim:sata-tlc-120", "--json", "--output", output]) == 0
+    answer = json.loads(capfd.readouterr().out)
+    (result,) = answer["steps"][0]["jobs"]
+    assert result["operations"]["trim"]["bytes"] == total
+    assert result["operations"]["trim"]["ios"] == 1 + 2 + 3 + 10

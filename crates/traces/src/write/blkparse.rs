@@ -76,7 +76,6 @@ impl RecordFormat for Blkparse {
         process: &str,
         to: &mut dyn Write,
     ) -> std::io::Result<bool> {
-        self.complete(record.time_ns, to)?;
         let end = record.offset_bytes + record.length_bytes;
         let sector = record.offset_bytes / SECTOR_BYTES;
         let event = Event {
@@ -85,6 +84,11 @@ impl RecordFormat for Blkparse {
             sector,
             sectors: end.div_ceil(SECTOR_BYTES) - sector,
         };
+        // The kernel counts the sectors of a request in 32 bits.
+        if event.sectors > u64::from(u32::MAX) {
+            return Ok(false);
+        }
+        self.complete(record.time_ns, to)?;
         self.sequence += 1;
         line(to, record.time_ns, self.sequence, 'D', event, process)?;
         if record.response_ns != NO_RESPONSE {

@@ -57,6 +57,16 @@ fn what_a_format_cannot_have_is_counted() {
     let operations: Vec<_> = found.iter().map(|one| one.operation).collect();
     assert_eq!(operations, [Operation::Flush, Operation::Discard, Operation::Write]);
     assert_eq!((writer.left_out, writer.moved), (0, 1));
+    // The kernel counts the sectors of a request in 32 bits.
+    let largest = u64::from(u32::MAX) * 512;
+    for (length, left_out) in [(largest, 0), (largest + 512, 1)] {
+        let all = [Record::new(0, Operation::Discard, 0, length), all[2]];
+        let (found, writer) = written("blkparse", &all, &["x"]);
+        assert_eq!((found.len(), writer.left_out), (2 - left_out, left_out as u64));
+        assert!(left_out == 1 || found[0].length_bytes == length);
+        let (found, _) = written("fio-iolog", &all, &["x"]);
+        assert_eq!(found[0].length_bytes, length);
+    }
     all[1].time_ns = 5_000;
     let (found, _) = written("blkparse", &all, &["x"]);
     assert_eq!(found.iter().map(|one| one.length_bytes).collect::<Vec<_>>(), [0, 8192, 8192]);

@@ -108,7 +108,7 @@ impl Sweeps {
                 .map(|(one, letter)| if letter == b'f' { 0 } else { offset + one.0 })
                 .collect(),
             times_ns: demand.times_ns(swept.len(), random),
-            lengths: swept.iter().map(|one| one.1).collect(),
+            lengths: swept.iter().map(|one| one.1.into()).collect(),
         }
     }
 

@@ -20,6 +20,7 @@ from writecliff.workload.fiojob.syntax import SourceLocation, fail
 from writecliff.workload.model import IoLog
 
 _US = 1000
+_COMMAND_BYTES = 1 << 32  # the length of a command is less
 LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as numbers of Python
 _HEADER = re.compile(r"fio version (\d+) iolog")
 _FILE_ACTIONS = ("add", "open", "close", "unlink")
@@ -123,6 +124,8 @@ def _add(
         offset = length = 0
     elif length <= 0:
         raise fail(location, "an I/O of 0 bytes")
+    elif letter != "t" and length >= _COMMAND_BYTES:
+        raise fail(location, f"an I/O of {length} bytes", "a command has less than 4 GiB")
     offset //= settings.replay_scale
     if settings.replay_align:
         offset -= offset % settings.replay_align

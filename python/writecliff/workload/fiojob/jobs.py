@@ -125,13 +125,12 @@ def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     host = _host_fields(settings, Operations("sequential", ("read", "write"), 50.0, 0.0))
     if len(settings.problems) > before:
         return ()
-    count = len(log.operations) - log.operations.count("f")
     duration_ns = settings.runtime * _US or None
     job = Job(
         **host,
         log=log,
         duration_ns=duration_ns,
-        ios=None if settings.time_based and duration_ns else count * max(1, settings.loops),
+        ios=None if settings.time_based and duration_ns else log.ios * max(1, settings.loops),
     )
     names = [job.name]
     if settings.numjobs > 1:
