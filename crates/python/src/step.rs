@@ -8,10 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::counters::Value;
 use writecliff_host_interface::Cause;
+use writecliff_runner::batches::SHARES;
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
-use writecliff_runner::{BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome};
+use writecliff_runner::{
+    BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
+};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::data_placement;
@@ -76,6 +79,7 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<
     }
     result.set_item("jobs", jobs)?;
     result.set_item("intervals", columns_to_dict(py, outcome.intervals)?)?;
+    result.set_item("batches", batches_to_dict(py, outcome.batches)?)?;
     result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
     result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
     let look = |seen: &DataPlacementStatus| data_placement::status(py, seen);
@@ -149,6 +153,33 @@ pub(crate) fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Boun
     result.set_item("watts", PyArray1::from_vec(py, columns.watts))?;
     result.set_item("temperature_c", PyArray1::from_vec(py, columns.celsius))?;
     Ok(result)
+}
+
+pub(crate) fn batches_to_dict(
+    py: Python<'_>,
+    columns: BatchColumns,
+) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("end_ns", PyArray1::from_vec(py, columns.end_ns))?;
+    result.set_item("width_ns", PyArray1::from_vec(py, columns.width_ns))?;
+    result.set_item("job", PyArray1::from_vec(py, columns.job))?;
+    result.set_item("operation", PyArray1::from_vec(py, columns.operation))?;
+    result.set_item("is_response", PyArray1::from_vec(py, columns.is_response))?;
+    result.set_item("ios", PyArray1::from_vec(py, columns.ios))?;
+    result.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
+    result.set_item("latency_sum_ns", PyArray1::from_vec(py, columns.latency_sum_ns))?;
+    for (share, slower) in SHARES.into_iter().zip(columns.slower) {
+        result.set_item(slower_column(share), PyArray1::from_vec(py, slower))?;
+    }
+    result.set_item("host_write_bytes", PyArray1::from_vec(py, columns.host_write_bytes))?;
+    result.set_item("nand_write_bytes", PyArray1::from_vec(py, columns.nand_write_bytes))?;
+    Ok(result)
+}
+
+/// Column with the I/Os slower than a quantile of the step: `slower_p999` for 0.999.
+fn slower_column(share: f64) -> String {
+    let digits: String = format!("{share}").chars().skip(2).collect();
+    format!("slower_p{digits:0<2}")
 }
 
 /// All declared counters, `None` for those that the drive does not have.

@@ -4,6 +4,7 @@
 //! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a slot is
 //! free; the response time then counts from the arrival all the same.
 
+mod batching;
 mod finish;
 
 use std::cmp::Reverse;
@@ -15,6 +16,7 @@ use writecliff_host_interface::Completion;
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
+use crate::batches::Batches;
 use crate::device::DriveModel;
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
@@ -53,6 +55,9 @@ struct Run<'a, D> {
     /// Threads to wake, by time and number.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     series: IntervalSeries,
+    batches: Batches,
+    /// When the open interval or the open batch ends, whichever is first.
+    due_ns: u64,
     start_ns: u64,
     ios: u64,
     stopping: bool,
@@ -114,6 +119,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
             free: Vec::new(),
             timers: BinaryHeap::new(),
             series: IntervalSeries::new(start_ns, spec.interval_ns, &cells),
+            batches: Batches::new(start_ns, cells.len(), batching::written(drive)),
+            due_ns: 0,
             start_ns,
             ios: 0,
             stopping: false,
@@ -226,8 +233,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.ios += 1;
         self.jobs[job].last_completion_ns = now;
         let service = now - io.issued_ns;
-        if self.series.is_due(now) {
-            self.end_intervals(now);
+        if now > self.due_ns {
+            self.end_periods(now);
         }
         let cell = job * OPERATIONS + io.operation as usize;
         self.series.record(cell, u64::from(io.bytes), service);
@@ -262,7 +269,18 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.issue(thread, now);
     }
 
+    /// Closes the intervals and batches that end before `now`.
     #[cold]
+    fn end_periods(&mut self, now: u64) {
+        if now > self.batches.end_ns() {
+            self.end_batches(now);
+        }
+        if self.series.is_due(now) {
+            self.end_intervals(now);
+        }
+        self.due_ns = self.series.end_ns().min(self.batches.end_ns());
+    }
+
     fn end_intervals(&mut self, now: u64) {
         if !self.series.has_room(now) {
             (self.series_full_ns, self.stopping) = (self.series_full_ns.or(Some(now)), true);
@@ -288,6 +306,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                         let response = result.response.as_ref().map(|_| Histogram::new());
                         *result = OperationOutcome { response, ..Default::default() };
                     }
+                    self.batches.restart(now, batching::written(self.drive));
                 }
                 Verdict::End(reason) => {
                     (job.ended_by, job.deadline_ns) = (Some(reason), Some(now));

@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 
 use writecliff_workload::{SpecError, WorkloadSpec};
 
+use crate::batches::BatchColumns;
 use crate::device::DriveModel;
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
@@ -72,6 +73,7 @@ pub fn run<D: DriveModel>(
         elapsed_ns: 0,
         jobs: spec.jobs.iter().enumerate().map(outcome).collect(),
         intervals: Columns::default(),
+        batches: BatchColumns::default(),
         before,
         after: drive.counters(),
         warnings: overflow::warning(data_placement.as_ref()).into_iter().collect(),

@@ -10,7 +10,7 @@
 use thiserror::Error;
 
 use crate::moments::Moments;
-use crate::quantile::Quantile;
+use crate::quantile::{Quantile, nearest_rank};
 
 /// Sub-buckets of an octave, as a power of two.
 const BITS: u32 = 6;
@@ -140,6 +140,21 @@ impl Histogram {
     /// The `q` quantile, 0 < q < 1, with its confidence interval.
     pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
         Quantile::of(self, q)
+    }
+
+    pub(crate) fn bucket_counts(&self) -> &[u64; BUCKETS] {
+        &self.counts
+    }
+
+    /// Bucket of the sample of rank `ceil(share * total)`, where `total` counts all buckets.
+    pub(crate) fn bucket_of_share(&self, share: f64, total: u64) -> usize {
+        let rank = nearest_rank(total, share);
+        let mut below = 0;
+        let reaches = |&count: &u64| {
+            below += count;
+            below >= rank
+        };
+        self.counts.iter().position(reaches).unwrap_or(BUCKETS - 1)
     }
 
     /// The non-empty buckets, ascending: (lower bound, upper bound, count), both bounds inclusive.

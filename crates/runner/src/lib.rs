@@ -9,6 +9,7 @@
 //! source of the latencies: real drives measured through fio use the same types.
 
 mod any_drive;
+pub mod batches;
 pub mod bench;
 pub mod described;
 pub mod device;
@@ -30,6 +31,7 @@ pub mod validation;
 mod watch;
 
 pub use any_drive::{AnyDrive, MovedByStream};
+pub use batches::{BatchColumns, Batches};
 pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, Counters, DriveModel};
 pub use histogram::{Histogram, HistogramError};

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
+use crate::batches::BatchColumns;
 use crate::device::Counters;
 use crate::histogram::Histogram;
 use crate::latency_causes::LatencyCauses;
@@ -51,6 +52,7 @@ pub struct StepOutcome {
     pub elapsed_ns: u64,
     pub jobs: Vec<JobOutcome>,
     pub intervals: Columns,
+    pub batches: BatchColumns,
     pub before: Counters,
     pub after: Counters,
     /// The data placement interface before and after; `None` for a drive without one.

@@ -65,7 +65,7 @@ fn has_support(count: u64, q: f64) -> bool {
 }
 
 /// `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
-fn nearest_rank(count: u64, q: f64) -> u64 {
+pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
     let exact = q * count as f64;
     let near = exact.round();
     let rank = if (exact - near).abs() <= 1e-12 * exact { near } else { exact.ceil() };

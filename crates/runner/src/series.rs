@@ -84,6 +84,11 @@ impl IntervalSeries {
         }
     }
 
+    /// End of the open interval, on the caller's clock.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
     /// Whether an event at `now_ns` lies beyond the open interval: call [`Self::advance`] first.
     #[inline]
     pub fn is_due(&self, now_ns: u64) -> bool {
@@ -105,7 +110,7 @@ impl IntervalSeries {
     }
 
     /// Bytes and latencies of each cell in the open interval, in the order given to [`Self::new`].
-    pub fn open_cells(&self) -> impl Iterator<Item = (u64, &Moments)> {
+    pub fn open_cells(&self) -> impl Iterator<Item = (u64, &Moments)> + Clone {
         self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
     }
 

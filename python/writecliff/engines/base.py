@@ -258,6 +258,9 @@ class StepResult(Shows):
     # Of real drives: "fio" (its own JSON, for cross-checks), "job_file", "machine" (CPU, other I/O
     # and temperature during the step, see engines.disturbance).
     raw: Mapping[str, object] = field(default_factory=dict)
+    # Batches of the step, a row for each (batch, job, operation, kind of latency): the columns of
+    # the table `batches` (store/tables.py). Empty if the engine has none.
+    batches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def total(self, operation: Operation | None = None) -> tuple[int, int]:
         """(I/Os, bytes) over all jobs, of one operation or of all."""

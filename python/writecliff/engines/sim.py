@@ -331,6 +331,7 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
         elapsed_ns=raw["elapsed_ns"],
         jobs=jobs,
         intervals=raw["intervals"],
+        batches=raw["batches"],
         counters_before=Counters(**raw["before"]),
         counters_after=Counters(**raw["after"]),
         warnings=tuple(raw["warnings"]),

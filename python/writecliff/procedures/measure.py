@@ -7,7 +7,7 @@ all I/Os, never an average of quantiles.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.model import Step, StepPosition, StepRow
@@ -45,7 +45,7 @@ def record_of(
         access=access_of(step.workload),
         started_ns=started_ns,
         elapsed_ns=result.elapsed_ns,
-        result=result,
+        result=result if step.batches else replace(result, batches={}),
         sample=step.sample,
         host_write_bytes_total=total,
         waf=result.waf,

@@ -38,6 +38,7 @@ class Step:
     sample: bool = False  # a steady-state sample: a tracking variable is read here
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
+    batches: bool = False  # whether its batches are stored, from which intervals follow
     continues: bool = False
 
 

@@ -233,7 +233,7 @@ def _round(step: LoadStep, number: int) -> Sequence[Step]:
         load = replace(load, seed=step_seed(load.seed, load.name, number))
     untimed = not step.measured and not step.rest_ns and _by_volume(load)
     name = load.name if not step.until_steady else f"{load.name}, round {number}"
-    run = Step(name, load, sample=step.measured, untimed=untimed)
+    run = Step(name, load, sample=step.measured, untimed=untimed, batches=step.measured)
     if step.ramp is None or number > 1:
         return (run,)
     return (Step(step.ramp.name, step.ramp), run)

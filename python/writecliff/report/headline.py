@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ROUNDS = "mean over the rounds of the window"
 NS_PER_MS = 1e6
 _SHARE = 0.95  # of an interval
+_REACH_MAX = 50.0  # of an interval on a logarithmic scale
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,7 @@ class Interval:
     low: float  # its lower end
     high: float  # its upper end
     of: str  # what it is the interval of: `ROUNDS`, "99.99 % quantile of the I/Os"
-
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two have a value in common."""
-        return self.low <= other.high and other.low <= self.high
+    degrees: float | None = None  # of freedom, by Student's t; None: not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +115,19 @@ def mean_headline(
 
 
 def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
-    """The 95 % interval of a mean by Student's t; None for fewer than two samples."""
+    """The 95 % interval of a mean by Student's t; None for fewer than two samples.
+
+    Of figures that cannot be negative it is made on a logarithmic scale, so that it does not reach
+    below zero: the relative error is that of the mean (the delta method).
+    """
     if len(samples) < 2:
         return None
-    half = two_sided_t(_SHARE, len(samples) - 1) * stdev(samples) / sqrt(len(samples))
-    return Interval(mean - half, mean + half, of)
+    degrees = len(samples) - 1
+    half = two_sided_t(_SHARE, degrees) * stdev(samples) / sqrt(len(samples))
+    if min(samples) < 0 or mean <= 0:
+        return Interval(mean - half, mean + half, of, degrees)
+    reach = exp(min(half / mean, _REACH_MAX))
+    return Interval(mean / reach, mean * reach, of, degrees)
 
 
 def quantile_headline(

@@ -12,27 +12,43 @@ from writecliff import units
 from writecliff.report.model import KeyFigure, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from writecliff._native import Histogram, Quantile
+    from writecliff.report.intervals import Bounds
 
 NINES = (0.99, 0.999, 0.9999, 0.99999)
 QUANTILES = (0.5, 0.9, *NINES)
 _OVERALL = ("count", "min_ns", "mean_ns", "sd_ns", "max_ns")
 
 
-def latency_mapping(histogram: Histogram) -> dict[str, Any]:
-    """The JSON form of a histogram: times in ns, percentiles with their 95 % intervals."""
+def latency_mapping(
+    histogram: Histogram, interval: Callable[[float], Bounds | None] | None = None
+) -> dict[str, Any]:
+    """The JSON form of a histogram: times in ns, percentiles with their 95 % intervals.
+
+    `interval` returns that of a quantile, from batches; without it intervals are those of
+    independent I/Os, and so the least uncertainty there is.
+    """
     return {
         **{name: getattr(histogram, name) for name in _OVERALL},
-        "percentiles": [_percentile(histogram, q) for q in QUANTILES],
+        "percentiles": [_percentile(histogram, q, interval) for q in QUANTILES],
     }
 
 
-def _percentile(histogram: Histogram, q: float) -> dict[str, Any]:
+def _percentile(
+    histogram: Histogram, q: float, interval: Callable[[float], Bounds | None] | None
+) -> dict[str, Any]:
     quantile = histogram.quantile(q)
-    return {
+    found = {
         "pct": round(100 * q, 6),
         **{name: getattr(quantile, name) for name in ("value_ns", "low_ns", "high_ns", "count")},
     }
+    if interval is not None:
+        bounds = interval(q)
+        low, high, degrees = (None,) * 3 if bounds is None else bounds
+        found |= {"low_ns": low, "high_ns": high, "degrees": degrees}
+    return found
 
 
 def latency_unit(histogram: Histogram) -> units.Unit:

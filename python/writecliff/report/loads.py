@@ -7,15 +7,14 @@ steady; then I/Os, bytes and times are sums and histograms are merged.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merged, prefix_of
-from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, mean_interval, ms
+from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
+from writecliff.report.intervals import Bounds, Key, Measured, stretch_of
 from writecliff.report.latency import latency_mapping
 from writecliff.store.tables import OPERATION_NAMES, counted
 from writecliff.units import MB_S
@@ -24,18 +23,17 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.latency_causes import LatencyCauses
     from writecliff.procedures.model import StepRow
+    from writecliff.report.intervals import Stretch
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
     from writecliff.workload.load import LoadStep
     from writecliff.workload.model import Workload
 
-PARTS = 10  # of a step, over which its mean rate has an interval
-_FEWEST_PARTS = 5
+Kind = Literal["service", "response"]  # of a latency: from issue, or from the intended arrival
+BATCHES = "repetitions of the load, from the variation between its batches"
 _RATES = ("iops", "mb_per_s")
 _QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 _TIMES = ("mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
-
-Key = tuple[int, str]  # number of a job and operation
 
 
 @dataclass(frozen=True)
@@ -71,16 +69,6 @@ class Done:
     @property
     def bytes_per_s(self) -> float | None:
         return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Figures of a job and operation from one round or part of a step to the next."""
-
-    iops: list[float] = field(default_factory=list)
-    bytes_per_s: list[float] = field(default_factory=list)
-    # Mean latency by basis; fewer if nothing ended in a part.
-    mean_ns: dict[Basis, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -192,60 +180,21 @@ class Load:
         return found
 
     @cached_property
-    def samples(self) -> Mapping[Key, Samples]:
-        """Of each job and operation: of the rounds of the window, or of equal parts of the step.
-        None for a step of few intervals."""
-        if self.view is not None:
-            return self._samples_of_rounds()
-        return self._samples_of_parts() if len(self.rows) == 1 else {}
-
-    def _samples_of_rounds(self) -> dict[Key, Samples]:
-        found: dict[Key, Samples] = {}
-        for seq, row in zip(self.seqs, self.columns, strict=True):
-            service = self.data.run.histograms_by_operation([seq])
-            response = self.data.run.histograms_by_operation([seq], kind="response")
-            for number, job in enumerate(row["jobs"]):
-                for operation in OPERATION_NAMES:
-                    if (ios := job[f"{operation}_ios"]) is None or not job["elapsed_ns"]:
-                        continue
-                    key, seconds = (number, operation), job["elapsed_ns"] / 1e9
-                    one = found.setdefault(key, Samples())
-                    one.iops.append(ios / seconds)
-                    one.bytes_per_s.append((job[f"{operation}_bytes"] or 0) / seconds)
-                    scheduled = self.workload.jobs[number].is_scheduled
-                    for basis in bases_of(scheduled=scheduled):
-                        kinds = {"service": service.get(key), "response": response.get(key)}
-                        times = histogram_of(basis, **kinds, scheduled=scheduled)
-                        if times is not None and times.mean_ns is not None:
-                            one.mean_ns.setdefault(basis, []).append(times.mean_ns)
-        return found
-
-    def _samples_of_parts(self) -> dict[Key, Samples]:
-        table = self.data.run.query(
-            "select job, operation, end_ns, ios, bytes, coalesce(latency_mean_ns, 0) * ios "
-            "from intervals where seq = ?",
-            [self.seqs[0]],
-        )
-        job, operation, end_ns, *sums = (column.to_numpy() for column in table.columns)
-        ends = np.unique(end_ns)
+    def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
+        """The batches of all rows, by kind of latency."""
+        run = self.data.run
+        table = run.table("batches")
+        kinds: tuple[Kind, ...] = ("service", "response")
         found = {}
-        for number, code in {*zip(job.tolist(), operation.tolist(), strict=True)}:
-            bounds = _parts(ends, self.columns[0]["jobs"][number])
-            if bounds is None:
-                continue
-            lasts, width_s = bounds[1:], np.diff(bounds) / 1e9
-            mine = (job == number) & (operation == code) & (end_ns > bounds[0])
-            part = np.searchsorted(lasts, end_ns[mine])
-            ios, size, spent_ns = (
-                np.bincount(part, of[mine], len(lasts) + 1)[: len(lasts)] for of in sums
-            )
-            basis: Basis = "service" if self.workload.jobs[number].is_scheduled else "arrival"
-            found[number, OPERATION_NAMES[code]] = Samples(
-                (ios / width_s).tolist(),
-                (size / width_s).tolist(),
-                {basis: (spent_ns[ios > 0] / ios[ios > 0]).tolist()},
-            )
+        for kind in kinds:
+            histograms = run.histograms_by_operation(self.seqs, kind=kind)
+            found[kind] = stretch_of(table, self.seqs, kind, histograms)
         return found
+
+    def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
+        """The batches of operations of jobs, from which intervals of their figures follow."""
+        stretch = self._stretches[kind](keys)
+        return Measured([] if stretch is None else [stretch])
 
     def mapping(self) -> dict[str, Any]:
         """A step of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
@@ -255,6 +204,7 @@ class Load:
             "seed": self.workload.seed,
             "elapsed_ns": self.elapsed_ns,
             "waf": self.waf,
+            "waf_interval": _bounds_mapping(self.measured(self._written).waf(self.waf)),
             "watts": watts,
             "joules_per_io": per_io_j,
             "counters": dict(self.counters),
@@ -264,7 +214,7 @@ class Load:
                     "began_ns": self.columns[0]["jobs"][number]["began_ns"] or 0,
                     "elapsed_ns": sum(row["jobs"][number]["elapsed_ns"] for row in self.columns),
                     "scheduled": self.workload.jobs[number].is_scheduled,
-                    "operations": {one.operation: _mapping(one) for one in done},
+                    "operations": {one.operation: self._mapping(one) for one in done},
                 }
                 for number, (job, done) in enumerate(
                     zip(self.columns[0]["jobs"], self.jobs.values(), strict=True)
@@ -275,14 +225,38 @@ class Load:
             "steady_state": None if self.view is None else self.view.mapping(),
         }
 
+    @property
+    def _written(self) -> Sequence[Key]:
+        """The operations whose batches stand for the whole drive: any."""
+        return [(one.number, one.operation) for one in self.done if one.ios][:1]
+
+    def _mapping(self, done: Done) -> dict[str, Any]:
+        key = (done.number, done.operation)
+        service, response = self.measured([key]), self.measured([key], "response")
+        bounds = {
+            "iops": service.iops(done.iops),
+            "bytes_per_s": service.bytes_per_s(done.bytes_per_s),
+        }
+        causes = None if done.causes is None else [band.mapping() for band in done.causes.bands()]
+        timed = histogram_of("arrival", service=service, response=response,
+                             scheduled=done.scheduled)  # fmt: skip
+        return {
+            "ios": done.ios,
+            "bytes": done.bytes,
+            "iops": done.iops,
+            "bytes_per_s": done.bytes_per_s,
+            "intervals": {name: _bounds_mapping(one) for name, one in bounds.items()},
+            "latency": _latency_mapping(done.latency(), timed),
+            "service": _latency_mapping(done.service, service),
+            "response": _latency_mapping(done.response, response),
+            "causes": causes,
+        }
+
     def headlines(self, *, many: bool, bases: Sequence[Basis] = ()) -> Iterator[Headline]:
         """The headline figures; `many`: the run has other loads. `bases` of latencies (default:
         those that differ)."""
-        samples = {f"{number}/{name}": found for (number, name), found in self.samples.items()}
-        of = f"mean over {'the rounds of the window' if self.view else 'parts of the step'}"
         reached = self.view is None or self.view.reached
-        yield from step_headlines(self.mapping(), many=many, samples=samples, of=of,
-                                  steady=reached, bases=bases)  # fmt: skip
+        yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
@@ -295,63 +269,33 @@ def titled(loads: Sequence[Load]) -> Sequence[Load]:
     return [replace(load, title=title) for load, title in zip(loads, titles, strict=True)]
 
 
-def _parts(ends: np.ndarray, job: Mapping[str, Any]) -> np.ndarray | None:
-    """The start of the first part of a job's measured time and the end of each part, in ns since
-    the start of the step; None if the job has too few intervals. `ends` are those of all intervals.
-    Intervals of which less than half belongs to the job are left out: their rates would be noise.
-    """
-    begin = job["began_ns"] or 0  # runs of older versions do not have it
-    starts = np.concatenate(([0], ends[:-1]))
-    ends = np.minimum(ends, begin + job["elapsed_ns"])
-    widths = ends - starts
-    whole = (starts >= begin) & (widths >= widths.max(initial=0) / 2)
-    starts, ends = starts[whole], ends[whole]
-    if len(ends) < _FEWEST_PARTS:
+def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[str, Any] | None:
+    """Latencies with the intervals that batches give."""
+    if histogram is None:
         return None
-    lasts = [part[-1] for part in np.array_split(ends, min(PARTS, len(ends)))]
-    return np.array([starts[0], *lasts])
+    found = latency_mapping(histogram, measured.quantile)
+    return {**found, "mean_interval": _bounds_mapping(measured.mean(histogram.mean_ns))}
 
 
-def _mapping(done: Done) -> dict[str, Any]:
-    causes = None if done.causes is None else [band.mapping() for band in done.causes.bands()]
-    return {
-        "ios": done.ios,
-        "bytes": done.bytes,
-        "iops": done.iops,
-        "bytes_per_s": done.bytes_per_s,
-        "latency": _latency_mapping(done.latency()),
-        "service": _latency_mapping(done.service),
-        "response": _latency_mapping(done.response),
-        "causes": causes,
-    }
-
-
-def _latency_mapping(histogram: Histogram | None) -> dict[str, Any] | None:
-    return None if histogram is None else latency_mapping(histogram)
+def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:
+    return None if bounds is None else bounds.mapping()
 
 
 def step_headlines(
-    step: Mapping[str, Any],
-    *,
-    many: bool,
-    samples: Mapping[str, Samples] | None = None,
-    of: str = "",
-    steady: bool = True,
-    bases: Sequence[Basis] = (),
+    step: Mapping[str, Any], *, many: bool, steady: bool = True, bases: Sequence[Basis] = ()
 ) -> Iterator[Headline]:
-    """The figures of every job and operation of a step of `run --json`. `samples` by "NUMBER OF THE
-    JOB/OPERATION" give means their intervals."""
+    """The figures of every job and operation of a step of `run --json`. Answers of earlier versions
+    have no intervals."""
     where = step["workload"] if many else ""
-    for number, job in enumerate(step["jobs"]):
+    for job in step["jobs"]:
         for operation, done in job["operations"].items():
             words = (where, job["name"], f"{operation}s")
             key, label = "/".join(words), " ".join(filter(None, words))
-            own = (samples or {}).get(f"{number}/{operation}", Samples())
             iops, rate = done["iops"], done["bytes_per_s"]
-            interval = _interval(own.iops, iops, 1, of)
-            yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS", interval=interval,
-                                steady=steady)  # fmt: skip
-            interval = _interval(own.bytes_per_s, rate, MB_S.size, of)
+            bounds = done.get("intervals") or {}
+            yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS",
+                                interval=_interval(bounds.get("iops")), steady=steady)  # fmt: skip
+            interval = _interval(bounds.get("bytes_per_s"), MB_S.size)
             yield from headline(f"{key}/mb_per_s", f"{label}, throughput",
                                 None if rate is None else rate / MB_S.size, "MB/s",
                                 interval=interval, steady=steady)  # fmt: skip
@@ -360,10 +304,10 @@ def step_headlines(
                 kinds = {"service": done["service"], "response": done.get("response")}
                 times = histogram_of(basis, **kinds, scheduled=scheduled)
                 if times is not None:
-                    mean = _interval(own.mean_ns.get(basis, ()), times["mean_ns"], NS_PER_MS, of)
-                    yield from _latencies(key, label, basis, times, mean, steady)
+                    yield from _latencies(key, label, basis, times, steady)
     waf = f"{where}, write amplification" if where else "Write amplification"
-    yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False, steady=steady)
+    yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False,
+                        interval=_interval(step.get("waf_interval")), steady=steady)  # fmt: skip
 
 
 def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
@@ -402,13 +346,11 @@ def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
     return keys
 
 
-def _interval(
-    samples: Sequence[float], mean: float | None, unit: float, of: str
-) -> Interval | None:
-    """The interval of a mean, in `unit`s of the samples."""
-    if mean is None:
+def _interval(bounds: Mapping[str, float] | None, unit: float = 1.0) -> Interval | None:
+    """An interval in `unit`s, from its JSON form."""
+    if bounds is None:
         return None
-    return mean_interval([one / unit for one in samples], mean / unit, of)
+    return Interval(bounds["low"] / unit, bounds["high"] / unit, BATCHES, bounds["degrees"])
 
 
 def _latencies(
@@ -416,12 +358,12 @@ def _latencies(
     label: str,
     basis: Basis,
     times: Mapping[str, Any],
-    mean: Interval | None,
     steady: bool,
 ) -> Iterator[Headline]:
     slow: dict[str, Any] = {"higher_is_better": False, "steady": steady}
     key = f"{key}/{prefix_of(basis)}".removesuffix("/")
     label = f"{label}, service time" if basis == "service" else label
+    mean = _interval(times.get("mean_interval"), NS_PER_MS)
     yield from headline(f"{key}/mean", f"{label}, average", ms(times["mean_ns"]), "ms",
                         interval=mean, **slow)  # fmt: skip
     for one in times["percentiles"]:
@@ -429,8 +371,8 @@ def _latencies(
             continue
         interval = None
         if one["low_ns"] is not None and one["high_ns"] is not None:
-            of = f"{one['pct']:g} % quantile of the I/Os"
-            interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, of)
+            interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, BATCHES,
+                                one.get("degrees"))  # fmt: skip
         yield from headline(f"{key}/p{one['pct']:g}", f"{label}, p{one['pct']:g}",
                             ms(one["value_ns"]), "ms", interval=interval, **slow)  # fmt: skip
     yield from headline(f"{key}/max", f"{label}, maximum", ms(times["max_ns"]), "ms", **slow)

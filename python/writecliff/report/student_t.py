@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import cos, pi, sin, sqrt
+from math import atan, cos, pi, sin, sqrt
 
 _STEPS = 60  # halvings of the bracket: beyond the resolution of a double
 
@@ -23,6 +23,11 @@ def two_sided_t(share: float, degrees: int) -> float:
         else:
             high = middle
     return sqrt(degrees) * sin(low) / cos(low)
+
+
+def two_sided_p(t: float, degrees: int) -> float:
+    """The probability of a value beyond t or below its negative; `degrees` as `two_sided_t`."""
+    return max(0.0, 1.0 - _share_within(atan(abs(t) / sqrt(degrees)), degrees))
 
 
 def _share_within(angle: float, degrees: int) -> float:

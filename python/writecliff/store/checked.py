@@ -28,6 +28,10 @@ _NEVER_NULL: dict[TableName, tuple[str, ...]] = {
         *_POSITION, "job", "job_name", "operation", "kind",
         "lower_ns", "upper_ns", "count", "min_ns", "max_ns", "mean_ns", "sd_ns",
     ),
+    "batches": (
+        *_POSITION, "job", "operation", "kind", "end_ns", "width_ns", "ios", "bytes",
+        "latency_sum_ns",
+    ),
 }  # fmt: skip
 _SIGNED = ("temperature_c",)
 _WORDS = {"operation": OPERATION_NAMES, "kind": ("service", "response")}

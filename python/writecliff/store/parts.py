@@ -32,7 +32,7 @@ from writecliff.store.checksums import (
     seal_parquet,
 )
 from writecliff.store.files import read_regular, remove_temporaries, store_error, write_atomically
-from writecliff.store.tables import SCHEMAS, TableName
+from writecliff.store.tables import OPTIONAL_TABLES, SCHEMAS, TableName
 
 COVERED_KEY = b"writecliff.steps"
 VALUE_BYTES = 16  # of memory for a value while a table is read and joined
@@ -97,7 +97,11 @@ class PartedTable:
         tables = []
         while covered < last:
             first = covered + 1
-            if first not in ends:
+            if self._name in OPTIONAL_TABLES:
+                first = min((step for step in ends if step > covered), default=last + 1)
+                if first > last:
+                    break
+            elif first not in ends:
                 raise FileNotFoundError(errno.ENOENT, "", str(self._part(first, first)))
             covered = ends[first]
             if covered > after:
@@ -154,7 +158,10 @@ class PartedTable:
             return checked(self._name, whole.replace_schema_metadata(None), self.merged)
 
     def write(self, first: int, last: int, table: pa.Table) -> None:
-        """Store the rows of steps `first` to `last` as one part."""
+        """Store the rows of steps `first` to `last` as one part; an optional table without rows has
+        none."""
+        if self._name in OPTIONAL_TABLES and not table.num_rows:
+            return
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:

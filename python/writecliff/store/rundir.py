@@ -225,7 +225,7 @@ class RunDirectory:
     # -- reading ----------------------------------------------------------------------------
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """SQL over the tables `rounds`, `intervals` and `histograms` (columns: see tables.py).
+        """SQL over the tables of `TABLE_NAMES` (columns: see tables.py).
 
         Raises StoreError for a damaged file or a query that cannot be answered.
         """

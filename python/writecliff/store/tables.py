@@ -3,6 +3,9 @@
     rounds       one row per step: totals, mean and maximum latency, write volume, WAF
     intervals    one row per (step, interval, job, operation): the series within a step
     histograms   one row per non-empty bucket of a (step, job, operation, kind) histogram
+    batches      one row per (step, batch, job, operation, kind): sums over equal stretches of time,
+                 at most 256 a step, from which reports estimate 95 % intervals; only of loads of
+                 the user
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
 sizes are bytes, unknown is null. Histogram rows carry the exact moments of their histogram, which
@@ -31,10 +34,12 @@ from writecliff.store.record import RoundRecord
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-TableName = Literal["rounds", "intervals", "histograms"]
+TableName = Literal["rounds", "intervals", "histograms", "batches"]
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
 # Rounds last: its part completes a step (see parts.py).
-TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
+TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
+# Steps need not have rows in these, and runs of earlier versions have no such file.
+OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)
 
 _POSITION = [
     ("seq", pa.int32()),
@@ -148,10 +153,34 @@ HISTOGRAMS_SCHEMA = pa.schema(
 # What tells a row from the others: of which histogram, and of which bucket.
 HISTOGRAM_KEYS = ("seq", "job", "operation", "kind", "lower_ns")
 
+# Columns of the table `batches` with the number of I/Os slower than a quantile of their step.
+SLOWER: Mapping[float, str] = {
+    0.5: "slower_p50", 0.9: "slower_p90", 0.95: "slower_p95", 0.99: "slower_p99",
+    0.999: "slower_p999", 0.9999: "slower_p9999", 0.99999: "slower_p99999",
+}  # fmt: skip
+
+BATCHES_SCHEMA = pa.schema(
+    [
+        *_POSITION,
+        ("job", pa.int32()),
+        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
+        ("kind", pa.string()),  # of the latencies: "service" or "response"
+        ("end_ns", pa.int64()),  # end of the batch, since its step began
+        ("width_ns", pa.int64()),
+        ("ios", pa.int64()),
+        ("bytes", pa.int64()),
+        ("latency_sum_ns", pa.float64()),
+        *((column, pa.int64()) for column in SLOWER.values()),
+        ("host_write_bytes", pa.float64()),  # of the whole drive, as is the next
+        ("nand_write_bytes", pa.float64()),
+    ]
+)
+
 SCHEMAS: Mapping[TableName, pa.Schema] = {
     "rounds": ROUNDS_SCHEMA,
     "intervals": INTERVALS_SCHEMA,
     "histograms": HISTOGRAMS_SCHEMA,
+    "batches": BATCHES_SCHEMA,
 }
 
 
@@ -169,6 +198,7 @@ def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.
         "rounds": _rounds(numbered),
         "intervals": _joined([_intervals(seq, record) for seq, record in numbered]),
         "histograms": _joined([_histograms(seq, record) for seq, record in numbered]),
+        "batches": _joined([_batches(seq, record) for seq, record in numbered]),
     }
 
 
@@ -302,6 +332,22 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
             column = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
             table = table.append_column(name, column)
     return table
+
+
+def _batches(seq: int, record: RoundRecord) -> pa.Table:
+    batches = record.result.batches
+    rows = len(batches.get("end_ns", ()))
+    columns = _position(seq, record, rows)
+    for name in BATCHES_SCHEMA.names[len(_POSITION) :]:
+        kind = BATCHES_SCHEMA.field(name).type
+        if not rows:
+            columns[name] = pa.nulls(0, kind)
+        elif name == "kind":
+            kinds = pa.array(["service", "response"])
+            columns[name] = kinds.take(pa.array(batches["is_response"].astype(np.int8)))
+        else:
+            columns[name] = pa.array(np.asarray(batches[name]), from_pandas=True).cast(kind)
+    return pa.table(columns, schema=BATCHES_SCHEMA)
 
 
 def _histograms(seq: int, record: RoundRecord) -> pa.Table:

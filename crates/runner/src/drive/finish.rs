@@ -3,7 +3,7 @@
 use writecliff_base::Nanos;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
-use super::Run;
+use super::{Run, batching};
 use crate::device::{Counters, DriveModel};
 use crate::host::{Job, Thread};
 use crate::outcome::{JobOutcome, StepOutcome};
@@ -35,6 +35,8 @@ impl<D: DriveModel> Run<'_, D> {
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
         let data_placement = overflow::both(data_placement, self.drive);
         warnings.extend(overflow::warning(data_placement.as_ref()));
+        let totals = batching::totals(&self.results, &self.series);
+        let batches = self.batches.finish(end, totals, batching::written(self.drive));
         self.add_open_interval();
         let (drive, counters) = (&*self.drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
@@ -56,6 +58,7 @@ impl<D: DriveModel> Run<'_, D> {
             elapsed_ns: end - self.start_ns,
             jobs: jobs.collect(),
             intervals,
+            batches,
             before,
             after: drive.counters(),
             data_placement,

@@ -4,6 +4,7 @@
     answers.py     the same of saved answers of `run` and `replay`
     contenders.py  who is compared, from the paths that were given, and what each is called
     figures.py     the figures in common: who is best, by how much, whether that is more than noise
+    noise.py       the test of a difference, and its level for many figures
     groups.py      a long list of figures in groups: how often each contender is better
     verdict.py     all of it in one sentence, or in a few
     picture.py     all figures relative to the first contender, with their intervals

@@ -1,27 +1,30 @@
 """The figures that contenders have in common, and what they say.
 
-The best value of a figure is set against the next one. The difference is more than noise where
-both have 95 % intervals and these do not overlap: a strict rule, which holds for many figures at
-once. The intervals are of one run each; how much a drive differs from run to run is only seen by
-repeating it.
+The best value of a figure is set against the next one. The difference is more than noise if a test
+of the difference says so (`noise.py`), at a level that holds for all figures and pairs of a
+comparison together. The intervals are of one run each, and estimate how much it would differ from
+its repetitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Literal
 
 from writecliff.report.comparison.contenders import Contender
+from writecliff.report.comparison.noise import LEVEL, level_of, probability
 from writecliff.report.headline import Headline
 from writecliff.units import UNKNOWN
 
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
 EQUAL_PCT = 0.1  # a simulated drive has hardly any noise; nobody chooses by less than this
 RULE = (
-    "A difference is more than noise where the 95 % intervals of both do not overlap; values "
-    f"within {EQUAL_PCT:g} % of each other count as equal."
+    "A difference is more than noise if Welch's test on the errors of both values says so, at a "
+    "level of 5 % for all figures of the comparison together (Holm's method); values within "
+    f"{EQUAL_PCT:g} % of each other count as equal."
 )
 NOISE_TEXT = {
     "more": "more than noise",
@@ -38,6 +41,7 @@ class Figure:
 
     test: str  # that measured it
     values: Sequence[Headline | None]  # by contender
+    level: float = LEVEL  # up to which probability a difference is more than noise
 
     @cached_property
     def one(self) -> Headline:
@@ -90,9 +94,23 @@ class Figure:
         if abs(best - other) <= abs(other) * EQUAL_PCT / 100:
             return "equal"
         first, second = (self.values[number] for number in self.order[:2])
-        if first is None or second is None or first.interval is None or second.interval is None:
+        assert first is not None and second is not None
+        if (chance := probability(first, second)) is None:
             return "unknown"
-        return "within" if first.interval.overlaps(second.interval) else "more"
+        return "more" if chance <= self.level else "within"
+
+    def pair(self, first: int, second: int) -> Figure:
+        """The same figure of two of the contenders alone."""
+        return replace(self, values=[self.values[first], self.values[second]])
+
+    def probabilities(self) -> Iterator[float]:
+        """How probable the difference of each two contenders is by chance, where that is known."""
+        if len(set(self.loads)) > 1:
+            return
+        known = [value for value in self.values if value is not None]
+        for first, second in combinations(known, 2):
+            if (chance := probability(first, second)) is not None:
+                yield chance
 
     @property
     def margin_pct(self) -> float | None:
@@ -124,8 +142,10 @@ def figures_of(contenders: Sequence[Contender]) -> list[Figure]:
             for item in run.headlines:
                 values = found.setdefault((test, item.key), [None] * len(contenders))
                 values[number] = item
-    return [
+    figures = [
         Figure(test, values)
         for (test, _), values in found.items()
         if sum(value is not None for value in values) > 1
     ]
+    level = level_of(chance for figure in figures for chance in figure.probabilities())
+    return [replace(figure, level=level) for figure in figures]

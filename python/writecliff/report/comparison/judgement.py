@@ -18,7 +18,7 @@ JUDGEMENTS: Sequence[Judgement] = ("better", "worse", "equal", "cannot tell")
 def judgement(figure: Figure, first: int, second: int) -> Judgement:
     """What the figure says of contender `second` against contender `first`, both of which have
     it."""
-    pair = Figure(figure.test, [figure.values[first], figure.values[second]])
+    pair = figure.pair(first, second)
     if pair.noise == "equal":
         return "equal"
     if pair.noise != "more" or pair.best is None:

@@ -31,7 +31,7 @@ def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
     if clear:
         said = [f"{labels[who]} is {_degree(labels)} at {_won(labels, won, total)}"
                 for who, won in _by_winner(clear)]  # fmt: skip
-        parts.append(f"{', '.join(said)}, by more than noise (the 95 % intervals do not overlap)")
+        parts.append(f"{', '.join(said)}, by more than noise")
     if neither:
         names = ", ".join(figure.one.label for figure in neither)
         parts.append(f"{names}: different by more than noise, and neither direction is better")

@@ -1,0 +1,103 @@
+use proptest::prelude::*;
+use writecliff_base::Prng;
+
+use super::*;
+
+const NOTHING: Written = Written { host: 0.0, nand: 0.0 };
+
+/// Totals of one operation that only knows its histogram.
+fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
+    std::iter::once(Totals {
+        bytes: 512 * histogram.count(),
+        ios: histogram.count(),
+        service_ns: histogram.moments().sum,
+        service: histogram,
+        response: None,
+    })
+}
+
+/// Runs I/Os that complete at these times with these latencies.
+fn run(ios: &[(u64, u64)], end_ns: u64) -> BatchColumns {
+    let mut batches = Batches::new(0, 1, NOTHING);
+    let mut histogram = Histogram::new();
+    for &(time_ns, latency_ns) in ios {
+        let bytes = 512.0 * histogram.count() as f64;
+        let written = Written { host: bytes, nand: 2.0 * bytes };
+        batches.close(time_ns, totals(&histogram), written);
+        histogram.record(latency_ns);
+    }
+    let bytes = 512.0 * histogram.count() as f64;
+    batches.finish(end_ns, totals(&histogram), Written { host: bytes, nand: 2.0 * bytes })
+}
+
+#[test]
+fn a_batch_has_what_completed_in_it() {
+    let columns =
+        run(&[(10, 100), (1_000_000, 100), (1_000_001, 200), (2_500_000, 100)], 2_600_000);
+    assert_eq!(columns.end_ns, [1_000_000, 2_000_000, 2_600_000]);
+    assert_eq!(columns.width_ns, [1_000_000, 1_000_000, 600_000]);
+    assert_eq!(columns.ios, [2, 1, 1]);
+    assert_eq!(columns.bytes, [1024, 512, 512]);
+    assert_eq!(columns.latency_sum_ns, [200.0, 200.0, 100.0]);
+    assert_eq!(columns.slower[0], [0, 1, 0], "slower than the median, which is 100 ns");
+    assert_eq!(columns.nand_write_bytes, [2048.0, 1024.0, 1024.0]);
+}
+
+#[test]
+fn batches_are_joined_when_there_are_too_many() {
+    let ios: Vec<(u64, u64)> = (0..1000).map(|i| (1_000_000 * i + 1, 1000 + i)).collect();
+    let columns = run(&ios, 1_000_000_000);
+    assert_eq!(columns.width_ns.len(), 250);
+    assert!(columns.width_ns.iter().all(|&width| width == 4_000_000));
+    assert!(columns.ios.iter().all(|&ios| ios == 4));
+    // A tenth of the I/Os is slower, to the width of a bucket: the last 100 of 1000, 4 in a batch.
+    let slower = &columns.slower[1];
+    assert_eq!(slower[..220], [0; 220]);
+    assert_eq!(slower[230..], [4; 20]);
+}
+
+#[test]
+fn silence_has_batches_without_ios() {
+    let columns = run(&[(1, 100), (3_600_000_000_001, 100)], 3_600_000_000_002);
+    assert!((MOST / 2..=MOST).contains(&columns.ios.len()), "{}", columns.ios.len());
+    assert_eq!(columns.ios.iter().sum::<u64>(), 2);
+    assert_eq!(columns.width_ns.iter().sum::<u64>(), 3_600_000_000_002);
+}
+
+#[test]
+fn a_restart_forgets_what_was_before() {
+    let mut batches = Batches::new(0, 1, NOTHING);
+    let mut histogram = Histogram::new();
+    histogram.record(5);
+    batches.close(5_000_000, totals(&histogram), NOTHING);
+    batches.restart(5_000_000, NOTHING);
+    let mut afresh = Histogram::new();
+    afresh.record(7);
+    let columns = batches.finish(5_500_000, totals(&afresh), NOTHING);
+    assert_eq!((columns.end_ns, columns.width_ns), (vec![5_500_000], vec![500_000]));
+    assert_eq!(columns.ios, [1]);
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_or_counted_twice(seed in 0_u64..1000, count in 1_usize..3000) {
+        let mut random = Prng::new(seed);
+        let (mut now, mut whole) = (0_u64, Histogram::new());
+        let ios: Vec<(u64, u64)> = (0..count).map(|_| {
+            now += (-1_000_000.0 * (1.0 - random.unit()).ln()) as u64;
+            let latency = (-50_000.0 * (1.0 - random.unit()).ln()) as u64;
+            whole.record(latency);
+            (now, latency)
+        }).collect();
+        let columns = run(&ios, now);
+        prop_assert!(columns.ios.len() <= MOST);
+        prop_assert_eq!(columns.ios.iter().sum::<u64>(), count as u64);
+        prop_assert_eq!(columns.latency_sum_ns.iter().sum::<f64>(), whole.moments().sum as f64);
+        prop_assert_eq!(columns.width_ns.iter().sum::<u64>(), now);
+        for (share, slower) in SHARES.into_iter().zip(&columns.slower) {
+            let limit = whole.bucket_of_share(share, count as u64);
+            let beyond = ios.iter().filter(|(_, latency)| bucket_of(*latency) > limit).count();
+            prop_assert_eq!(slower.iter().sum::<u64>(), beyond as u64);
+        }
+    }
+}

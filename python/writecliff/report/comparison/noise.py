@@ -1,0 +1,70 @@
+"""Whether two values of a figure differ by more than noise.
+
+The test is that of Welch (Biometrika 34, 1947) on the logarithms of the values: the difference
+against the standard errors that both 95 % intervals imply, with the degrees of freedom of both.
+The error of each value is that of the side of its interval that faces the other value, because
+intervals of percentiles are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
+
+A comparison of 20 figures would find one that differs by chance at a level of 5 %. So the level is
+that of the whole comparison: with Holm's method (Scandinavian Journal of Statistics 6, 1979) the
+probability that any figure of two equal drives differs by more than noise is at most 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf, log, sqrt
+from typing import NamedTuple
+
+from writecliff.report.headline import Headline
+from writecliff.report.student_t import two_sided_p, two_sided_t
+
+LEVEL = 0.05  # of a whole comparison
+_SHARE = 0.95  # of an interval
+
+
+def probability(first: Headline, second: Headline) -> float | None:
+    """How probable a difference of at least this size is between equal drives; None if one of the
+    values has no interval with degrees of freedom."""
+    low, high = sorted((first, second), key=lambda item: item.value)
+    below, above = _error(low, upper=True), _error(high, upper=False)
+    if below is None or above is None:
+        return None
+    variance = below.value**2 + above.value**2
+    difference = log(high.value / low.value) if low.value > 0 else inf
+    if low.value == high.value or variance == inf:
+        return 1.0
+    if variance == 0 or difference == inf:
+        return 0.0
+    shares = below.value**4 / below.degrees + above.value**4 / above.degrees
+    return two_sided_p(difference / sqrt(variance), max(1, int(variance**2 / shares)))
+
+
+class _Error(NamedTuple):
+    """The standard error of the logarithm of a value on one side."""
+
+    value: float
+    degrees: float
+
+
+def _error(item: Headline, *, upper: bool) -> _Error | None:
+    interval = item.interval
+    if interval is None or interval.degrees is None:
+        return None
+    if item.value <= 0 or interval.low <= 0:
+        return _Error(inf if interval.low < interval.high else 0.0, interval.degrees)
+    ratio = interval.high / item.value if upper else item.value / interval.low
+    t = two_sided_t(_SHARE, max(1, int(interval.degrees)))
+    return _Error(max(log(ratio), 0.0) / t, interval.degrees)
+
+
+def level_of(probabilities: Iterable[float]) -> float:
+    """The probability up to which a difference is more than noise, so that all differences of a
+    comparison together are at the level `LEVEL` (Holm's method)."""
+    ordered = sorted(probabilities)
+    level = 0.0
+    for number, probability in enumerate(ordered):
+        if probability > LEVEL / (len(ordered) - number):
+            break
+        level = probability
+    return level

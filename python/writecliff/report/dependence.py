@@ -1,0 +1,112 @@
+"""The standard error of a total whose parts depend on each other.
+
+Latencies, rates and write amplification of neighbouring moments are correlated: garbage collection
+comes in waves, and the state of a drive changes slowly. Formulas for independent samples give
+errors that are too small. The error of a total depends on the slow variations alone, so it is
+estimated from them: residuals of consecutive batches are projected on the cosines of the lowest
+frequencies, and the mean square of the first few projections estimates the variance of the total.
+With nu projections the error has nu degrees of freedom. Sources: Müller, "HAC corrections for
+strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014); Lazarus, Lewis,
+Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
+
+It is the method of batch means (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5)
+with the length of batches as a frequency: nu projections see what about nu batches would. How many
+is decided by the data. A spectrum of a plateau, a corner and a noise floor is fitted to the
+squared projections (Whittle's likelihood), only frequencies up to the corner are used, and each
+projection is divided by the fitted shape (prewhitening: Andrews and Monahan, Econometrica 60,
+1992).
+
+The first batches of a step are left out, because the start of a load (an empty write buffer) is
+the same in each repetition and tells nothing about the variation between repetitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST = 24  # batches from which anything is estimated
+_WARM_UP = 0.05  # share of the batches that is left out at the start
+_ORDINATES = 32  # frequencies to which the spectrum is fitted
+_FEWEST_USED, _MOST_USED = 4, 12  # frequencies that estimate the error
+_CORNERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, np.inf)
+_FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the noise, relative to the plateau
+_SLOWEST, _FASTER = 3, 15  # frequencies whose power is compared to detect a drift
+
+
+@dataclass(frozen=True)
+class Variance:
+    """The variance of a total, and the degrees of freedom of its estimate."""
+
+    value: float
+    degrees: float
+
+    def times(self, factor: float) -> Variance:
+        """The variance multiplied by a factor."""
+        return Variance(self.value * factor, self.degrees)
+
+    def __add__(self, other: Variance) -> Variance:
+        """The variance of a sum of independent totals; degrees by Satterthwaite (Biometrics
+        Bulletin 2, 1946)."""
+        value = self.value + other.value
+        parts = self.value**2 / self.degrees + other.value**2 / other.degrees
+        return Variance(value, value**2 / parts if parts else self.degrees + other.degrees)
+
+
+def warm_up(batches: int) -> int:
+    """How many batches at the start of a step are left out."""
+    return max(1, round(_WARM_UP * batches))
+
+
+def variance_of_total(residuals: Floats, widths: Floats) -> Variance | None:
+    """The variance of the sum over batches; None for too few batches.
+
+    `residuals` are deviations of each batch from its expected share and add up to zero, `widths`
+    the lengths of the batches.
+    """
+    if len(residuals) < FEWEST:
+        return None
+    power = _power(residuals, widths)
+    shape, corner = _fitted(power)
+    used = min(max(round(min(corner, _MOST_USED)), _FEWEST_USED), len(power))
+    return Variance(float(np.mean(power[:used] / shape[:used])), used)
+
+
+def drift(residuals: Floats, widths: Floats) -> float:
+    """How many times as strong the slowest variations are as faster ones; about 1 if the batches
+    are stationary and hardly correlated. Batches as for `variance_of_total`."""
+    power = _power(residuals, widths)
+    faster = float(np.mean(power[_SLOWEST:_FASTER]))
+    return float(np.mean(power[:_SLOWEST])) / faster if faster > 0 else 1.0
+
+
+def _power(residuals: Floats, widths: Floats) -> Floats:
+    """The squared projections of the residuals on cosines of rising frequency, each averaged over
+    its batch."""
+    edges = np.concatenate([[0.0], np.cumsum(widths)]) / widths.sum()
+    count = min(_ORDINATES, len(residuals) // 2)
+    turns = np.pi * np.arange(1, count + 1)[:, None]
+    means = np.diff(np.sin(turns * edges), axis=1) / (turns * np.diff(edges))
+    projections: Floats = np.sqrt(2) * means @ residuals
+    return projections**2
+
+
+def _fitted(power: Floats) -> tuple[Floats, float]:
+    """The shape of the spectrum relative to frequency zero, and its corner."""
+    frequency = np.arange(1, len(power) + 1)
+    best, least = (np.ones(len(power)), float("inf")), float("inf")
+    for corner, floor in product(_CORNERS, _FLOORS):
+        shape = (1 / (1 + (frequency / corner) ** 2) + floor) / (1 + floor)
+        level = float(np.mean(power / shape))
+        if level <= 0:
+            return best
+        badness = len(power) * log(level) + float(np.log(shape).sum())
+        if badness < least - 1e-9:
+            best, least = (shape, corner), badness
+    return best

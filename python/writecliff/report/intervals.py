@@ -1,0 +1,292 @@
+"""95 % intervals of the figures of a load, from the batches of its steps.
+
+A batch is a stretch of a step (see the table `batches`). For each figure the deviations of the
+batches from its value are added up, and `dependence.py` estimates the variance of that total: of
+I/Os from their expected number for IOPS, of latencies for a mean, of NAND bytes for write
+amplification, of the number of I/Os slower than a value for a percentile (the indicator method:
+Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
+on a logarithmic scale, for percentiles on the logit scale of the share of slower I/Os, so none
+reaches below zero.
+
+There is no interval where a step is too short: fewer batches than `dependence.FEWEST`, fewer
+independent slow I/Os than `FEWEST_SLOW`, or latencies that still drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, isfinite, log, sqrt
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from writecliff.latency_basis import merged
+from writecliff.report.dependence import (
+    FEWEST,
+    Floats,
+    Variance,
+    drift,
+    variance_of_total,
+    warm_up,
+)
+from writecliff.report.student_t import two_sided_t
+from writecliff.store.tables import OPERATION_NAMES, SLOWER
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from writecliff._native import Histogram
+
+SHARE = 0.95  # that an interval covers
+FEWEST_SLOW = 10.0  # I/Os slower than a percentile, counted as if they were independent
+_DRIFT_MAX = 3.0  # of latencies, see `dependence.drift`
+_DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles whose drift is looked at
+
+
+class Bounds(NamedTuple):
+    """An interval of a figure in its unit, with the degrees of freedom of its width."""
+
+    low: float
+    high: float
+    degrees: float
+
+    def times(self, factor: float) -> Bounds:
+        """The same in another unit."""
+        return Bounds(self.low * factor, self.high * factor, self.degrees)
+
+    def mapping(self) -> dict[str, float]:
+        """The JSON form."""
+        return self._asdict()
+
+
+def about(value: float, error: float, degrees: float) -> Bounds:
+    """The interval of a positive figure with this relative standard error."""
+    reach = exp(min(two_sided_t(SHARE, max(1, int(degrees))) * error, 50.0))
+    return Bounds(value / reach, value * reach, degrees)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An operation of a job in consecutive batches. Numbers are those of each batch."""
+
+    ios: Floats
+    bytes: Floats
+    latency_ns: Floats  # sums
+    slower: Sequence[Floats]  # I/Os slower than each of the quantiles `SLOWER` of their step
+    histogram: Histogram  # of all batches together
+
+    def slower_than(self, value_ns: float) -> Floats:
+        """The I/Os of each batch slower than a latency: counted where it is a quantile of `SLOWER`,
+        else between the nearest two that were counted."""
+        lower, _, count = self.histogram.buckets()
+        wanted = float(count[lower > value_ns].sum())
+        counted = [self.ios, *self.slower, np.zeros(len(self.ios))]
+        totals = [float(one.sum()) for one in counted]
+        below = max(n for n, total in enumerate(totals) if total >= wanted or n == 0)
+        above = min(below + 1, len(counted) - 1)
+        span = totals[below] - totals[above]
+        weight = (wanted - totals[above]) / span if span > 0 else 1.0
+        return counted[below] * weight + counted[above] * (1 - weight)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive batches of a step, or of the rounds of a window, and operations in them."""
+
+    width_ns: Floats
+    host_bytes: Floats  # written to the whole drive
+    nand_bytes: Floats  # written to its flash
+    cells: Sequence[Cell]
+
+    def total(self, pick: Callable[[Cell], Floats]) -> Floats:
+        """A column of all operations together."""
+        return np.asarray(np.sum([pick(cell) for cell in self.cells], axis=0), dtype=np.float64)
+
+    @cached_property
+    def ios(self) -> Floats:
+        return self.total(lambda cell: cell.ios)
+
+    @cached_property
+    def settled(self) -> slice:
+        """The batches from the first to the last with an I/O, without the warm-up."""
+        busy = np.flatnonzero(self.ios)
+        if not len(busy):
+            return slice(0, 0)
+        first, last = int(busy[0]), int(busy[-1]) + 1
+        return slice(first + warm_up(last - first), last)
+
+    def deviations(self, part: Floats, base: Floats) -> tuple[Floats, Floats] | None:
+        """How much each batch differs from its share of `part`, in relation to the total, and the
+        widths of the batches; None: too few of them, or nothing in them."""
+        mine, other = part[self.settled], base[self.settled]
+        total, of = float(mine.sum()), float(other.sum())
+        if len(mine) < FEWEST or not total > 0 or not of > 0:
+            return None
+        return mine / total - other / of, self.width_ns[self.settled]
+
+    def variance(self, part: Floats, base: Floats) -> Variance | None:
+        """The relative variance of the ratio of the totals of `part` and `base`; None if it cannot
+        be estimated."""
+        if (found := self.deviations(part, base)) is None:
+            return None
+        variance = variance_of_total(*found)
+        used = float(part[self.settled].sum()) / float(part.sum())
+        return None if variance is None else variance.times(used)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The batches that a figure is of. Each stretch is estimated by itself."""
+
+    stretches: Sequence[Stretch]
+
+    def iops(self, value: float | None) -> Bounds | None:
+        """The interval of I/Os per second."""
+        return self._ratio(value, lambda one: (one.ios, one.width_ns))
+
+    def bytes_per_s(self, value: float | None) -> Bounds | None:
+        """The interval of bytes per second."""
+        return self._ratio(value, lambda one: (one.total(lambda cell: cell.bytes), one.width_ns))
+
+    def mean(self, value: float | None) -> Bounds | None:
+        """The interval of a mean latency."""
+        return self._ratio(value, lambda one: (one.total(lambda cell: cell.latency_ns), one.ios))
+
+    def waf(self, value: float | None) -> Bounds | None:
+        """The interval of a write amplification."""
+        return self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
+
+    def _ratio(
+        self, value: float | None, parts: Callable[[Stretch], tuple[Floats, Floats]]
+    ) -> Bounds | None:
+        if not value or not isfinite(value):
+            return None
+        variance = self._variance([parts(one) for one in self.stretches])
+        return None if variance is None else about(value, sqrt(variance.value), variance.degrees)
+
+    def _variance(self, parts: Sequence[tuple[Floats, Floats]]) -> Variance | None:
+        """The relative variance of a ratio whose numerator is the sum over the stretches."""
+        sums = [float(part.sum()) for part, _ in parts]
+        total: Variance | None = None
+        for stretch, (part, base), mine in zip(self.stretches, parts, sums, strict=True):
+            if mine == 0:
+                continue
+            if (found := stretch.variance(part, base)) is None:
+                return None
+            found = found.times((mine / sum(sums)) ** 2)
+            total = found if total is None else total + found
+        return total
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        """All latencies together."""
+        return merged(cell.histogram for one in self.stretches for cell in one.cells)
+
+    def _slower(self, value_ns: float) -> list[tuple[Floats, Floats]]:
+        return [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
+                for one in self.stretches]  # fmt: skip
+
+    @cached_property
+    def drifts(self) -> bool:
+        """Whether the latencies still change from the start of a stretch to its end."""
+        ratios: list[list[float]] = [[] for _ in self.stretches]
+        for q in _DRIFT_AT:
+            value_ns = None if self.histogram is None else self.histogram.quantile(q).value_ns
+            if value_ns is None:
+                continue
+            slower = self._slower(value_ns)
+            for stretch, (part, base), mine in zip(self.stretches, slower, ratios, strict=True):
+                found = stretch.deviations(part, base)
+                if found is not None and part.sum() >= FEWEST_SLOW:
+                    mine.append(drift(*found))
+        means = [exp(fmean(map(log, one))) for one in ratios if one]
+        return max(means, default=1.0) > _DRIFT_MAX
+
+    def quantile(self, q: float) -> Bounds | None:
+        """The interval of a quantile of the latencies; None: not enough samples."""
+        histogram = self.histogram
+        value_ns = None if histogram is None else histogram.quantile(q).value_ns
+        if histogram is None or value_ns is None or self.drifts:
+            return None
+        slower = self._slower(value_ns)
+        total, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
+        if not 0 < total < count or (variance := self._variance(slower)) is None:
+            return None
+        return _of_share(histogram, q, total / count, variance)
+
+
+def _of_share(histogram: Histogram, q: float, slower: float, variance: Variance) -> Bounds | None:
+    """The interval of a quantile from the relative variance of the share of I/Os `slower` than it,
+    which differs from 1 - q where many I/Os take the same time."""
+    # As many independent I/Os would have this variance.
+    independent = (1 - slower) / (slower * variance.value) if variance.value > 0 else float("inf")
+    if independent * min(q, 1 - q) < FEWEST_SLOW:
+        return None
+    reach = two_sided_t(SHARE, max(1, int(variance.degrees))) / sqrt(independent * (1 - q) * q)
+    odds = (1 - q) / q
+    low = _value(histogram, 1 / (1 + odds * exp(reach)), 0)
+    high = _value(histogram, 1 / (1 + odds * exp(-reach)), 1)
+    return None if low is None or high is None else Bounds(low, high, variance.degrees)
+
+
+def _value(histogram: Histogram, q: float, upper: int) -> float | None:
+    """The lower (0) or upper (1) end of the bucket of a quantile; None beyond the I/Os."""
+    *edges, count = histogram.buckets()
+    bucket = int(np.searchsorted(np.cumsum(count), q * histogram.count))
+    least, most = histogram.min_ns, histogram.max_ns
+    if q * histogram.count > histogram.count - 1 or least is None or most is None:
+        return None
+    return float(min(max(edges[upper][bucket], least), most))
+
+
+# -- from the store ----------------------------------------------------------------------------
+
+Key = tuple[int, str]  # number of the job, operation
+
+
+def stretch_of(
+    table: pa.Table, seqs: Iterable[int], kind: str, histograms: Mapping[Key, Histogram]
+) -> Callable[[Iterable[Key]], Stretch | None]:
+    """The batches of these steps, one after the other: a function that restricts them to some
+    operations of jobs; None where the run has none.
+
+    `table` is the table `batches` of the run, `kind` that of the latencies, and `histograms` have
+    all latencies of the steps.
+    """
+    rows = table.filter(pc.field("seq").isin(list(seqs)) & (pc.field("kind") == kind))
+    columns = {name: rows.column(name).to_numpy() for name in rows.column_names if name != "kind"}
+    times = np.stack([columns["seq"], columns["end_ns"]])
+    batches, first, place = np.unique(times, axis=1, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+
+    def cell(key: Key) -> Cell | None:
+        mine = (columns["job"] == key[0]) & (columns["operation"] == OPERATION_NAMES.index(key[1]))
+        if key not in histograms or not mine.any():
+            return None
+
+        def column(name: str) -> Floats:
+            values = np.zeros(batches.shape[1])
+            values[place[mine]] = columns[name][mine]
+            return values
+
+        slower = [column(name) for name in SLOWER.values()]
+        return Cell(column("ios"), column("bytes"), column("latency_sum_ns"), slower,
+                    histograms[key])  # fmt: skip
+
+    def restricted(keys: Iterable[Key]) -> Stretch | None:
+        cells = [cell(key) for key in keys]
+        known = [one for one in cells if one is not None]
+        if not known or len(known) < len(cells):
+            return None
+        return Stretch(
+            columns["width_ns"][first].astype(np.float64),
+            columns["host_write_bytes"][first].astype(np.float64),
+            columns["nand_write_bytes"][first].astype(np.float64),
+            known,
+        )
+
+    return restricted
