@@ -162,12 +162,15 @@ class Server:
         uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
         length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
         many were not kept because more than 1,048,576 waited to be taken."""
+    @property
+    def recovered(self) -> bool:
+        """Whether the server before, with the same state file, was killed."""
     def stop(self) -> None:
-        """Refuse further requests, and let the drive complete those that it has; the figures no
-        longer change then."""
+        """End all connections, after the drive has completed the requests that it has; the figures
+        no longer change then."""
     def end(self, state: str | None = None) -> None:
-        """End all connections and the drive's work, and write drive and data to a state file.
-        Raises OSError."""
+        """End all connections and the drive's work, and write drive and data to a state file, or
+        leave that of the constructor as it was. Raises OSError."""
 
 @final
 class KernelTrace:

@@ -21,7 +21,8 @@ class _Queue:
 
     def _take(self, count: int) -> bytes:
         data = self._socket.recv(count, socket.MSG_WAITALL)
-        assert len(data) == count, "the server has ended the connection"
+        if len(data) != count:
+            raise ConnectionError("the server has ended the connection")
         return data
 
     def run(self, opcode: int, dwords: dict[int, int], data: bytes = b"") -> int:

@@ -36,6 +36,14 @@ impl SparseFile {
         Ok(Self { file, length: capacity.0 })
     }
 
+    /// An empty file in place of any that exists.
+    pub(crate) fn create(capacity: Bytes, path: &Path) -> io::Result<Self> {
+        let options = &mut OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
+        file.set_len(capacity.0)?;
+        Ok(Self { file, length: capacity.0 })
+    }
+
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(into, offset)
     }

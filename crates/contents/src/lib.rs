@@ -9,12 +9,14 @@
 //! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
 //! | `file.rs` | the same in a sparse file |
 //! | `saved.rs` | saving and restoring |
+//! | `mirror.rs` | a copy of contents in memory that outlives the process |
 //! | `undo.rs` | what a power cut may undo |
 //!
 //! This crate knows addresses and bytes, not what owns them.
 
 mod file;
 mod memory;
+mod mirror;
 mod saved;
 mod undo;
 
@@ -50,6 +52,8 @@ pub enum ContentsError {
 pub struct Contents {
     capacity: Bytes,
     store: Store,
+    /// A copy that survives the process; see [`Contents::mirror_to`].
+    mirror: Option<file::SparseFile>,
     undo: Option<undo::Undo>,
 }
 
@@ -62,14 +66,14 @@ impl Contents {
     /// Empty contents in memory.
     pub fn in_memory(capacity: Bytes, options: MemoryOptions) -> Self {
         let store = Store::Memory(memory::Memory::new(capacity, options));
-        Self { capacity, store, undo: None }
+        Self { capacity, store, mirror: None, undo: None }
     }
 
     /// Contents in a sparse file, which is created if it does not exist. An existing file keeps
     /// its data; it must have the size of the contents.
     pub fn in_file(capacity: Bytes, path: &Path) -> Result<Self, ContentsError> {
         let store = Store::File(file::SparseFile::open(capacity, path)?);
-        Ok(Self { capacity, store, undo: None })
+        Ok(Self { capacity, store, mirror: None, undo: None })
     }
 
     pub fn is_in_memory(&self) -> bool {
@@ -95,9 +99,11 @@ impl Contents {
         self.check(offset, data.len() as u64)?;
         self.before_change(offset, data.len() as u64)?;
         match &mut self.store {
-            Store::Memory(memory) => memory.write(offset, data),
-            Store::File(file) => Ok(file.write(offset, data)?),
+            Store::Memory(memory) => memory.write(offset, data)?,
+            Store::File(file) => file.write(offset, data)?,
         }
+        self.mirror.as_ref().map_or(Ok(()), |mirror| mirror.write(offset, data))?;
+        Ok(())
     }
 
     /// Makes a range read as zeros and frees the pages that it covers.
@@ -105,9 +111,11 @@ impl Contents {
         self.check(offset, length)?;
         self.before_change(offset, length)?;
         match &mut self.store {
-            Store::Memory(memory) => memory.deallocate(offset, length),
-            Store::File(file) => Ok(file.deallocate(offset, length)?),
+            Store::Memory(memory) => memory.deallocate(offset, length)?,
+            Store::File(file) => file.deallocate(offset, length)?,
         }
+        self.mirror.as_ref().map_or(Ok(()), |mirror| mirror.deallocate(offset, length))?;
+        Ok(())
     }
 
     /// Bytes of memory that data and tables take, or bytes of the file system that the file takes.

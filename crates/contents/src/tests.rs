@@ -213,3 +213,31 @@ fn damaged_or_foreign_contents_are_refused() {
     let error = plain(2 * MIB).restore(&saved[..]).unwrap_err().to_string();
     assert_eq!(error, "saved contents are of 1048576 bytes, but the drive has 2097152");
 }
+
+#[test]
+fn a_mirror_has_every_change() {
+    let capacity = 3 * MIB + 512;
+    let file = Scratch::new("mirror");
+    let mut contents = compressed(capacity);
+    contents.write(0, &[1; 20_000]).unwrap();
+    contents.mirror_to(&file.0).unwrap();
+    contents.write(capacity - 512, &[2; 512]).unwrap();
+    contents.write(MIB + 100, &[3; 9000]).unwrap();
+    contents.deallocate(2048, 6144).unwrap();
+    // As if the process had been killed here.
+    let mut restored = plain(capacity);
+    restored.write(2 * MIB, &[9; 4096]).unwrap();
+    restored.restore_mirror(&file.0).unwrap();
+    assert!(all(&restored) == all(&contents));
+    restored.write(MIB, &[4; 4096]).unwrap();
+    restored.keep_undo(Bytes(MIB));
+    restored.write(0, &[5; 4096]).unwrap();
+    restored.power_cut(Loses::All).unwrap();
+    let mut again = plain(capacity);
+    again.restore_mirror(&file.0).unwrap();
+    assert!(all(&again) == all(&restored));
+    let mut first = [0; 1];
+    again.read(0, &mut first).unwrap();
+    assert_eq!(first, [1], "what a power cut undoes, it undoes in the mirror");
+    assert!(plain(MIB).restore_mirror(&file.0).is_err(), "another capacity");
+}

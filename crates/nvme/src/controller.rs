@@ -1,7 +1,7 @@
 //! The state of one controller: each host that connects gets its own (the dynamic controller
 //! model, Base 2.1, 3.1.3).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use writecliff_base::Nanos;
 
@@ -9,10 +9,7 @@ use crate::drive::Identity;
 use crate::events::{Event, Events, HealthEvent, NAMESPACE_NOTICES};
 use crate::logs::health;
 use crate::page::milliseconds;
-use crate::status::Status;
 
-/// Entries of the Error Information log page.
-pub(crate) const ERROR_ENTRIES: usize = 64;
 /// Maximum Queue Entries Supported.
 pub(crate) const QUEUE_ENTRIES: u16 = 1024;
 
@@ -33,19 +30,6 @@ pub(crate) enum Kind {
 pub(crate) struct Host {
     pub(crate) nqn: String,
     pub(crate) id: [u8; 16],
-}
-
-/// An entry of the Error Information log page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ErrorEntry {
-    pub(crate) number: u64,
-    pub(crate) queue: u16,
-    pub(crate) command_id: u16,
-    pub(crate) status: Status,
-    pub(crate) byte: Option<u8>,
-    pub(crate) lba: u64,
-    pub(crate) nsid: u32,
-    pub(crate) opcode: u8,
 }
 
 /// Features of the controller's scope (Base 2.1, 5.1.25.1).
@@ -106,8 +90,6 @@ pub(crate) struct Controller {
     pub(crate) status: u32,
     pub(crate) features: Features,
     pub(crate) events: Events,
-    pub(crate) errors: VecDeque<ErrorEntry>,
-    pub(crate) error_count: u64,
     pub(crate) namespace_changed: bool,
     /// I/O queues that are connected.
     pub(crate) queues: BTreeSet<u16>,
@@ -125,8 +107,6 @@ impl Controller {
             status: 0,
             features,
             events: Events::default(),
-            errors: VecDeque::new(),
-            error_count: 0,
             namespace_changed: false,
             queues: BTreeSet::new(),
             warned: 0,
@@ -160,14 +140,6 @@ impl Controller {
             return Change::Shutdown;
         }
         Change::None
-    }
-
-    /// Records a failed command in the error log.
-    pub(crate) fn log_error(&mut self, mut entry: ErrorEntry) {
-        self.error_count += 1;
-        entry.number = self.error_count;
-        self.errors.truncate(ERROR_ENTRIES - 1);
-        self.errors.push_front(entry);
     }
 
     /// Another controller has changed the namespace.

@@ -4,6 +4,7 @@
 use writecliff_base::{Bytes, Nanos};
 
 use crate::command::{Erase, Failure};
+use crate::error_log::{ErrorEntry, ErrorLog};
 
 /// The facts of a drive that do not change while it is served.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +75,8 @@ pub struct Health {
     /// Bytes programmed on flash for any reason.
     pub media_write_bytes: u64,
     pub media_errors: u64,
+    /// Errors that the error log has recorded.
+    pub error_entries: u64,
     /// Time with commands outstanding.
     pub busy: Nanos,
     pub powered: Nanos,
@@ -96,6 +99,12 @@ pub trait Drive {
     fn now(&self) -> Nanos;
 
     fn health(&self) -> Health;
+
+    /// The error log of the controller's life.
+    fn error_log(&self) -> ErrorLog;
+
+    /// Adds an entry to the error log.
+    fn log_error(&mut self, entry: ErrorEntry);
 
     /// Index of the current logical block size in `Identity::lba_formats`; `Work::Format` sets it.
     fn lba_format(&self) -> u8;

@@ -10,6 +10,7 @@
 //! | `subsystem.rs` | the interface: connect, submit, complete, poll |
 //! | `command.rs` | submission queue entries, work for the drive, completions |
 //! | `drive.rs` | what a drive tells, and what it can be told: traits |
+//! | `error_log.rs` | the error log, which drives keep |
 //! | `controller.rs`, `events.rs` | state of a controller, asynchronous events |
 //! | `fabrics.rs` | Connect, properties |
 //! | `admin.rs` | admin commands |
@@ -27,6 +28,7 @@ pub mod command;
 mod controller;
 mod directives;
 pub mod drive;
+pub mod error_log;
 mod events;
 pub mod fabrics;
 mod features;
@@ -42,6 +44,7 @@ pub mod subsystem;
 
 pub use command::{Entry, Erase, Failure, Outcome, Placement, Reply, Request, Span, Ticket, Work};
 pub use drive::{Drive, Fdp, Health, Identity, PlacementInterface, Streams};
+pub use error_log::{ErrorEntry, ErrorLog};
 pub use fabrics::{Association, DISCOVERY_NQN};
 pub use status::Status;
 pub use subsystem::{Access, Address, Subsystem};

@@ -2,7 +2,6 @@
 
 mod discovery;
 mod effects;
-mod errors;
 mod fdp;
 pub(crate) mod health;
 
@@ -81,13 +80,13 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
     }
     Ok(match id {
         SUPPORTED => supported(context),
-        ERRORS => errors::page(context.controller),
+        ERRORS => context.drive.error_log().page(),
         HEALTH => {
             // One log for the controller, none for each namespace.
             if !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
                 return Err(Refusal::at(Status::INVALID_FIELD, 4));
             }
-            health::smart(&context.drive.health(), context.controller)
+            health::smart(&context.drive.health(), &context.controller.features)
         }
         FIRMWARE => firmware(context.drive.identity()),
         CHANGED_NAMESPACES => changed_namespaces(context.controller.namespace_changed),

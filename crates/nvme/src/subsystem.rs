@@ -6,8 +6,9 @@ use writecliff_base::Bytes;
 
 use crate::command::{Entry, Outcome, Reply, Request, Ticket, Work};
 use crate::command::{Failure, NSID};
-use crate::controller::{Controller, ErrorEntry, Kind};
+use crate::controller::{Controller, Kind};
 use crate::drive::Drive;
+use crate::error_log::FailedCommand;
 use crate::events::Event;
 use crate::fabrics::{self, Association};
 use crate::logs::health;
@@ -294,21 +295,21 @@ impl<D: Drive> Subsystem<D> {
 
     fn refuse(&mut self, ticket: Ticket, refusal: Refusal) -> Reply {
         let Refusal { status, byte, result } = refusal;
-        let mut logged = false;
-        if let Some(controller) = self.controllers.get_mut(&ticket.controller) {
-            logged = status != Status::ABORT_REQUESTED && ticket.opcode != FABRICS;
-            if logged {
-                controller.log_error(ErrorEntry {
-                    number: 0,
-                    queue: ticket.queue,
-                    command_id: ticket.command_id,
-                    status,
-                    byte,
-                    lba: if ticket.queue == 0 { 0 } else { ticket.lba },
-                    nsid: ticket.nsid,
-                    opcode: ticket.opcode,
-                });
-            }
+        let controller = self.controllers.get(&ticket.controller);
+        let logged = controller.is_some_and(|controller| controller.kind == Kind::Io)
+            && status != Status::ABORT_REQUESTED
+            && ticket.opcode != FABRICS;
+        if logged {
+            let failed = FailedCommand {
+                queue: ticket.queue,
+                command_id: ticket.command_id,
+                status,
+                byte,
+                lba: if ticket.queue == 0 { 0 } else { ticket.lba },
+                nsid: ticket.nsid,
+                opcode: ticket.opcode,
+            };
+            self.drive.log_error(failed.entry());
         }
         Reply { status, logged, ..done(ticket, u64::from(result), Vec::new()) }
     }

@@ -40,6 +40,8 @@ struct Running {
 pub(crate) struct Server {
     running: Mutex<Option<Running>>,
     panics: Watch,
+    /// Whether the server before, with the same state file, was killed.
+    recovered: bool,
     /// Memory for the next requests of the trace.
     spare: Mutex<Trace>,
 }
@@ -110,13 +112,20 @@ impl Server {
             None => Contents::in_memory(capacity, MemoryOptions { compress, limit }),
         };
         let mut parts = ServedParts::new(drive, contents);
+        let mut recovered = false;
         if let Some(path) = state {
-            py.detach(|| state::restore(&mut parts, &path)).map_err(|e| state_error(&path, &e))?;
+            let opened = py.detach(|| state::open(&mut parts, &path));
+            recovered = opened.map_err(|e| state_error(&path, &e))?;
         }
         let panics = Watch::new();
         let served = py.detach(|| Served::new(parts, timing));
         let running = Running { served, listeners: Vec::new() };
-        Ok(Self { running: Mutex::new(Some(running)), panics, spare: Mutex::default() })
+        Ok(Self { running: Mutex::new(Some(running)), recovered, panics, spare: Mutex::default() })
+    }
+
+    #[getter]
+    fn recovered(&self) -> bool {
+        self.recovered
     }
 
     /// Accepts NBD connections at `address`; returns the address with its real port.
@@ -255,15 +264,19 @@ impl Server {
         Ok(result)
     }
 
-    /// Refuses further requests, and lets the drive complete those that it has.
+    /// Ends all connections, after the drive has completed and answered the requests that it has.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let served = self.served()?;
-        py.detach(|| served.stop());
+        let listeners = self.slot().as_mut().map(|running| std::mem::take(&mut running.listeners));
+        py.detach(|| {
+            served.stop();
+            drop(listeners);
+        });
         Ok(())
     }
 
-    /// Ends all connections and the drive's work; saves drive and contents to `state`. After a
-    /// panic it only raises `PanicException`, and the file stays as it was.
+    /// Stops the server; saves drive and contents to `state`, or leaves a state file as it was. After
+    /// a panic it only raises `PanicException`; the files stay as if the server had been killed.
     #[pyo3(signature = (state = None))]
     fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
         self.panics.check()?;
@@ -271,11 +284,13 @@ impl Server {
         py.detach(|| {
             served.stop();
             drop(listeners);
-            let Some(path) = state else { return Ok(()) };
-            let parts = served.into_parts();
-            let parts =
-                parts.map_err(|_| PyRuntimeError::new_err("somebody still uses the drive"))?;
-            state::save(&parts, &path).map_err(|e| state_error(&path, &e))
+            let parts = match served.into_parts() {
+                Ok(parts) => parts,
+                Err(_) if state.is_none() => return Ok(()), // there is nothing to save
+                Err(_) => return Err(PyRuntimeError::new_err("somebody still uses the drive")),
+            };
+            let path = state.as_deref();
+            state::close(parts, path).map_err(|e| state_error(path.unwrap_or(Path::new("")), &e))
         })
     }
 }

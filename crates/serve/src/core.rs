@@ -4,18 +4,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_contents::{Contents, ContentsError, Lost};
+use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::{Command, Completion, Content, Operation};
 use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
-use crate::power::{Durable, Planned, Recovery};
+use crate::journal::{Journal, Record};
+use crate::life::Life;
+use crate::power::{Durable, Planned};
 use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
 use crate::served::Timing;
 use crate::statistics::{Operations, Streams};
 use crate::trace::Trace;
-use crate::volatile::{Durability, told_by};
+use crate::volatile::Durability;
+
+mod durability;
 
 /// Commands inside the drive; more wait outside. A drive has at most 65,536.
 const COMMANDS_MAX: usize = 16_384;
@@ -56,6 +59,11 @@ pub(crate) struct Core {
     /// Requests one by one; `None` if nobody keeps them.
     pub trace: Option<Trace>,
     pub stopped: bool,
+    pub life: Life,
+    /// Since when requests are outstanding.
+    busy_since: Nanos,
+    /// For a drive with a state file.
+    pub journal: Option<Journal>,
     /// The drive's time up to which it has been simulated.
     at: Nanos,
     requests: Vec<Option<Outstanding>>,
@@ -111,6 +119,9 @@ impl Core {
             moved_before: drive.moved_by_stream(),
             trace: None,
             stopped: false,
+            life: Life::default(),
+            busy_since: at,
+            journal: None,
             at,
             requests: Vec::new(),
             free: Vec::new(),
@@ -239,6 +250,9 @@ impl Core {
         // A write that is refused is counted by the drive; a trim does not get there.
         let is_refused_trim =
             failure == Some(Failure::WriteProtected) && request.operation == Operation::Trim;
+        if !is_refused_trim && let Some(record) = Record::of(&request) {
+            self.note(record);
+        }
         if self.timing == Timing::Fast {
             let change = self.next_change();
             if !is_refused_trim {
@@ -261,6 +275,9 @@ impl Core {
             commands: 0,
             is_flushing: false,
         };
+        if self.outstanding() == 0 {
+            self.busy_since = self.at;
+        }
         let number = self.insert(outstanding);
         if is_refused_trim || (request.length == 0 && request.operation != Operation::Flush) {
             self.finish(number, self.at);
@@ -275,6 +292,7 @@ impl Core {
         self.count_stream(request);
         self.operations.count(request);
         self.recent.count(request);
+        self.life.count(request);
     }
 
     /// Counts a write that has completed with the stream that its identifier has now.
@@ -402,75 +420,6 @@ impl Core {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Notes what a request that completes has made durable of the changes below `change`.
-    fn note_durable(&mut self, request: &Request, change: u64) {
-        let is_volatile = self.drive.is_volatile();
-        self.durability.note_completed(request, is_volatile, change, &mut self.durable);
-    }
-
-    /// What has become durable since the contents were told.
-    pub(crate) fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
-        if let Durability::ByDrive = self.durability
-            && let Some(ssd) = self.drive.volatile()
-        {
-            self.durable.extend(told_by(ssd));
-        }
-        self.durable.drain(..)
-    }
-
-    /// Flushes, once the drive has completed what it has: for a host that shuts it down.
-    pub(crate) fn flush_all(&mut self) {
-        self.drain();
-        let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
-        let flush = Request { tag: 0, operation, offset: 0, length: 0, stream, durable: true };
-        if self.timing != Timing::Fast && self.drive.is_volatile() {
-            let at = self.at.max(self.drive.now());
-            self.drive.model().submit(at, flush.command(0, 0, 0));
-            let done = self.drive.model().step(Nanos::MAX).expect("a flush completes");
-            self.at = self.at.max(done.at);
-        }
-        self.note_durable(&flush, self.next_change());
-    }
-
-    /// Notes that all changes of the contents so far are durable.
-    pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
-        self.take_durable();
-        contents.durable_until(u64::MAX);
-    }
-
-    /// Loses power: forgets all that is outstanding, without replies, and what was not durable.
-    /// Then the drive is powered up and finds its mapping again. A drive of which that is not
-    /// modelled ends its commands by itself and is ready at once.
-    pub(crate) fn power_cut(
-        &mut self,
-        contents: &mut Contents,
-        seed: u64,
-    ) -> Result<(Lost, Option<Recovery>), ContentsError> {
-        self.settle();
-        self.take_durable().for_each(|one| one.note(contents));
-        let undone = contents.power_cut(self.durability.loses(seed));
-        let pages = undone.as_ref().map_or(&[][..], |(_, pages)| pages);
-        if let Durability::Untimed(untimed) = &mut self.durability
-            && let Some(ssd) = self.drive.volatile()
-        {
-            let lost = untimed.lost(ssd, pages);
-            ssd.recorder_mut().lose_untimed(lost);
-        }
-        let cut = self.drive.cut_power();
-        while cut.is_none() && self.in_drive > 0 {
-            self.drive.model().step(Nanos::MAX).expect("commands complete");
-            self.in_drive -= 1;
-        }
-        self.in_drive = 0;
-        self.requests.clear();
-        self.free.clear();
-        self.waiting.clear();
-        self.done.clear();
-        self.catch_up();
-        let recovery = cut.map(|cut| Recovery { hold_up: cut.hold_up, rebuild: cut.rebuild });
-        undone.map(|(lost, _)| (lost, recovery))
-    }
-
     fn finish(&mut self, number: u32, at: Nanos) {
         let outstanding = self.requests[number as usize].take().expect("it is outstanding");
         self.free.push(number);
@@ -480,6 +429,10 @@ impl Core {
         let latency = at.saturating_sub(submitted);
         self.operations.completed(&request, latency);
         self.recent.completed(&request, latency);
+        self.life.count(&request);
+        if self.outstanding() == 0 {
+            self.life.busy += at.saturating_sub(self.busy_since);
+        }
         let due = self.clock.wall_time(at);
         self.done.push((client, Done { request, due, failure }));
     }

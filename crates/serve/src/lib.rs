@@ -20,7 +20,7 @@
 //! | `clock.rs` | wall time, the drive's time, precise waiting |
 //! | `request.rs` | requests and their results, the trait of those who wait for them |
 //! | `served.rs` | the interface to transports: sessions and batches |
-//! | `core.rs` | the drive with its outstanding requests |
+//! | `core.rs`, `core/` | the drive with its outstanding requests; what becomes durable of them |
 //! | `power.rs`, `served/power_cuts.rs` | power cuts: planned ones, what they did |
 //! | `volatile.rs` | what is durable, what contents and mapping lose |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
@@ -30,12 +30,16 @@
 //! | `load.rs` | a closed loop of requests, to measure servers |
 //! | `trace.rs` | requests one by one, for whoever keeps them |
 //! | `state.rs` | saving and restoring drive and contents |
+//! | `journal.rs` | what a server that is killed leaves of its session |
+//! | `life.rs` | what SMART counts and the drive does not |
 //! | `nbd/` | the NBD protocol |
 //! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |
 
 pub mod clock;
 mod core;
 mod input;
+mod journal;
+pub mod life;
 pub mod listener;
 pub mod load;
 mod lookout;

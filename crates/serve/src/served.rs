@@ -7,10 +7,13 @@ use std::thread::JoinHandle;
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
+use writecliff_nvme::{ErrorEntry, ErrorLog};
 use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
 
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
+use crate::journal::{Journal, Record};
+use crate::life::Life;
 use crate::power::{OpenSessions, PowerCut, undo_limit};
 use crate::request::{Done, Request};
 use crate::statistics::{Recent, Snapshot};
@@ -48,6 +51,7 @@ struct Shared {
     capacity: Bytes,
     logical_block: AtomicU64,
     power: PowerHistory,
+    errors: Mutex<ErrorLog>,
     refuses_trim: Option<&'static str>,
     /// Whether the drive was found to be read-only.
     is_read_only: AtomicBool,
@@ -84,6 +88,11 @@ pub struct ServedParts {
     pub logical_block: Bytes,
     /// Before it is served.
     pub power: PowerHistory,
+    pub life: Life,
+    /// The error log of the NVMe controller.
+    pub errors: ErrorLog,
+    /// The journal of the state file; see [`crate::state::open`].
+    pub(crate) journal: Option<Journal>,
 }
 
 /// How often the drive was powered up, as SMART tells it. Serving a drive is a power-up.
@@ -99,8 +108,9 @@ pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(512), Bytes(4096)];
 impl ServedParts {
     /// A drive with its contents, formatted as new drives are.
     pub fn new(drive: AnyDrive, contents: Contents) -> Self {
-        let power = PowerHistory::default();
-        Self { drive, contents, logical_block: LOGICAL_BLOCKS[0], power }
+        let (power, life) = (PowerHistory::default(), Life::before(&drive));
+        let (logical_block, errors, journal) = (LOGICAL_BLOCKS[0], ErrorLog::default(), None);
+        Self { drive, contents, logical_block, power, life, errors, journal }
     }
 }
 
@@ -112,12 +122,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Served {
     /// Begins to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
-        let ServedParts { mut drive, mut contents, logical_block, power } = parts;
+        let ServedParts { mut drive, mut contents, logical_block, power, .. } = parts;
         let config = drive.config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
         let kept = undo_limit(&mut drive, timing);
-        let core = Core::new(drive, timing, contents.keep_undo(kept), kept);
+        let mut core = Core::new(drive, timing, contents.keep_undo(kept), kept);
+        (core.life, core.journal) = (parts.life, parts.journal);
         let shared = Arc::new(Shared {
             clock: core.clock,
             refuses_trim: core.refuses_trim(),
@@ -132,6 +143,7 @@ impl Served {
             capacity,
             logical_block: AtomicU64::new(logical_block.0),
             power: PowerHistory { cycles: power.cycles + 1, ..power },
+            errors: Mutex::new(parts.errors),
             purges: AtomicU64::new(0),
             next_session: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
@@ -188,7 +200,18 @@ impl Served {
     }
 
     pub(crate) fn set_logical_block(&self, size: Bytes) {
+        self.locked().core().note(Record::Format(size));
         self.shared.logical_block.store(size.0, Ordering::Relaxed);
+    }
+
+    /// The error log of the NVMe controller.
+    pub(crate) fn error_log(&self) -> ErrorLog {
+        locked(&self.shared.errors).clone()
+    }
+
+    pub(crate) fn log_error(&self, entry: ErrorEntry) {
+        locked(&self.shared.errors).add(entry);
+        self.locked().core().note(Record::Error(entry));
     }
 
     /// Why the drive does not support TRIM, if it does not.
@@ -255,6 +278,7 @@ impl Served {
         let core = batch.core();
         core.drain();
         core.drive.purge();
+        core.note(Record::Purge);
         core.catch_up();
         let mut contents = self.contents();
         self.shared.purges.fetch_add(1, Ordering::Relaxed);
@@ -278,6 +302,7 @@ impl Served {
         let streams = core.by_stream.used();
         let moved = core.moved_by_stream();
         let (free_units, operations) = (core.drive.free_units(), core.operations.clone());
+        let life = core.life;
         drop(batch);
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
@@ -291,6 +316,8 @@ impl Served {
             streams,
             moved,
             power: self.shared.power_history(),
+            life,
+            error_entries: locked(&self.shared.errors).count(),
             free_units,
             celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),
@@ -338,9 +365,11 @@ impl Served {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         let power = shared.power_history();
         let core = shared.core.into_inner().expect("the simulated drive has not failed");
+        let errors = shared.errors.into_inner().unwrap_or_else(PoisonError::into_inner);
         let contents = shared.contents.into_inner().unwrap_or_else(PoisonError::into_inner);
         let logical_block = Bytes(shared.logical_block.into_inner());
-        Ok(ServedParts { drive: core.drive, contents, logical_block, power })
+        let Core { drive, life, journal, .. } = core;
+        Ok(ServedParts { drive, contents, logical_block, power, life, errors, journal })
     }
 
     /// Tells clients what has completed, and measures how late.
@@ -401,6 +430,7 @@ impl Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let Some(mut core) = self.core.take() else { return };
+        core.write_journal(self.arrived);
         let done = std::mem::take(&mut core.done);
         if core.is_read_only() {
             self.served.shared.is_read_only.store(true, Ordering::Relaxed);

@@ -3,14 +3,18 @@
 //! ```text
 //! state of the drive              as `writecliff_base::codec`
 //! contents                        the same; nothing for contents in a file of their own
+//! error log                       64 entries of 64 bytes, newest first; zeros where there is none
+//! errors u64                      in the controller's life
+//! life                            five u64, see `Life`
 //! power-ups u64                   with those of them that no shutdown came before: SMART's
 //! unsafe shutdowns u64            power cycles and unsafe shutdowns
 //! size of a logical block u64     in bytes
 //! offset of the contents u64      0 for none
-//! "WCSERVE3"                      8 bytes
+//! "WCSERVE4"                      8 bytes
 //! ```
 //!
-//! Version 2 has no power-ups, and counts none. Version 1 has no size of a logical block either,
+//! Version 3 has no errors and no life, which is what the drive has counted then. Version 2 has no
+//! power-ups either, and counts none. Version 1 has no size of a logical block either,
 //! which is that of a new drive then. The state of a
 //! drive alone, as runs keep it, is a state file without contents, and the same holds.
 
@@ -23,16 +27,27 @@ use writecliff_base::Bytes;
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::RestoreError;
 use writecliff_contents::SavedError;
+use writecliff_nvme::ErrorLog;
+use writecliff_nvme::error_log::{ENTRIES_MAX, ENTRY_BYTES};
 
+mod sessions;
+
+pub use sessions::{close, open};
+
+use crate::life::Life;
 use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
-const VERSION: u8 = b'3';
+const VERSION: u8 = b'4';
+const VERSION_WITHOUT_LIFE: u8 = b'3';
 const VERSION_WITHOUT_POWER: u8 = b'2';
 const VERSION_WITHOUT_BLOCK: u8 = b'1';
 /// Of all versions; the power history, since version 3, is before it.
 const TRAILER_BYTES: usize = 24;
 const POWER_BYTES: usize = 16;
+const LIFE_BYTES: usize = 8 * Life::WORDS;
+/// Before these: life, and the error log with the number of errors; since version 4.
+const ERRORS_BYTES: usize = ENTRY_BYTES * ENTRIES_MAX + 8;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Why a state file cannot be written or read.
@@ -52,6 +67,10 @@ pub enum StateError {
     Version(char),
     #[error("the state says blocks of {0} bytes, which no drive has: the file is damaged")]
     LogicalBlock(u64),
+    #[error("another server uses the state, with {0}")]
+    InUse(String),
+    #[error("{0} is damaged: remove it to go on with the state as it was saved last")]
+    Journal(String),
 }
 
 /// Writes a state file; a file that is there is replaced when the new one is complete.
@@ -74,6 +93,10 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
         begin = out.stream_position()?;
         out = parts.contents.save(out)?;
     }
+    write_errors(&parts.errors, &mut out)?;
+    for word in parts.life.to_words() {
+        out.write_all(&word.to_le_bytes())?;
+    }
     out.write_all(&parts.power.cycles.to_le_bytes())?;
     out.write_all(&parts.power.unsafe_shutdowns.to_le_bytes())?;
     out.write_all(&parts.logical_block.0.to_le_bytes())?;
@@ -84,21 +107,44 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
     Ok(parts.contents.sync().map_err(SavedError::from)?)
 }
 
+fn write_errors(errors: &ErrorLog, out: &mut impl Write) -> io::Result<()> {
+    let mut page = [[0; ENTRY_BYTES]; ENTRIES_MAX];
+    for (slot, entry) in page.iter_mut().zip(errors.entries()) {
+        *slot = *entry;
+    }
+    out.write_all(page.as_flattened())?;
+    out.write_all(&errors.count().to_le_bytes())
+}
+
 /// Brings a new drive and its contents to a saved state.
 pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
+    let begin = restore_drive(parts, path)?;
+    restore_contents(parts, path, begin)
+}
+
+/// Brings all but the contents to a saved state; returns where these begin, or 0.
+fn restore_drive(parts: &mut ServedParts, path: &Path) -> Result<u64, StateError> {
     let mut file = File::open(path)?;
-    let Trailer { logical_block, contents_begin, power } = trailer(&mut file)?;
+    let trailer = trailer(&mut file)?;
     file.rewind()?;
     parts.drive.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?;
-    parts.logical_block = logical_block;
-    parts.power = power;
-    if contents_begin == 0 {
+    parts.logical_block = trailer.logical_block;
+    parts.power = trailer.power;
+    let lived = trailer.lived;
+    (parts.life, parts.errors) =
+        lived.unwrap_or_else(|| (Life::before(&parts.drive), ErrorLog::default()));
+    Ok(trailer.contents_begin)
+}
+
+fn restore_contents(parts: &mut ServedParts, path: &Path, begin: u64) -> Result<(), StateError> {
+    if begin == 0 {
         return Ok(());
     }
     if !parts.contents.is_in_memory() {
         return Err(StateError::TwoContents);
     }
-    file.seek(SeekFrom::Start(contents_begin))?;
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(begin))?;
     Ok(parts.contents.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?)
 }
 
@@ -108,11 +154,14 @@ struct Trailer {
     /// Where the contents begin; 0 for a state without.
     contents_begin: u64,
     power: PowerHistory,
+    /// `None` in older versions.
+    lived: Option<(Life, ErrorLog)>,
 }
 
 fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     let power = PowerHistory::default();
-    let alone = Trailer { logical_block: LOGICAL_BLOCKS[0], contents_begin: 0, power };
+    let logical_block = LOGICAL_BLOCKS[0];
+    let alone = Trailer { logical_block, contents_begin: 0, power, lived: None };
     if file.metadata()?.len() < TRAILER_BYTES as u64 {
         return Ok(alone);
     }
@@ -126,7 +175,7 @@ fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     }
     let contents_begin = number(8);
     let said = match *version {
-        VERSION | VERSION_WITHOUT_POWER => number(0),
+        VERSION | VERSION_WITHOUT_LIFE | VERSION_WITHOUT_POWER => number(0),
         VERSION_WITHOUT_BLOCK => return Ok(Trailer { contents_begin, ..alone }),
         other => return Err(StateError::Version(char::from(other))),
     };
@@ -134,8 +183,21 @@ fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     if !LOGICAL_BLOCKS.contains(&logical_block) {
         return Err(StateError::LogicalBlock(said));
     }
-    let power = if *version == VERSION { power_history(file)? } else { power };
-    Ok(Trailer { logical_block, contents_begin, power })
+    let power = if *version >= VERSION_WITHOUT_LIFE { power_history(file)? } else { power };
+    let lived = if *version == VERSION { Some(lived(file)?) } else { None };
+    Ok(Trailer { logical_block, contents_begin, power, lived })
+}
+
+fn lived(file: &mut File) -> Result<(Life, ErrorLog), StateError> {
+    let from_end = TRAILER_BYTES + POWER_BYTES + LIFE_BYTES + ERRORS_BYTES;
+    file.seek(SeekFrom::End(-(from_end as i64)))?;
+    let mut page = [[0; ENTRY_BYTES]; ENTRIES_MAX];
+    file.read_exact(page.as_flattened_mut())?;
+    let mut bytes = [[0; 8]; 1 + Life::WORDS];
+    file.read_exact(bytes.as_flattened_mut())?;
+    let [count, life @ ..] = bytes.map(u64::from_le_bytes);
+    let entries = page.into_iter().filter(|entry| entry[..8] != [0; 8]);
+    Ok((Life::from_words(life), ErrorLog::saved(count, entries)))
 }
 
 fn power_history(file: &mut File) -> Result<PowerHistory, StateError> {

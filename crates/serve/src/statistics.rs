@@ -7,6 +7,7 @@ use writecliff_host_interface::Operation;
 use writecliff_runner::{Counters, Histogram, MovedByStream};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
+use crate::life::Life;
 use crate::request::Request;
 use crate::served::PowerHistory;
 
@@ -116,6 +117,9 @@ pub struct Snapshot {
     /// What was moved since serving began.
     pub moved: Option<MovedByStream>,
     pub power: PowerHistory,
+    pub life: Life,
+    /// Errors in the error log since the drive was new.
+    pub error_entries: u64,
     pub free_units: Option<u32>,
     pub celsius: Option<f64>,
     pub sessions: usize,

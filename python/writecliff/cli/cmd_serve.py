@@ -68,7 +68,8 @@ def serve(
     slow_down
         Stretch the drive's time by this factor, for drives that are faster than this machine.
     state
-        Restore drive and data from this file if it exists; write it at the end.
+        Restore drive and data from this file if it exists; write it at the end. Nothing that was
+        acknowledged is lost if the server is killed: two more files beside it hold that meanwhile.
     contents
         Keep the data in this sparse file instead of in memory.
     compress
@@ -243,6 +244,8 @@ def _serve(
     from writecliff.cli.serve_view import ServeView, cut_text
     from writecliff.serve.session import lateness_warning
 
+    if server.recovered:
+        log("the server before was killed: the drive has all that it was sent, and its data")
     for address in server.addresses:
         log(f"serving {server.identity.target} at {address}")
     for warning in server.warnings:

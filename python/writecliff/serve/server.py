@@ -28,7 +28,8 @@ class ServeOptions:
     slow_down: float | None = 1.0
     """Nanoseconds of wall time that one of the drive takes; None: no timing."""
     state: Path | None = None
-    """Restored if it exists, and written at the end."""
+    """Restored if it exists, and written at the end. Until then, files beside it hold all that
+    clients were told, so that a server which is killed loses none of it."""
     contents: Path | None = None
     """A sparse file for the data; None: in memory."""
     compress: bool = False
@@ -88,7 +89,7 @@ class DriveServer:
                 options.seed,
                 slow_down=options.slow_down,
                 like=like,
-                state=str(options.state) if restored else None,
+                state=None if options.state is None else str(options.state),
                 contents_file=None if options.contents is None else str(options.contents),
                 compress=options.compress,
                 memory_limit_bytes=options.memory_limit_bytes,
@@ -96,6 +97,8 @@ class DriveServer:
         self.description = describe(device)
         self.identity = identity_of(self.description, target)
         self.restored = restored
+        self.recovered: bool = self._server.recovered
+        """Whether the server before, with this state file, was killed."""
         self.first = self.snapshot()
         self.addresses: list[str] = []
         self.warnings: list[str] = []
@@ -187,14 +190,17 @@ class DriveServer:
         return self._server.take_trace()
 
     def stop(self) -> None:
-        """Refuse further requests, and let the drive complete those that it has."""
+        """End all connections, after the drive has completed the requests that it has.
+
+        A request that it does not have gets no answer: hosts that connect again repeat it.
+        """
         with as_user_errors():
             self._server.stop()
 
     def end(self, *, save: bool = True) -> None:
         """End all connections, let the drive finish, and save it if it has a state file.
 
-        Without `save` the file stays as it was, or is not made.
+        Without `save` the file stays as it was when the server started.
 
         Raises EngineError if it cannot be saved.
         """

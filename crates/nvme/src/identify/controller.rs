@@ -2,8 +2,9 @@
 
 use super::{ENDURANCE_GROUP, IDENTIFY_BYTES, VERSION};
 use crate::command::MAX_TRANSFER;
-use crate::controller::{ERROR_ENTRIES, Kind, QUEUE_ENTRIES};
+use crate::controller::{Kind, QUEUE_ENTRIES};
 use crate::drive::{Identity, PlacementInterface};
+use crate::error_log::ENTRIES_MAX;
 use crate::events;
 use crate::fabrics::DISCOVERY_NQN;
 use crate::logs::health::kelvin;
@@ -31,7 +32,7 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     page.u16(78, context.controller.id);
     page.u32(80, VERSION);
     page.u8(259, events::LIMIT as u8 - 1);
-    page.u8(262, ERROR_ENTRIES as u8 - 1);
+    page.u8(262, ENTRIES_MAX as u8 - 1);
     page.u16(320, 10); // KAS: keep-alive timeouts are multiples of a second
     page.u16(514, QUEUE_ENTRIES);
     page.u32(536, SGL);

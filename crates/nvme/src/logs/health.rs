@@ -2,7 +2,7 @@
 
 use writecliff_base::Nanos;
 
-use crate::controller::{Controller, Features};
+use crate::controller::Features;
 use crate::drive::Health;
 use crate::page::Page;
 use crate::subsystem::Context;
@@ -64,9 +64,9 @@ fn percentage_used(health: &Health) -> u8 {
     health.percentage_used.clamp(0.0, 255.0) as u8
 }
 
-pub(super) fn smart(health: &Health, controller: &Controller) -> Page {
+pub(super) fn smart(health: &Health, features: &Features) -> Page {
     let mut page = Page::new(512);
-    let warnings = warnings(health, &controller.features);
+    let warnings = warnings(health, features);
     page.u8(0, warnings);
     page.u16(1, composite(health));
     page.u8(3, health.available_spare);
@@ -82,7 +82,7 @@ pub(super) fn smart(health: &Health, controller: &Controller) -> Page {
     page.u128(128, whole(health.powered, HOUR));
     page.u128(144, u128::from(health.unsafe_shutdowns));
     page.u128(160, u128::from(health.media_errors));
-    page.u128(176, u128::from(controller.error_count));
+    page.u128(176, u128::from(health.error_entries));
     page.u32(192, whole(health.warning_time, MINUTE) as u32);
     page.u32(196, whole(health.critical_time, MINUTE) as u32);
     // Temperature Sensor 1 is the only one; 0 says that there is none.
@@ -107,7 +107,7 @@ pub(super) fn endurance_group(context: &Context<'_>) -> Page {
     page.u128(96, u128::from(health.host_read_commands));
     page.u128(112, u128::from(health.host_write_commands));
     page.u128(128, u128::from(health.media_errors));
-    page.u128(144, u128::from(context.controller.error_count));
+    page.u128(144, u128::from(health.error_entries));
     page.u128(160, u128::from(identity.capacity.0));
     page
 }

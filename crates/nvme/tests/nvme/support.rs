@@ -6,8 +6,8 @@ use writecliff_nvme::drive::{
     StreamParameters,
 };
 use writecliff_nvme::{
-    Access, Address, Drive, Entry, Erase, Failure, Fdp, Health, Identity, Outcome,
-    PlacementInterface, Reply, Request, Status, Streams, Subsystem, Work,
+    Access, Address, Drive, Entry, Erase, ErrorEntry, ErrorLog, Failure, Fdp, Health, Identity,
+    Outcome, PlacementInterface, Reply, Request, Status, Streams, Subsystem, Work,
 };
 
 pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00112233-4455-6677-8899-aabbccddeeff";
@@ -104,6 +104,7 @@ impl Fdp for TestFdp {
 pub(crate) struct TestDrive {
     pub(crate) identity: Identity,
     pub(crate) health: Health,
+    pub(crate) errors: ErrorLog,
     pub(crate) now: Nanos,
     pub(crate) lba_format: u8,
     pub(crate) cache: bool,
@@ -163,6 +164,7 @@ impl TestDrive {
                 host_write_commands: 41,
                 media_write_bytes: 2_000_000_001,
                 media_errors: 2,
+                error_entries: 0,
                 busy: Nanos(125_000_000_000),
                 powered: Nanos(7_200_000_000_000),
                 power_cycles: 5,
@@ -173,6 +175,7 @@ impl TestDrive {
                 throttled: Nanos(9_000_000_000),
                 is_read_only: false,
             },
+            errors: ErrorLog::default(),
             now: Nanos(10_000_000_000),
             lba_format: 0,
             cache: true,
@@ -199,7 +202,13 @@ impl Drive for TestDrive {
         self.now
     }
     fn health(&self) -> Health {
-        self.health
+        Health { error_entries: self.errors.count(), ..self.health }
+    }
+    fn error_log(&self) -> ErrorLog {
+        self.errors.clone()
+    }
+    fn log_error(&mut self, entry: ErrorEntry) {
+        self.errors.add(entry);
     }
     fn lba_format(&self) -> u8 {
         self.lba_format

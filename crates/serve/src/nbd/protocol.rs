@@ -84,7 +84,6 @@ pub(super) mod error {
     pub(crate) const IO: u32 = 5;
     pub(crate) const INVALID: u32 = 22;
     pub(crate) const NO_SPACE: u32 = 28;
-    pub(crate) const SHUT_DOWN: u32 = 108;
 }
 
 /// Bytes of a request without its data.

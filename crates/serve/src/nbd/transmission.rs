@@ -141,7 +141,7 @@ impl Transmission<'_> {
     fn run(&mut self) -> io::Result<()> {
         loop {
             let next = self.understand()?;
-            self.submit();
+            self.submit()?;
             match next {
                 Next::Again => {}
                 Next::Receive => self.receive()?,
@@ -266,21 +266,23 @@ impl Transmission<'_> {
         true
     }
 
-    fn submit(&mut self) {
+    /// Submits requests to the drive. A drive that is shut down or without power answers nothing:
+    /// the connection ends, and clients that connect again repeat their requests.
+    fn submit(&mut self) -> io::Result<()> {
         if self.ready.is_empty() {
-            return;
+            return Ok(());
         }
         self.replier.outstanding.fetch_add(self.ready.len(), Ordering::SeqCst);
         let mut batch = self.session.batch();
         for (request, failure) in self.ready.drain(..) {
             let Err(refusal) = batch.submit(request, failure) else { continue };
+            if refusal == Refusal::Stopped {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             self.replier.outstanding.fetch_sub(1, Ordering::SeqCst);
-            let number = match refusal {
-                Refusal::Stopped => error::SHUT_DOWN,
-                _ => error::INVALID,
-            };
-            self.replier.error(request.tag, request.operation == Operation::Read, number);
+            self.replier.error(request.tag, request.operation == Operation::Read, error::INVALID);
         }
+        Ok(())
     }
 
     /// Waits for more input; meanwhile sends what the client takes.

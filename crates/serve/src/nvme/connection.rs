@@ -16,7 +16,7 @@ use super::replier::{Pending, Replier, Then};
 use super::target::Target;
 use crate::lookout::{Lookout, RECEIVED_MAX};
 use crate::outbox::{Outbox, Sent};
-use crate::request::{self, Done, Replies, Request};
+use crate::request::{self, Done, Refusal, Replies, Request};
 use crate::served::{Served, Session};
 
 /// Bytes received at a time.
@@ -154,7 +154,7 @@ impl Connection<'_> {
                 },
             }
         }
-        self.submit(&requests);
+        self.submit(&requests)?;
         if let Err(fatal) = outcome {
             self.outbox.push(|out| out.bytes(&fatal.last_words));
             self.outbox.send_all()?;
@@ -290,23 +290,32 @@ impl Connection<'_> {
         }
     }
 
-    fn submit(&self, requests: &[(Request, Option<request::Failure>)]) {
+    /// Submits requests to the drive. A drive that is shut down or without power answers nothing:
+    /// the connection ends, so that the host repeats its commands when it has connected again. Any
+    /// status would be an error of the medium for the host's file system.
+    fn submit(&self, requests: &[(Request, Option<request::Failure>)]) -> io::Result<()> {
         if requests.is_empty() {
-            return;
+            return Ok(());
         }
-        let mut refused = Vec::new();
+        let (mut refused, mut has_stopped) = (Vec::new(), false);
         let mut batch = self.session.batch();
         for &(request, failure) in requests {
-            if batch.submit(request, failure).is_err() {
-                refused.push(request);
+            match batch.submit(request, failure) {
+                Ok(()) => {}
+                Err(Refusal::Stopped) => has_stopped = true,
+                Err(_) => refused.push(request),
             }
         }
         drop(batch);
+        if has_stopped {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         for request in refused {
-            // The controller has checked the range, so the drive is being shut down.
+            // The controller has checked the range, so a purge has taken the data of a write.
             let failure = Some(request::Failure::Io);
             self.replier.completed(&Done { request, due: writecliff_base::Nanos::ZERO, failure });
         }
+        Ok(())
     }
 
     /// Completes what failed, which the error log records.

@@ -2,6 +2,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_nvme::{Drive, Erase, Failure, Fdp, Health, Identity, PlacementInterface, Streams};
+use writecliff_nvme::{ErrorEntry, ErrorLog};
 use writecliff_runner::{AnyDrive, Counters};
 
 use super::identity;
@@ -58,6 +59,14 @@ impl Drive for SimulatedDrive {
         health(&self.served.snapshot())
     }
 
+    fn error_log(&self) -> ErrorLog {
+        self.served.error_log()
+    }
+
+    fn log_error(&mut self, entry: ErrorEntry) {
+        self.served.log_error(entry);
+    }
+
     fn lba_format(&self) -> u8 {
         let size = self.served.logical_block();
         LOGICAL_BLOCKS.iter().position(|&one| one == size).map_or(0, |index| index as u8)
@@ -102,18 +111,20 @@ impl Drive for SimulatedDrive {
     }
 }
 
-/// SMART of a drive since it was new; commands since it is served.
+/// SMART of a drive since it was new.
 fn health(of: &Snapshot) -> Health {
-    let [reads, writes, ..] = &of.operations.0;
+    let life = of.life;
     let mut health = Health {
         temperature: of.celsius,
         available_spare: ALL_SPARE,
         spare_threshold: SPARE_THRESHOLD,
-        host_read_bytes: of.counters.host_read_bytes(),
-        host_write_bytes: of.counters.host_write_bytes(),
+        host_read_bytes: life.read_bytes,
+        host_write_bytes: life.write_bytes,
         media_write_bytes: of.counters.nand_write_bytes().unwrap_or(0),
-        host_read_commands: reads.requests,
-        host_write_commands: writes.requests,
+        host_read_commands: life.read_commands,
+        host_write_commands: life.write_commands,
+        error_entries: of.error_entries,
+        busy: life.busy,
         powered: of.drive_time,
         power_cycles: of.power.cycles,
         unsafe_shutdowns: of.power.unsafe_shutdowns,

@@ -11,6 +11,7 @@ mod nvme_host;
 mod power;
 mod power_mapping;
 mod read_only;
+mod restart;
 mod same;
 mod served;
 mod state;

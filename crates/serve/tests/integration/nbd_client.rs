@@ -160,9 +160,18 @@ impl Client {
         data
     }
 
+    /// Takes all that the server sends until it ends the connection.
+    pub(crate) fn rest(&mut self, rest: &mut Vec<u8>) {
+        assert!(self.is_ended(rest), "the server ends the connection");
+    }
+
     /// Whether the server has ended the connection; takes what it sent before.
     pub(crate) fn is_closed(&mut self) -> bool {
-        match self.stream.read_to_end(&mut Vec::new()) {
+        self.is_ended(&mut Vec::new())
+    }
+
+    fn is_ended(&mut self, rest: &mut Vec<u8>) -> bool {
+        match self.stream.read_to_end(rest) {
             Ok(_) => true,
             Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
         }

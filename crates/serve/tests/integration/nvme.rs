@@ -239,7 +239,8 @@ fn storage_class_memory_is_formatted_and_sanitized() {
 #[test]
 fn a_drive_comes_back_with_its_block() {
     let contents = Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default());
-    let parts = ServedParts { logical_block: Bytes(4096), ..ServedParts::new(drive(), contents) };
+    let mut parts = ServedParts::new(drive(), contents);
+    parts.logical_block = Bytes(4096);
     let server = Server::of(Served::new(parts, REAL), None);
     let (mut admin, _io) = Host::both(server.port, &server.nqn, false);
     let page = admin.read(Entry::new(0x06).dword(10, 0), 4096);

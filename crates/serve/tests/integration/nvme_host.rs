@@ -134,6 +134,16 @@ impl Host {
         }
     }
 
+    /// The next completion of a command that transfers nothing more; `None` at the end of the
+    /// connection.
+    pub(crate) fn completion(&mut self) -> Option<Completion> {
+        let mut first = [0];
+        match self.stream.peek(&mut first) {
+            Ok(1) => Some(self.complete(&[]).0),
+            _ => None,
+        }
+    }
+
     /// Runs a command to its completion.
     pub(crate) fn run(&mut self, entry: Entry, data: Data<'_>) -> (Completion, Vec<u8>) {
         let id = self.send(entry, data);

@@ -1,0 +1,103 @@
+//! Data that become durable, are lost with the power, or outlive the server.
+
+use writecliff_base::{Nanos, StreamId};
+use writecliff_contents::{Contents, ContentsError, Lost};
+use writecliff_host_interface::Operation;
+
+use super::Core;
+use crate::journal::Record;
+use crate::power::{Durable, Recovery};
+use crate::request::{Failure, Request};
+use crate::served::Timing;
+use crate::volatile::{Durability, told_by};
+
+impl Core {
+    /// Adds a change of the drive to the journal, if there is one.
+    pub(crate) fn note(&mut self, record: Record) {
+        if let Some(journal) = &mut self.journal {
+            journal.add(record);
+        }
+    }
+
+    /// Writes the journal, before anybody learns of what it records. If it cannot be written, all
+    /// changes that have completed since fail.
+    pub(crate) fn write_journal(&mut self, wall: Nanos) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.write(self.life, wall);
+        if journal.has_failed() {
+            let changes =
+                self.done.iter_mut().filter(|(_, done)| Record::of(&done.request).is_some());
+            changes.for_each(|(_, done)| done.failure = Some(Failure::NoSpace));
+        }
+    }
+
+    /// Notes what a request that completes has made durable of the changes below `change`.
+    pub(super) fn note_durable(&mut self, request: &Request, change: u64) {
+        let is_volatile = self.drive.is_volatile();
+        self.durability.note_completed(request, is_volatile, change, &mut self.durable);
+    }
+
+    /// What has become durable since the contents were told.
+    pub(crate) fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
+        if let Durability::ByDrive = self.durability
+            && let Some(ssd) = self.drive.volatile()
+        {
+            self.durable.extend(told_by(ssd));
+        }
+        self.durable.drain(..)
+    }
+
+    /// Flushes, once the drive has completed what it has: for a host that shuts it down.
+    pub(crate) fn flush_all(&mut self) {
+        self.drain();
+        let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
+        let flush = Request { tag: 0, operation, offset: 0, length: 0, stream, durable: true };
+        if self.timing != Timing::Fast && self.drive.is_volatile() {
+            let at = self.at.max(self.drive.now());
+            self.drive.model().submit(at, flush.command(0, 0, 0));
+            let done = self.drive.model().step(Nanos::MAX).expect("a flush completes");
+            self.at = self.at.max(done.at);
+        }
+        self.note_durable(&flush, self.next_change());
+    }
+
+    /// Notes that all changes of the contents so far are durable.
+    pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
+        self.take_durable();
+        contents.durable_until(u64::MAX);
+    }
+
+    /// Loses power: forgets all that is outstanding, without replies, and what was not durable.
+    /// Then the drive is powered up and finds its mapping again. A drive of which that is not
+    /// modelled ends its commands by itself and is ready at once.
+    pub(crate) fn power_cut(
+        &mut self,
+        contents: &mut Contents,
+        seed: u64,
+    ) -> Result<(Lost, Option<Recovery>), ContentsError> {
+        self.settle();
+        self.take_durable().for_each(|one| one.note(contents));
+        let undone = contents.power_cut(self.durability.loses(seed));
+        let pages = undone.as_ref().map_or(&[][..], |(_, pages)| pages);
+        if let Durability::Untimed(untimed) = &mut self.durability
+            && let Some(ssd) = self.drive.volatile()
+        {
+            let lost = untimed.lost(ssd, pages);
+            ssd.recorder_mut().lose_untimed(lost);
+        }
+        let cut = self.drive.cut_power();
+        while cut.is_none() && self.in_drive > 0 {
+            self.drive.model().step(Nanos::MAX).expect("commands complete");
+            self.in_drive -= 1;
+        }
+        self.note(Record::PowerUp);
+        self.in_drive = 0;
+        self.requests.clear();
+        self.free.clear();
+        self.waiting.clear();
+        self.done.clear();
+        self.catch_up();
+        let recovery = cut.map(|cut| Recovery { hold_up: cut.hold_up, rebuild: cut.rebuild });
+        undone.map(|(lost, _)| (lost, recovery))
+    }
+}

@@ -1,0 +1,57 @@
+//! Figures of a drive's life that the drive itself does not count, as SMART reports them.
+
+use writecliff_base::Nanos;
+use writecliff_host_interface::Operation;
+use writecliff_runner::AnyDrive;
+
+use crate::request::Request;
+
+/// What hosts have done since the drive was new. Data count that hosts read, mapped or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    pub read_commands: u64,
+    pub write_commands: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    /// The drive's time with requests outstanding.
+    pub busy: Nanos,
+}
+
+impl Life {
+    /// The life of a drive that has not been served before: its preconditioning.
+    pub(crate) fn before(drive: &AnyDrive) -> Self {
+        let counters = drive.counters();
+        Self {
+            read_bytes: counters.host_read_bytes(),
+            write_bytes: counters.host_write_bytes(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a request that has completed.
+    pub(crate) fn count(&mut self, request: &Request) {
+        match request.operation {
+            Operation::Read => {
+                self.read_commands += 1;
+                self.read_bytes += request.length;
+            }
+            Operation::Write => {
+                self.write_commands += 1;
+                self.write_bytes += request.length;
+            }
+            Operation::Trim | Operation::Flush => {}
+        }
+    }
+
+    pub(crate) const WORDS: usize = 5;
+
+    pub(crate) fn to_words(self) -> [u64; Self::WORDS] {
+        let Self { read_commands, write_commands, read_bytes, write_bytes, busy } = self;
+        [read_commands, write_commands, read_bytes, write_bytes, busy.0]
+    }
+
+    pub(crate) fn from_words(words: [u64; Self::WORDS]) -> Self {
+        let [read_commands, write_commands, read_bytes, write_bytes, busy] = words;
+        Self { read_commands, write_commands, read_bytes, write_bytes, busy: Nanos(busy) }
+    }
+}

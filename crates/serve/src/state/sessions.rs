@@ -1,0 +1,137 @@
+//! Sessions of a drive with a state file: each goes on where the one before ended, also when that
+//! was killed.
+
+use std::io;
+use std::path::Path;
+
+use super::{StateError, restore_contents, restore_drive, save};
+use crate::journal::{Header, Journal, Record};
+use crate::request::{Request, SECTOR_BYTES};
+use crate::served::{LOGICAL_BLOCKS, ServedParts};
+use writecliff_base::StreamId;
+use writecliff_contents::SavedError;
+use writecliff_host_interface::Operation;
+
+/// Begins a session of the drive in a state file, which is made of the new drive if it does not
+/// exist. After a session that was killed the drive has all that this one was sent, its data and
+/// its counters (those of reads up to the last second), and counts an unsafe shutdown. From now on
+/// nothing is lost if this process is killed. Returns whether the session before was killed.
+pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
+    let mut journal = Journal::open(path).map_err(|error| in_use(error, path))?;
+    let mut contents_begin = 0;
+    let was_there = path.exists();
+    if was_there {
+        contents_begin = restore_drive(parts, path)?;
+    }
+    let power_ups = parts.power.cycles;
+    // A journal of another state file is left over: the state was saved after it.
+    let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
+    let is_mirrored = killed.is_some_and(|of| of.has_data);
+    if is_mirrored && !parts.contents.is_in_memory() {
+        return Err(StateError::TwoContents);
+    }
+    if is_mirrored {
+        parts.contents.restore_mirror(journal.data()).map_err(SavedError::from)?;
+    } else {
+        restore_contents(parts, path, contents_begin)?;
+    }
+    if !was_there {
+        save(parts, path)?;
+    }
+    if !is_mirrored && parts.contents.is_in_memory() {
+        parts.contents.mirror_to(journal.data()).map_err(SavedError::from)?;
+    }
+    let header = Header { power_ups, has_data: parts.contents.is_in_memory() };
+    if killed.is_some() {
+        let replayed = journal.replay(|record| is_of(parts, &record) && apply(parts, record));
+        replayed.map_err(|error| damaged(error, path))?;
+        parts.drive.model().end_fast_forward();
+        apply(parts, Record::PowerUp);
+        journal.set_header(header)?;
+        journal.add(Record::PowerUp);
+    } else {
+        journal.begin(header)?;
+    }
+    parts.journal = Some(journal);
+    Ok(killed.is_some())
+}
+
+/// Ends a session: saves the state, unless `path` is `None`, which leaves it as it was.
+pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateError> {
+    if let Some(path) = path {
+        save(&parts, path)?;
+    }
+    Ok(parts.journal.take().map_or(Ok(()), Journal::remove)?)
+}
+
+fn in_use(error: io::Error, path: &Path) -> StateError {
+    if error.kind() == io::ErrorKind::ResourceBusy {
+        return StateError::InUse(format!("{}.journal", path.display()));
+    }
+    error.into()
+}
+
+fn damaged(error: io::Error, path: &Path) -> StateError {
+    if error.kind() == io::ErrorKind::InvalidData {
+        return StateError::Journal(format!("{}.journal", path.display()));
+    }
+    error.into()
+}
+
+/// Whether a record can be of this drive.
+fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
+    let model = parts.drive.model();
+    let fits = |offset: u64, length: u64| {
+        let is_aligned = (offset | length).is_multiple_of(SECTOR_BYTES);
+        is_aligned && offset.checked_add(length).is_some_and(|end| end <= model.capacity().0)
+    };
+    match *record {
+        Record::Write { offset, length, stream } => {
+            fits(offset, length) && stream.0 < model.streams()
+        }
+        Record::Trim { offset, length } => fits(offset, length) && model.refuses_trim().is_none(),
+        Record::Format(block) => LOGICAL_BLOCKS.contains(&block),
+        Record::Purge | Record::PowerUp | Record::Life(_) | Record::Error(_) => true,
+    }
+}
+
+/// Does to a drive what a record says that was done to it, without timing; returns `true`.
+fn apply(parts: &mut ServedParts, record: Record) -> bool {
+    match record {
+        Record::Write { offset, length, stream } => {
+            repeat(parts, Operation::Write, offset, length, stream);
+        }
+        Record::Trim { offset, length } => {
+            repeat(parts, Operation::Trim, offset, length, StreamId::DEFAULT);
+        }
+        Record::Purge => {
+            parts.drive.model().end_fast_forward();
+            parts.drive.purge();
+        }
+        Record::Format(block) => parts.logical_block = block,
+        Record::PowerUp => {
+            parts.power.cycles += 1;
+            parts.power.unsafe_shutdowns += 1;
+        }
+        Record::Life(life) => parts.life = life,
+        Record::Error(entry) => parts.errors.add(entry),
+    }
+    true
+}
+
+fn repeat(
+    parts: &mut ServedParts,
+    operation: Operation,
+    offset: u64,
+    length: u64,
+    stream: StreamId,
+) {
+    let request = Request { tag: 0, operation, offset, length, stream, durable: false };
+    let mut given = 0;
+    while given < length {
+        let command = request.command(given, 0, 0);
+        given += u64::from(command.length);
+        parts.drive.model().fast_forward(&command);
+    }
+    parts.life.count(&request);
+}
