@@ -41,6 +41,8 @@ pub(crate) struct Features {
     pub(crate) over: u16,
     pub(crate) under: u16,
     pub(crate) error_recovery: u32,
+    /// Write Atomicity Normal: bit 0 is Disable Normal.
+    pub(crate) write_atomicity: u32,
     pub(crate) async_events: u32,
     pub(crate) keep_alive_ms: u32,
     /// I/O queues that the host asked for; `None` before it did.
@@ -57,6 +59,7 @@ impl Features {
         over: u16::MAX,
         under: 0,
         error_recovery: 0,
+        write_atomicity: 0,
         async_events: 0,
         keep_alive_ms: 0,
         queues: None,

@@ -17,6 +17,7 @@ const TEMPERATURE: u8 = 0x04;
 const ERROR_RECOVERY: u8 = 0x05;
 const WRITE_CACHE: u8 = 0x06;
 const QUEUES: u8 = 0x07;
+const WRITE_ATOMICITY: u8 = 0x0a;
 const ASYNC_EVENTS: u8 = 0x0b;
 const TIMESTAMP: u8 = 0x0e;
 const KEEP_ALIVE: u8 = 0x0f;
@@ -39,8 +40,8 @@ fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
         return matches!(feature, ASYNC_EVENTS | KEEP_ALIVE).then_some(CHANGEABLE);
     }
     match feature {
-        ARBITRATION | POWER | TEMPERATURE | QUEUES | ASYNC_EVENTS | TIMESTAMP | KEEP_ALIVE
-        | COMMAND_SET_PROFILE => Some(CHANGEABLE),
+        ARBITRATION | POWER | TEMPERATURE | QUEUES | WRITE_ATOMICITY | ASYNC_EVENTS | TIMESTAMP
+        | KEEP_ALIVE | COMMAND_SET_PROFILE => Some(CHANGEABLE),
         ERROR_RECOVERY => Some(CHANGEABLE | OF_NAMESPACE),
         WRITE_CACHE => identity.volatile_cache.then_some(CHANGEABLE),
         FDP => identity.fdp().map(|_| CHANGEABLE | SAVEABLE),
@@ -48,6 +49,24 @@ fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
         HOST_IDENTIFIER => Some(0),
         _ => None,
     }
+}
+
+/// Scopes of features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Namespace,
+    Controller,
+    EnduranceGroup,
+}
+
+/// The scope of a feature; `None` if an I/O controller does not have it.
+pub(crate) fn scope(feature: u8, identity: &Identity) -> Option<Scope> {
+    let supported = capabilities(feature, Kind::Io, identity)?;
+    Some(match feature {
+        FDP => Scope::EnduranceGroup,
+        _ if supported & OF_NAMESPACE != 0 => Scope::Namespace,
+        _ => Scope::Controller,
+    })
 }
 
 fn known(context: &Context<'_>, feature: u8) -> Result<u32, Refusal> {
@@ -111,6 +130,7 @@ fn value(
             let queues = u32::from(features.queues.unwrap_or(context.shared.access.queues) - 1);
             queues | queues << 16
         }
+        WRITE_ATOMICITY => features.write_atomicity,
         ASYNC_EVENTS => features.async_events,
         KEEP_ALIVE => features.keep_alive_ms,
         _ => 0, // the profile with the NVM command set
@@ -170,6 +190,8 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
             }
             features.error_recovery = entry.bits(11, 0, 15);
         }
+        // AWUN is AWUPF here, so a host that disables it changes nothing else.
+        WRITE_ATOMICITY => features.write_atomicity = entry.bits(11, 0, 0),
         ASYNC_EVENTS => {
             features.async_events = entry.dword(11) & (SMART_WARNINGS | NAMESPACE_NOTICES);
         }

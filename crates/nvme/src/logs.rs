@@ -20,6 +20,8 @@ const FIRMWARE: u8 = 0x03;
 const CHANGED_NAMESPACES: u8 = 0x04;
 const EFFECTS: u8 = 0x05;
 const ENDURANCE: u8 = 0x09;
+const FEATURE_EFFECTS: u8 = 0x12;
+const MI_EFFECTS: u8 = 0x13;
 const FDP_CONFIGURATIONS: u8 = 0x20;
 const FDP_USAGE: u8 = 0x21;
 const FDP_STATISTICS: u8 = 0x22;
@@ -32,7 +34,8 @@ fn is_supported(page: u8, kind: Kind, identity: &Identity) -> bool {
         (Kind::Discovery, page) => matches!(page, SUPPORTED | DISCOVERY),
         (
             Kind::Io,
-            SUPPORTED | ERRORS | HEALTH | FIRMWARE | CHANGED_NAMESPACES | EFFECTS | ENDURANCE,
+            SUPPORTED | ERRORS | HEALTH | FIRMWARE | CHANGED_NAMESPACES | EFFECTS | ENDURANCE
+            | FEATURE_EFFECTS | MI_EFFECTS,
         ) => true,
         (Kind::Io, FDP_CONFIGURATIONS | FDP_USAGE | FDP_STATISTICS | FDP_EVENTS) => {
             identity.fdp().is_some()
@@ -91,6 +94,8 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         FIRMWARE => firmware(context.drive.identity()),
         CHANGED_NAMESPACES => changed_namespaces(context.controller.namespace_changed),
         EFFECTS => effects::page(context.drive.identity(), entry.bits(14, 24, 31)),
+        FEATURE_EFFECTS => effects::features(context.drive.identity()),
+        MI_EFFECTS => Page::new(4096), // there are no commands of the management interface
         ENDURANCE => health::endurance_group(context),
         FDP_CONFIGURATIONS => fdp::configurations(context.drive.identity()),
         FDP_USAGE => fdp::usage(context.drive.identity()),

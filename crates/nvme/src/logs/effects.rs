@@ -1,6 +1,8 @@
-//! Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6).
+//! Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6), and Feature Identifiers Supported
+//! and Effects (12h; 5.1.12.1.18). Identify Controller says that both report scopes (LPA, bit 5).
 
 use crate::drive::Identity;
+use crate::features::{self, Scope};
 use crate::page::Page;
 use crate::{admin, io};
 
@@ -14,6 +16,11 @@ const CHANGES_NAMESPACE: u32 = 1 << 2;
 /// Command Submission and Execution: no other command to the namespace, or to any.
 const ALONE_IN_NAMESPACE: u32 = 1 << 16;
 const ALONE: u32 = 2 << 16;
+/// Scopes of commands and of features.
+const OF_NAMESPACE: u32 = 1 << 20;
+const OF_CONTROLLER: u32 = 1 << 21;
+const OF_ENDURANCE_GROUP: u32 = 1 << 23;
+const OF_SUBSYSTEM: u32 = 1 << 25;
 
 /// The page for an I/O command set; those other than the NVM command set have no commands here.
 /// (nvme-cli asks for every set that it knows, and takes a refusal for a failure.)
@@ -33,15 +40,31 @@ pub(super) fn page(identity: &Identity, command_set: u32) -> Page {
 
 fn of_admin(opcode: u8) -> u32 {
     match opcode {
-        admin::FORMAT_NVM => CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE,
-        admin::SANITIZE => CHANGES_BLOCKS | ALONE,
-        _ => 0,
+        admin::FORMAT_NVM => CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE | OF_NAMESPACE,
+        admin::SANITIZE => CHANGES_BLOCKS | ALONE | OF_SUBSYSTEM,
+        admin::DIRECTIVE_SEND | admin::DIRECTIVE_RECEIVE => OF_NAMESPACE,
+        _ => OF_CONTROLLER,
     }
 }
 
 fn of_io(opcode: u8) -> u32 {
     match opcode {
-        io::WRITE | io::WRITE_ZEROES | io::DATASET_MANAGEMENT => CHANGES_BLOCKS,
-        _ => 0,
+        io::WRITE | io::WRITE_ZEROES | io::DATASET_MANAGEMENT => CHANGES_BLOCKS | OF_NAMESPACE,
+        _ => OF_NAMESPACE,
     }
+}
+
+/// Feature Identifiers Supported and Effects: setting one changes nothing but the feature.
+pub(super) fn features(identity: &Identity) -> Page {
+    let mut page = Page::new(1024);
+    for feature in 0..=u8::MAX {
+        let Some(scope) = features::scope(feature, identity) else { continue };
+        let scope = match scope {
+            Scope::Namespace => OF_NAMESPACE,
+            Scope::Controller => OF_CONTROLLER,
+            Scope::EnduranceGroup => OF_ENDURANCE_GROUP,
+        };
+        page.u32(4 * usize::from(feature), SUPPORTED | scope);
+    }
+    page
 }

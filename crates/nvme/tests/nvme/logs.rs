@@ -130,9 +130,9 @@ fn small_log_pages() {
         all.collect::<Vec<_>>()
     };
     let page = host.page(log(0, 1024));
-    assert_eq!(listed(&page, 4), [0, 1, 2, 3, 4, 5, 9, 0x81]);
+    assert_eq!(listed(&page, 4), [0, 1, 2, 3, 4, 5, 9, 0x12, 0x13, 0x81]);
     let page = Host::fdp().page(log(0, 1024));
-    assert_eq!(listed(&page, 4), [0, 1, 2, 3, 4, 5, 9, 0x20, 0x21, 0x22, 0x23, 0x81]);
+    assert_eq!(listed(&page, 4), [0, 1, 2, 3, 4, 5, 9, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x81]);
 }
 
 #[test]
@@ -153,11 +153,43 @@ fn supported_commands_are_those_that_work() {
                 assert_eq!(effects(at) & 1 == 1, is_known, "queue {queue}, {opcode:02x}h");
             }
         }
-        assert_eq!(effects(4 * 0x80), 1 | 1 << 1 | 1 << 2 | 1 << 16);
-        assert_eq!(effects(4 * 0x84), 1 | 1 << 1 | 2 << 16);
-        assert_eq!(effects(1024 + 4), 0b11);
+        assert_eq!(effects(4 * 0x80), 1 | 1 << 1 | 1 << 2 | 1 << 16 | 1 << 20);
+        assert_eq!(effects(4 * 0x84), 1 | 1 << 1 | 2 << 16 | 1 << 25);
+        assert_eq!(effects(4 * 0x06), 1 | 1 << 21);
+        assert_eq!(effects(1024 + 4), 0b11 | 1 << 20);
         let zoned = host.page(log(5, 4096).dword(14, 2 << 24));
         assert_eq!((&zoned[..1024], &zoned[1024..]), (&page[..1024], &[0; 3072][..]));
+    }
+}
+
+#[test]
+fn supported_features_are_those_that_work() {
+    // Mandatory for I/O controllers with message-based transports (Base 2.1, 3.1.3.6; NVM Command
+    // Set 1.1, 4.1.3).
+    const MANDATORY: [u32; 8] = [0x01, 0x02, 0x04, 0x05, 0x07, 0x0a, 0x0b, 0x0f];
+    for mut host in [Host::fdp(), Host::new(PlacementInterface::None)] {
+        let page = host.page(log(0x12, 1024));
+        for feature in 0..=255u32 {
+            let entry = u32_at(&page, 4 * feature as usize);
+            // The capabilities of a feature need none of what the value may need.
+            let capabilities = Command::new(0x0a).nsid(1).dword(10, feature | 3 << 8);
+            let answer = host.admin(capabilities);
+            assert_eq!(entry & 1 == 1, answer.status == Status::SUCCESS, "{feature:02x}h");
+            let scope = match (feature, answer.result >> 1 & 1) {
+                _ if entry & 1 == 0 => 0,
+                (0x1d, _) => 1 << 23,
+                (_, is_of_namespace) => {
+                    if is_of_namespace == 1 {
+                        1 << 20
+                    } else {
+                        1 << 21
+                    }
+                }
+            };
+            assert_eq!(entry >> 1 << 1, scope, "{feature:02x}h");
+        }
+        assert!(MANDATORY.iter().all(|&feature| u32_at(&page, 4 * feature as usize) & 1 == 1));
+        assert_eq!(host.page(log(0x13, 4096)), [0; 4096]);
     }
 }
 
