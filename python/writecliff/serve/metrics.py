@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -24,6 +24,7 @@ from prometheus_client.core import (
 )
 
 from writecliff.errors import ConfigError, EngineError
+from writecliff.serve import metrics_http
 from writecliff.serve.figures import Snapshot, difference
 from writecliff.serve.session import NUMBERS_SHOWN
 
@@ -133,11 +134,11 @@ class MetricsServer:
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            self._http, self._thread = start_http_server(port, host, registry)
+            self._http, self._thread = metrics_http.start(registry, host, port)
         except OSError as error:
             raise EngineError(f"metrics at {address}: {error.strerror or error}") from None
         shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._http.server_port}/metrics"
+        self.url = f"http://{shown}:{self._http.server_port}{metrics_http.PATH}"
 
     def look(self, now: Snapshot) -> None:
         """Show the figures of `now` from now on."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import socket
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 
 from writecliff.errors import ConfigError
+from writecliff.http_manners import is_own_host
 
 TOKEN = "token"  # the name of the token in an address
 SHORTEST = 16  # characters of a token
@@ -17,11 +16,7 @@ _TOKEN_BYTES = 24
 
 @dataclass(frozen=True)
 class Access:
-    """The token that opens the dashboard, and the names under which it may be asked for.
-
-    A browser that is led to a name of somebody else with our address ("DNS rebinding") sends that
-    name as `Host`. So only numbers, which nobody can redirect, and names of this machine count.
-    """
+    """The token that opens the dashboard, and the names under which it may be asked for."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES))
     names: frozenset[str] = frozenset()  # besides `localhost` and this machine's own
@@ -41,18 +36,7 @@ class Access:
 
     def knows_host(self, host: str) -> bool:
         """Whether `host`, as a browser sends it with or without a port, is this machine."""
-        name = _without_port(host).lower()
-        try:
-            ip_address(name.strip("[]"))
-        except ValueError:
-            own = {"localhost", socket.gethostname().lower(), *map(str.lower, self.names)}
-            return name.rstrip(".") in own
-        return True
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and (not name.count(":") or name[0] == "[") else host
+        return is_own_host(host, self.names)
 
 
 def page_policy(nonce: str) -> str:
@@ -74,15 +58,6 @@ REPORT_POLICY = (
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
 )
-
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # the token is in the first address
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Frame-Options": "SAMEORIGIN",
-}
 
 
 def new_nonce() -> str:

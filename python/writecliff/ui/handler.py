@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tornado.web import HTTPError, RequestHandler
 
 from writecliff.errors import ConfigError, WritecliffError
-from writecliff.ui.access import HEADERS, TOKEN, Access, new_nonce, page_policy
+from writecliff.http_manners import HEADERS
+from writecliff.ui.access import TOKEN, Access, new_nonce, page_policy
 from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.series import Shelf
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import time
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -75,3 +78,59 @@ def test_addresses_that_cannot_be_had_are_explained(tmp_path: Path) -> None:
 
 def test_the_reference_lists_every_metric() -> None:
     assert reference() in PAGE.read_text()
+
+
+def _get(address: str, request: str) -> bytes:
+    """The answer to a request that is sent as it is."""
+    host, _, port = address.removeprefix("http://").removesuffix("/metrics").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request.encode())
+        answer = b""
+        while more := connection.recv(65536):
+            answer += more
+    return answer
+
+
+def test_only_metrics_are_shown_and_only_to_those_who_name_this_machine(tmp_path: Path) -> None:
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    try:
+        with MetricsServer(server, "0") as metrics:
+            for path, host, status in (
+                ("/metrics", "127.0.0.1:1234", 200), ("/metrics?name[]=x", "localhost", 200),
+                ("/metrics", socket.gethostname(), 200), ("/metrics", "[::1]:9", 200),
+                ("/", "localhost", 404), ("/metrics/", "localhost", 404),
+                ("/favicon.ico", "localhost", 404), ("/metricsx", "localhost", 404),
+                ("/metrics", "attacker.example", 403), ("/", "attacker.example:80", 403),
+                ("/metrics", "", 403),
+            ):  # fmt: skip
+                answer = _get(metrics.url, f"GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n")
+                head = answer.partition(b"\r\n\r\n")[0].decode().splitlines()
+                assert head[0].split()[1] == str(status), (path, host, head)
+                assert "X-Content-Type-Options: nosniff" in head
+                assert "Cache-Control: no-store" in head
+                assert (b"writecliff_requests_total" in answer) == (head[0].split()[1] == "200"
+                                                                   and "?" not in path)  # fmt: skip
+            assert b"405" in _get(metrics.url, "POST /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    finally:
+        server.end()
+
+
+def test_a_client_that_leaves_is_no_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    reset = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
+    try:
+        with MetricsServer(server, "0") as metrics:
+            port = int(metrics.url.split(":")[2].split("/")[0])
+            for request in (b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+                for _ in range(20):
+                    with socket.create_connection(("127.0.0.1", port)) as connection:
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                        connection.sendall(request)
+            with urlopen(metrics.url) as answer:
+                assert answer.status == 200
+            time.sleep(0.2)
+    finally:
+        server.end()
+    assert capfd.readouterr().err == ""
