@@ -162,9 +162,7 @@ class Server:
         uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
         length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
         many were not kept because more than 1,048,576 waited to be taken."""
-    @property
-    def recovered(self) -> bool:
-        """Whether the server before, with the same state file, was killed."""
+    recovered: bool  # the server before, with the same state file, was killed
     def stop(self) -> None:
         """End all connections, after the drive has completed the requests that it has; the figures
         no longer change then."""

@@ -275,8 +275,8 @@ impl Server {
         Ok(())
     }
 
-    /// Stops the server; saves drive and contents to `state`, or leaves a state file as it was. After
-    /// a panic it only raises `PanicException`; the files stay as if the server had been killed.
+    /// Stops the server; saves drive and contents to `state`, or leaves a state file as it was.
+    /// After a panic it only raises `PanicException`; files stay as if the server had been killed.
     #[pyo3(signature = (state = None))]
     fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
         self.panics.check()?;
