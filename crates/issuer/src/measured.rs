@@ -1,8 +1,8 @@
 //! What an issue measures.
 
-use writecliff_runner::Histogram;
 use writecliff_runner::outcome::{OPERATIONS, OperationOutcome};
 use writecliff_runner::series::{Cell, Columns, IntervalSeries, WholeDrive};
+use writecliff_runner::{Histogram, ScheduleFit};
 use writecliff_workload::Operation;
 
 use crate::io::{Failure, Io};
@@ -30,6 +30,8 @@ pub struct Measured {
     /// Until the last I/O was complete.
     pub elapsed_ns: u64,
     pub jobs: Vec<[OperationOutcome; OPERATIONS]>,
+    /// How each job kept to its schedule.
+    pub schedules: Vec<ScheduleFit>,
     pub flushes: Histogram,
     pub lateness: Lateness,
     pub intervals: Columns,
@@ -61,7 +63,11 @@ impl Collector {
             || OperationOutcome { response: Some(Histogram::new()), ..OperationOutcome::default() };
         let each = (0..jobs).map(|_| std::array::from_fn(|_| open())).collect();
         Self {
-            measured: Measured { jobs: each, ..Measured::default() },
+            measured: Measured {
+                jobs: each,
+                schedules: vec![ScheduleFit::default(); jobs as usize],
+                ..Measured::default()
+            },
             ios: 0,
             bytes: 0,
             series: IntervalSeries::new(0, interval_ns, &cells),
@@ -89,7 +95,10 @@ impl Collector {
         outcome.bytes += io.length;
         outcome.service.record(service);
         if let Some(response) = &mut outcome.response {
-            response.record(complete_ns - io.due_ns);
+            let age_ns = complete_ns - io.due_ns;
+            response.record(age_ns);
+            self.series.record_response(job * OPERATIONS + operation, age_ns);
+            self.measured.schedules[job].record(io.due_ns, age_ns);
         }
     }
 

@@ -361,7 +361,8 @@ fn results<'py>(
     to.set_item("started_ns", measured.started_ns)?;
     to.set_item("elapsed_ns", measured.elapsed_ns)?;
     let jobs = PyList::empty(py);
-    for (name, operations) in names.iter().zip(measured.jobs) {
+    let schedules = measured.schedules;
+    for ((name, operations), kept) in names.iter().zip(measured.jobs).zip(schedules) {
         let operations = operations.map(|one| (one.ios > 0).then_some(one));
         let job = JobOutcome {
             name: name.clone(),
@@ -371,6 +372,7 @@ fn results<'py>(
             thread_ios: Vec::new(),
             ended_by: None,
             queue_depth: 0,
+            adherence: kept.adherence(),
         };
         jobs.append(job_to_dict(py, job)?)?;
     }

@@ -13,7 +13,7 @@ use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
 use writecliff_runner::{
-    BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
+    Adherence, BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
 };
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
@@ -100,6 +100,10 @@ pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_,
     result.set_item("thread_ios", job.thread_ios)?;
     result.set_item("ended_by", job.ended_by.map(EndedBy::name))?;
     result.set_item("queue_depth", job.queue_depth)?;
+    result.set_item(
+        "adherence",
+        job.adherence.map(|kept| adherence_to_dict(py, kept)).transpose()?,
+    )?;
     let operations = PyDict::new(py);
     for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {
         let Some(operation) = operation else { continue };
@@ -114,6 +118,16 @@ pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_,
         operations.set_item(name, row)?;
     }
     result.set_item("operations", operations)?;
+    Ok(result)
+}
+
+fn adherence_to_dict(py: Python<'_>, kept: Adherence) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("ios", kept.ios)?;
+    result.set_item("span_ns", kept.span_ns)?;
+    result.set_item("slope", kept.slope)?;
+    result.set_item("slope_error", kept.slope_error)?;
+    result.set_item("last_age_ns", kept.last_age_ns)?;
     Ok(result)
 }
 
@@ -149,6 +163,11 @@ pub(crate) fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Boun
     result.set_item("latency_mean_ns", PyArray1::from_vec(py, columns.latency_mean_ns))?;
     result.set_item("latency_max_ns", PyArray1::from_vec(py, columns.latency_max_ns))?;
     result.set_item("latency_sd_ns", PyArray1::from_vec(py, columns.latency_sd_ns))?;
+    if columns.response_mean_ns.iter().any(|mean| !mean.is_nan()) {
+        result.set_item("response_mean_ns", PyArray1::from_vec(py, columns.response_mean_ns))?;
+        result.set_item("response_max_ns", PyArray1::from_vec(py, columns.response_max_ns))?;
+        result.set_item("response_sd_ns", PyArray1::from_vec(py, columns.response_sd_ns))?;
+    }
     result.set_item("waf", PyArray1::from_vec(py, columns.waf))?;
     result.set_item("watts", PyArray1::from_vec(py, columns.watts))?;
     result.set_item("temperature_c", PyArray1::from_vec(py, columns.celsius))?;

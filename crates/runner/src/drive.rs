@@ -22,6 +22,7 @@ use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
 use crate::outcome::{Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
+use crate::schedule::ScheduleFit;
 use crate::series::{Cell, IntervalSeries};
 use crate::watch::{Verdict, Watch};
 
@@ -50,6 +51,8 @@ struct Run<'a, D> {
     flows: Flows,
     /// I/Os, bytes and moments of service times lack those of the series' open interval.
     results: Vec<[OperationOutcome; OPERATIONS]>,
+    /// Of open loops, by job.
+    schedules: Vec<ScheduleFit>,
     table: Vec<Outstanding>,
     free: Vec<u32>,
     /// Threads to wake, by time and number.
@@ -112,6 +115,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         };
         Ok(Self {
             results: jobs.iter().map(result).collect(),
+            schedules: vec![ScheduleFit::default(); jobs.len()],
             flows,
             threads,
             jobs,
@@ -244,7 +248,10 @@ impl<'a, D: DriveModel> Run<'a, D> {
             result.causes.get_or_insert_default().record(service, spent);
         }
         if let Some(response) = &mut result.response {
-            response.record(now - io.arrival_ns);
+            let age_ns = now - io.arrival_ns;
+            response.record(age_ns);
+            self.series.record_response(cell, age_ns);
+            self.schedules[job].record(io.arrival_ns - self.start_ns, age_ns);
         }
     }
 
@@ -300,6 +307,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 Verdict::Continue => {}
                 Verdict::Depth(depth) => set_depth(&mut self.threads, index, depth),
                 Verdict::Afresh(depth) => {
+                    self.schedules[index] = ScheduleFit::default();
                     set_depth(&mut self.threads, index, depth);
                     job.began_ns = self.series.opened_ns();
                     for result in &mut self.results[index] {

@@ -66,6 +66,7 @@ pub fn run<D: DriveModel>(
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
         ended_by: None,
         queue_depth: job.queue_depth,
+        adherence: None,
     };
     let data_placement = overflow::both(data_placement_before, drive);
     Ok(StepOutcome {

@@ -8,6 +8,7 @@ use crate::batches::BatchColumns;
 use crate::device::Counters;
 use crate::histogram::Histogram;
 use crate::latency_causes::LatencyCauses;
+use crate::schedule::Adherence;
 use crate::series::Columns;
 use crate::watch::EndedBy;
 
@@ -43,6 +44,8 @@ pub struct JobOutcome {
     pub ended_by: Option<EndedBy>,
     /// Of each thread, at the end.
     pub queue_depth: u32,
+    /// How an open loop kept to its schedule.
+    pub adherence: Option<Adherence>,
 }
 
 /// All results of one step.

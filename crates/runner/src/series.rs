@@ -25,6 +25,12 @@ pub struct Columns {
     pub latency_max_ns: Vec<u64>,
     /// Sample standard deviation; NaN where there were no I/Os.
     pub latency_sd_ns: Vec<f64>,
+    /// Of times from the intended arrival; NaN where there were no I/Os with one.
+    pub response_mean_ns: Vec<f64>,
+    /// The same: the maximum, 0 where there were none.
+    pub response_max_ns: Vec<u64>,
+    /// The same: the sample standard deviation.
+    pub response_sd_ns: Vec<f64>,
     /// Write amplification of the whole drive during the interval; NaN where unknown.
     pub waf: Vec<f64>,
     /// Mean electrical power of the whole drive during the interval; NaN where unknown.
@@ -54,6 +60,7 @@ struct Accumulator {
     cell: Cell,
     bytes: u64,
     latency: Moments,
+    response: Moments,
 }
 
 /// Collects completions and turns each completed interval into rows.
@@ -73,7 +80,8 @@ impl IntervalSeries {
     /// A series that begins at `start_ns` of the caller's clock. `width_ns` must not be 0.
     pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell]) -> Self {
         assert!(width_ns > 0, "an interval has a width");
-        let accumulator = |&cell| Accumulator { cell, bytes: 0, latency: Moments::EMPTY };
+        let none = Moments::EMPTY;
+        let accumulator = |&cell| Accumulator { cell, bytes: 0, latency: none, response: none };
         Self {
             start_ns,
             width_ns,
@@ -107,6 +115,12 @@ impl IntervalSeries {
         accumulator.bytes += bytes;
         accumulator.latency.record(latency_ns);
         self.open_ios += 1;
+    }
+
+    /// Adds the time from the intended arrival of a completion that was counted.
+    #[inline]
+    pub fn record_response(&mut self, cell: usize, response_ns: u64) {
+        self.cells[cell].response.record(response_ns);
     }
 
     /// Bytes and latencies of each cell in the open interval, in the order given to [`Self::new`].
@@ -149,7 +163,7 @@ impl IntervalSeries {
 
     fn close(&mut self, end_ns: u64, whole: WholeDrive) {
         for accumulator in &mut self.cells {
-            let Accumulator { cell, bytes, latency } = accumulator;
+            let Accumulator { cell, bytes, latency, response } = accumulator;
             let columns = &mut self.columns;
             columns.end_ns.push(end_ns - self.start_ns);
             columns.job.push(cell.job);
@@ -159,10 +173,13 @@ impl IntervalSeries {
             columns.latency_mean_ns.push(latency.mean().unwrap_or(f64::NAN));
             columns.latency_max_ns.push(latency.max().unwrap_or(0));
             columns.latency_sd_ns.push(latency.sd().unwrap_or(f64::NAN));
+            columns.response_mean_ns.push(response.mean().unwrap_or(f64::NAN));
+            columns.response_max_ns.push(response.max().unwrap_or(0));
+            columns.response_sd_ns.push(response.sd().unwrap_or(f64::NAN));
             columns.waf.push(whole.waf);
             columns.watts.push(whole.watts);
             columns.celsius.push(whole.celsius);
-            (*bytes, *latency) = (0, Moments::EMPTY);
+            (*bytes, *latency, *response) = (0, Moments::EMPTY, Moments::EMPTY);
         }
         self.open_ios = 0;
     }
@@ -188,6 +205,7 @@ mod tests {
         series.record(0, 4096, 30);
         assert!(!series.is_due(1100), "the end of an interval belongs to it");
         series.record(1, 8192, 7);
+        series.record_response(1, 9);
         series.advance(1101, |end| waf(f64::from(end as u32)));
         series.record(1, 512, 5);
         let columns = series.finish(1150, |_| waf(2.5));
@@ -198,6 +216,9 @@ mod tests {
         assert_eq!(columns.bytes, [8192, 8192, 0, 512]);
         assert_eq!(columns.latency_max_ns, [30, 7, 0, 5]);
         assert_eq!(columns.latency_mean_ns[..2], [20.0, 7.0]);
+        assert_eq!(columns.response_max_ns, [0, 9, 0, 0]);
+        assert_eq!(columns.response_mean_ns[1..2], [9.0]);
+        assert!(columns.response_mean_ns[0].is_nan());
         assert!((columns.latency_sd_ns[0] - 200_f64.sqrt()).abs() < 1e-12);
         assert!(columns.latency_mean_ns[2].is_nan() && columns.latency_sd_ns[2].is_nan());
         assert_eq!(columns.waf, [1100.0, 1100.0, 2.5, 2.5]);

@@ -156,6 +156,7 @@ class Answer:
             "passes": one.passes,
             "score": one.score,
             "why": one.why,
+            "not_sustained": one.not_sustained or None,
             "sure": one.sure,
             "best_of_its_kind": one.name in self.pareto,
             "metrics": metrics_of(one.figures),

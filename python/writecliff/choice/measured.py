@@ -64,8 +64,17 @@ def figures_of(
     if seconds and joules and None not in joules:
         watts = sum(filter(None, joules)) / seconds
         found += headline("watts", "Power", watts, "W", higher_is_better=False)
+    if late := next((load.not_sustained for load in loads if load.not_sustained), ""):
+        found = [_marked(figure, late) for figure in found]
     found += headline(PRICE, "Price", price, "", higher_is_better=False)
     return {one.key: one for one in found}
+
+
+def _marked(figure: Headline, not_sustained: str) -> Headline:
+    """The figure, marked if it is a latency from the arrival of I/Os."""
+    if figure.unit != "ms" or PREFIX in figure.key:
+        return figure
+    return replace(figure, steady=False, not_sustained=not_sustained)
 
 
 def _latencies(prefix: str, label: str, basis: Basis, done: Iterable[Done]) -> Iterator[Headline]:
@@ -127,7 +136,10 @@ def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
         values = [one.value for one in of_all]
         interval = Interval(min(values), max(values), f"least and greatest of {len(runs)} seeds")
         same = min(values) == max(values)
-        found[key] = replace(of_all[0], value=fmean(values), interval=None if same else interval)
+        late = next((one.not_sustained for one in of_all if one.not_sustained), "")
+        steady = all(one.steady for one in of_all)
+        found[key] = replace(of_all[0], value=fmean(values), interval=None if same else interval,
+                             steady=steady, not_sustained=late)  # fmt: skip
     return found
 
 

@@ -43,8 +43,19 @@ class Ranked:
     shares: Mapping[str, float] = field(default_factory=dict)  # of the best, by figure that counts
 
     @property
+    def not_sustained(self) -> str:
+        """Why the latencies of the drive are none: "load not sustained: 82 % of 10,000 IOPS"."""
+        return not_sustained_of(self.figures)
+
+    @property
     def passes(self) -> bool:
-        return all(one.met for one in self.judged)
+        """The drive keeps up with the load and meets all limits."""
+        return not self.not_sustained and all(one.met for one in self.judged)
+
+
+def not_sustained_of(figures: Figures) -> str:
+    """Why a drive did not keep up with the load; "" if it did."""
+    return next((one.not_sustained for one in figures.values() if one.not_sustained), "")
 
 
 def weights_of(
@@ -83,7 +94,11 @@ def rank(
         name: [judge(one, list(figures.values())) for one in expected]
         for name, (_, figures, _) in drives.items()
     }
-    passing = [name for name, found in judged.items() if all(one.met for one in found)]
+    passing = [
+        name
+        for name, found in judged.items()
+        if all(one.met for one in found) and not not_sustained_of(drives[name][1])
+    ]
     best = _best([drives[name][1] for name in passing or drives], weights)
     rows = []
     for name, (drive, figures, error) in drives.items():
@@ -99,7 +114,7 @@ def rank(
 
 
 def _misses(one: Ranked) -> int:
-    return sum(not limit.met for limit in one.judged)
+    return sum(not limit.met for limit in one.judged) + bool(one.not_sustained)
 
 
 def counted_value(one: Headline) -> float:
@@ -158,6 +173,8 @@ def _score_error(one: Ranked, weights: Mapping[str, float]) -> float | None:
 
 def _sure_of_limits(one: Ranked) -> Sure:
     """Whether a limit is missed by more than the model's error."""
+    if one.not_sustained:
+        return "within the model's error"
     for limit in one.judged:
         if limit.met or limit.value is None or not limit.value or not limit.limit:
             continue
@@ -173,8 +190,10 @@ def _sure_of_limits(one: Ranked) -> Sure:
 
 def _why(one: Ranked, first: Ranked, sure: Sure | None) -> str:
     """Why a drive wins or loses, in words."""
-    if missed := [limit for limit in one.judged if not limit.met]:
-        return "; ".join(map(_missed, missed))
+    late = one.not_sustained
+    missed = [_missed(limit) for limit in one.judged if not limit.met and limit.note != late]
+    if late or missed:
+        return "; ".join([*([late] if late else []), *missed])
     if one.score is None:
         gone = "too few I/Os, or the drive does not tell"
         return f"a figure that counts is unknown: {gone}"

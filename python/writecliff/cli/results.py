@@ -37,6 +37,8 @@ def result_table(load: Load) -> str:
         f"{units.number(ios)} I/Os, {units.size(size)} in {units.duration(load.measured_ns)} "
         f"of device time{rounds}; WAF {factor_text(load.waf)}",
     ]
+    if load.not_sustained:
+        lines.append(f"{load.not_sustained}: latencies grow with the length of the run")
     watts, per_io_j = load.power
     if watts is not None:
         each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} µJ per I/O"

@@ -206,6 +206,17 @@ class OperationResult:
 
 
 @dataclass(frozen=True)
+class Adherence:
+    """How an open load kept to its schedule. Ages are times from intended arrival to completion."""
+
+    ios: int  # that completed
+    span_ns: int  # between the arrivals of the first and the last of them
+    slope: float  # by which ages grow over the arrivals, in seconds a second
+    slope_error: float  # its standard error
+    last_age_ns: int  # median of the last I/Os
+
+
+@dataclass(frozen=True)
 class JobResult:
     """One job of a workload, by operation; operations that it never issued are absent.
 
@@ -225,6 +236,8 @@ class JobResult:
     ended_by: str | None = None
     queue_depth: int | None = None  # of each thread at the end; differs after a latency target
     began_ns: int = 0  # since the step's start
+
+    adherence: Adherence | None = None  # None: a closed load, or the engine is fio
 
     def following(self, job: Job) -> JobResult:
         """The result with the knowledge of `job` if its I/Os had intended arrivals."""

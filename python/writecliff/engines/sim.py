@@ -12,6 +12,7 @@ from writecliff import _native
 from writecliff.devices import DeviceDescription, describe, open_device, read_device_file
 from writecliff.engines.base import (
     SCM,
+    Adherence,
     CacheReport,
     DeviceIdentity,
     Engine,
@@ -323,6 +324,7 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
             thread_ios=tuple(job["thread_ios"]),
             ended_by=job["ended_by"],
             queue_depth=job["queue_depth"],
+            adherence=None if job["adherence"] is None else Adherence(**job["adherence"]),
         )
         for job in raw["jobs"]
     )

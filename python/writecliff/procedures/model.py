@@ -362,6 +362,10 @@ class Procedure(ABC):
     def write_cache(self) -> bool:
         """Whether the volatile write cache is on during the test."""
 
+    def load_of(self, phase: str) -> Workload | None:
+        """The load of all steps of a phase; None if it differs from step to step."""
+        return None
+
     @property
     def purges(self) -> bool:
         """Whether the drive is purged where a stage asks for it."""

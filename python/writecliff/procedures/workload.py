@@ -191,6 +191,11 @@ class WorkloadRun(OwnProcedure):
             **more,
         )
 
+    def load_of(self, phase: str) -> Workload | None:
+        """The load of a phase of `writecliff run`."""
+        known = {phase_of(number): step.workload for number, step in enumerate(self.steps, 1)}
+        return known.get(phase)
+
     def warnings(self, history: History) -> Sequence[str]:
         found = []
         for number, step in enumerate(self.steps, 1):
@@ -255,7 +260,7 @@ def _tracking(load: Workload) -> Sequence[TrackingVariable]:
     iops = TrackingVariable("IOPS", "IOPS", lambda rows: rows[-1].iops)
     if all(job.rate_iops is None and job.rate_bytes_per_s is None for job in load.jobs):
         return (iops,)
-    return (iops, TrackingVariable("average latency", "µs", _mean_us))
+    return (iops, TrackingVariable("average service time", "µs", _mean_us))
 
 
 def _mean_us(rows: Sequence[StepRow]) -> float:

@@ -138,8 +138,10 @@ def judge(expected: Expectation, headlines: Sequence[Headline]) -> Judged:
     met, certain = holds(item.value, limit), None
     if item.interval is not None:
         certain = all(holds(end, limit) is met for end in (item.interval.low, item.interval.high))
+    if met and item.not_sustained:  # it grows for as long as the load runs
+        return _unknown(expected, item.not_sustained)
     notes = ["its 95 % interval reaches across the limit"] if certain is False else []
-    notes += [] if item.steady else ["not in steady state"]
+    notes += [] if item.steady else [item.not_sustained or "not in steady state"]
     return Judged(
         expected.text, item.key.lstrip("/"), expected.relation, limit, item.unit, item.value,
         "met" if met else "missed", certain, "; ".join(notes),

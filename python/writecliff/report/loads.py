@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merged, prefix_of
+from writecliff.procedures.sustained import shortfall_text, shortfalls
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
 from writecliff.report.intervals import Bounds, Key, Measured, stretch_of
 from writecliff.report.latency import latency_mapping
@@ -164,6 +165,12 @@ class Load:
         """All operations of all jobs."""
         return [one for of_job in self.jobs.values() for one in of_job]
 
+    @cached_property
+    def not_sustained(self) -> str:
+        """ "load not sustained: 82 % of 10,000 IOPS"; "" if the drive kept up."""
+        found = shortfalls(self.workload, [row["jobs"] for row in self.columns])
+        return shortfall_text(found, len(self.workload.jobs))
+
     @property
     def is_scheduled(self) -> bool:
         """`True` if a job has intended arrivals, so that latency is not service time."""
@@ -223,6 +230,7 @@ class Load:
             "data_placement": self.data_placement,
             "warnings": list(self.warnings),
             "steady_state": None if self.view is None else self.view.mapping(),
+            "not_sustained": self.not_sustained or None,
         }
 
     @property
@@ -304,7 +312,8 @@ def step_headlines(
                 kinds = {"service": done["service"], "response": done.get("response")}
                 times = histogram_of(basis, **kinds, scheduled=scheduled)
                 if times is not None:
-                    yield from _latencies(key, label, basis, times, steady)
+                    late = (step.get("not_sustained") or "") if basis == "arrival" else ""
+                    yield from _latencies(key, label, basis, times, steady, late)
     waf = f"{where}, write amplification" if where else "Write amplification"
     yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False,
                         interval=_interval(step.get("waf_interval")), steady=steady)  # fmt: skip
@@ -359,8 +368,13 @@ def _latencies(
     basis: Basis,
     times: Mapping[str, Any],
     steady: bool,
+    not_sustained: str,
 ) -> Iterator[Headline]:
-    slow: dict[str, Any] = {"higher_is_better": False, "steady": steady}
+    slow: dict[str, Any] = {
+        "higher_is_better": False,
+        "steady": steady and not not_sustained,
+        "not_sustained": not_sustained,
+    }
     key = f"{key}/{prefix_of(basis)}".removesuffix("/")
     label = f"{label}, service time" if basis == "service" else label
     mean = _interval(times.get("mean_interval"), NS_PER_MS)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
+from writecliff.latency_basis import Basis, bases_of, histogram_of, merged
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
 from writecliff.procedures.registry import entry_of
 from writecliff.procedures.rejudge import rejudge
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 STEPS_CSV = "steps.csv"
 _STEP_COLUMNS = (
     "phase", "round", "step", "label", "sample", "pattern", "block_bytes", "read_pct", "threads",
-    "queue_depth", "started_ns", "elapsed_ns", "ios", "bytes", "iops", "latency_mean_ns",
-    "latency_max_ns", "host_write_bytes", "host_write_bytes_total", "drive_fills", "waf",
+    "queue_depth", "started_ns", "elapsed_ns", "ios", "bytes", "iops", "host_write_bytes",
+    "host_write_bytes_total", "drive_fills", "waf",
 )  # fmt: skip
 # A step's last interval may be cut short by its end; its rate would be noise.
 _SPREAD = """
@@ -170,25 +171,72 @@ class TestData:
         """Service times of all I/Os of `rows`, merged; None if there are none."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
+    def is_scheduled(self, seq: int, job: int) -> bool:
+        """`True` if the I/Os of a job of a step have intended arrivals. Runs of earlier versions
+        do not say it: it follows from their loads, else from what was measured."""
+        row = self.columns[seq]
+        if (stored := row["jobs"][job].get("scheduled")) is not None:
+            return bool(stored)
+        if (load := self.procedure.load_of(row["phase"])) is not None:
+            return load.jobs[job].is_scheduled
+        return any(key[:2] == (seq, job) for key in self._responses)
+
+    @cached_property
+    def _responses(self) -> Mapping[tuple[int, int, str], Histogram]:
+        return self.run.histograms_by_cell(kind="response")
+
+    def latencies_by_step(self, basis: Basis) -> Mapping[int, Histogram]:
+        """The latencies of all jobs and operations of each step, by `seq`; without steps of which
+        some are unknown."""
+        cells: dict[int, list[Histogram | None]] = {}
+        for (seq, job, operation), service in self.run.histograms_by_cell(kind="service").items():
+            response = self._responses.get((seq, job, operation))
+            scheduled = self.is_scheduled(seq, job)
+            cells.setdefault(seq, []).append(
+                histogram_of(basis, service=service, response=response, scheduled=scheduled)
+            )
+        sums = {seq: merged(filter(None, found)) for seq, found in cells.items()
+                if None not in found}  # fmt: skip
+        return {seq: total for seq, total in sums.items() if total is not None}
+
+    @cached_property
+    def has_schedules(self) -> bool:
+        """`True` if a step has a job with intended arrivals."""
+        return any(
+            self.is_scheduled(seq, job)
+            for seq, row in self.columns.items()
+            for job in range(len(row["jobs"] or ()))
+        )
+
     @cached_property
     def steps_file(self) -> DataFile:
-        """Every step of the run as CSV: columns as in the table `rounds`, the spread of the
-        step's intervals, and the quantiles of its latencies."""
-        histograms = self.run.histograms_by_step()
-        quantiles = [f"latency_p{_nine(q)}_ns" for q in NINES]
+        """Every step of the run as CSV: columns of the table `rounds`, the spread of the step's
+        intervals, and its latencies; of a run with open loads also its service times."""
+        bases = bases_of(scheduled=self.has_schedules)
+        histograms = {basis: self.latencies_by_step(basis) for basis in bases}
+        names = ("mean", "max", *(f"p{_nine(q)}" for q in NINES))
+        words = {"arrival": "latency", "service": "service"}
+        times = [f"{words[basis]}_{name}_ns" for basis in bases for name in names]
         head = ("seq", *_STEP_COLUMNS, "bytes_per_s", "interval_iops_min",
-                "interval_iops_max", *quantiles)  # fmt: skip
+                "interval_iops_max", *times)  # fmt: skip
 
         def line(row: StepRow) -> list[Value]:
             seq = self.seq(row)
             cells = [self.columns[seq][name] for name in _STEP_COLUMNS]
             cells = [int(cell) if isinstance(cell, bool) else cell for cell in cells]
-            histogram = histograms.get(seq)
-            slow = [None if histogram is None else histogram.quantile(q).value_ns for q in NINES]
+            slow = [time for basis in bases for time in _times(histograms[basis].get(seq))]
             spread = self.interval_iops.get(seq, (None, None))
             return [seq, *cells, row.bytes_per_s, *spread, *slow]
 
         return data_file(STEPS_CSV, head, map(line, self.rows))
+
+
+def _times(histogram: Histogram | None) -> list[Value]:
+    """Mean, maximum and the nines; None where they are unknown."""
+    if histogram is None:
+        return [None] * (2 + len(NINES))
+    slow = (histogram.quantile(q).value_ns for q in NINES)
+    return [histogram.mean_ns, histogram.max_ns, *slow]
 
 
 def _nine(q: float) -> str:

@@ -26,7 +26,16 @@ from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline
 from writecliff.report.latency import NINES, latency_table
 from writecliff.report.loads import Load, titled
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.model import (
+    DataFile,
+    Figure,
+    KeyFigure,
+    Section,
+    Table,
+    Verdict,
+    section,
+    table,
+)
 from writecliff.report.percentiles import (
     PERCENTILE,
     RESPONSE,
@@ -96,7 +105,8 @@ class WorkloadRunReport(TestReport):
             return f"Latency: {NOT_FROM_ARRIVAL}." if scheduled and self.loads[0].done else ""
         counts = (f"{h.count:,} {name}s" for name, h in self.histograms_apart.items())
         text = f"latency, {BASIS_TEXT['arrival']}" if scheduled else BASIS_TEXT["service"]
-        return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}."
+        late = f"; {self.loads[0].not_sustained}" if self.loads[0].not_sustained else ""
+        return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}{late}."
 
     # -- what is said -------------------------------------------------------------------------
 
@@ -131,11 +141,33 @@ class WorkloadRunReport(TestReport):
             return False
         return (writes[-1].waf or 1.0) < _COLLECTS
 
+    @cached_property
+    def not_sustained(self) -> Sequence[str]:
+        """The loads that the drive did not keep up with, in words."""
+        many = len(self.loads) > 1
+        return [
+            f"{load.title}: {load.not_sustained}" if many else load.not_sustained
+            for load in self.loads
+            if load.not_sustained
+        ]
+
+    def verdict(self) -> Verdict:
+        found = super().verdict()
+        if not self.not_sustained:
+            return found
+        text = "; ".join(self.not_sustained)
+        meaning = (
+            *found.meaning,
+            "The drive served less than was due, and the backlog grew for as long as the load ran. "
+            "Latencies from the arrival depend on the length of the step: they must not be quoted.",
+        )
+        return Verdict("bad", f"{text[0].upper()}{text[1:]}", meaning)
+
     def answer(self) -> str:
         said = [self._said(load) for load in self.loads[:_SAID_LOADS]]
         if more := len(self.loads) - _SAID_LOADS:
             said += [f"and {more} more"] if more > 0 else []
-        if self.views:
+        if self.views or self.not_sustained:
             said.insert(0, self.verdict().headline)
         return "; ".join(said) or "nothing was measured"
 
@@ -145,7 +177,8 @@ class WorkloadRunReport(TestReport):
         parts = []
         for operation in dict.fromkeys(one.operation for one in load.done):
             iops = sum(one.iops or 0.0 for one in load.done if one.operation == operation)
-            slow = apart[operation].quantile(0.9999).value_ns if operation in apart else None
+            known = operation in apart and not load.not_sustained
+            slow = apart[operation].quantile(0.9999).value_ns if known else None
             p9999 = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
             parts.append(f"{units.number(iops)} {operation}s/s{p9999}")
         name = f"{load.title}: " if len(self.loads) > 1 else ""

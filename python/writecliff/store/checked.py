@@ -143,7 +143,8 @@ def _jobs(values: pa.ChunkedArray, path: Path) -> None:
 
 
 def _counts(job: dict[str, Any]) -> bool:
-    numbers: Iterable[Any] = (value for key, value in job.items() if key != "name")
+    signed = ("name", "schedule_slope")
+    numbers: Iterable[Any] = (value for key, value in job.items() if key not in signed)
     return all(value is None or 0 <= value <= NUMBER_MAX for value in numbers)
 
 

@@ -290,6 +290,12 @@ class RunDirectory:
         """The histograms of each job (by its number) and operation of some steps, merged."""
         return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
 
+    def histograms_by_cell(self, *, kind: str) -> dict[tuple[int, int, str], Histogram]:
+        """The histograms of each step (by its number), job (by its number) and operation."""
+        return self._merged(
+            lambda label: (label["seq"], label["job"], label["operation"]), {"kind": kind}
+        )
+
     @property
     def attributes_latency(self) -> bool:
         """Whether the drive recorded what latency is spent on."""

@@ -71,6 +71,13 @@ JOBS = pa.list_(
             ("elapsed_ns", pa.int64()),
             ("began_ns", pa.int64()),  # since the start of the step
             *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
+            # How an open load kept to its schedule: see `engines.base.Adherence`; else null.
+            ("scheduled", pa.bool_()),  # an open loop
+            ("schedule_ios", pa.int64()),
+            ("schedule_span_ns", pa.int64()),
+            ("schedule_slope", pa.float64()),
+            ("schedule_slope_error", pa.float64()),
+            ("schedule_last_age_ns", pa.int64()),
         ]
     )
 )
@@ -122,6 +129,13 @@ INTERVALS_SCHEMA = pa.schema(
         ("temperature_c", pa.float64()),  # of the drive, at the end of the interval
     ]
 )
+
+# Of runs with open loads: times from the intended arrival; null of closed loads.
+RESPONSE_COLUMNS: Mapping[str, pa.DataType] = {
+    "response_mean_ns": pa.float64(),
+    "response_max_ns": pa.float64(),
+    "response_sd_ns": pa.float64(),
+}
 
 # Of served drives, which have a row for each second; other runs do not have these columns.
 SERVED_COLUMNS: Mapping[str, pa.DataType] = {
@@ -236,7 +250,7 @@ def columns_of(record: RoundRecord) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "cpu_busy_pct": _cpu_busy_pct(result),
         **_data_placement(result),
-        "jobs": list(map(_job, result.jobs)),
+        "jobs": list(map(job_row, result.jobs)),
         **_latency(result),
         **record.extra,
     }
@@ -275,15 +289,18 @@ def _cpu_busy_pct(result: StepResult) -> float | None:
     return None if value is None else float(value)
 
 
-def _job(job: JobResult) -> dict[str, Any]:
+def job_row(job: JobResult) -> dict[str, Any]:
     """What one job did, by operation; operations that it never issued are null."""
     row: dict[str, Any] = {
         "name": job.name,
         "elapsed_ns": job.elapsed_ns,
         "began_ns": job.began_ns,
+        "scheduled": any(done.scheduled for done in job.operations.values()),
     }
     for operation, done in job.operations.items():
         row |= {f"{operation}_ios": done.ios, f"{operation}_bytes": done.bytes}
+    if job.adherence is not None:
+        row |= {f"schedule_{name}": value for name, value in vars(job.adherence).items()}
     return row
 
 
@@ -327,7 +344,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
         # Engines write NaN for unknown into numpy columns; in tables unknown is null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
     table = pa.table(columns, schema=INTERVALS_SCHEMA)
-    for name, kind in SERVED_COLUMNS.items():
+    for name, kind in {**SERVED_COLUMNS, **RESPONSE_COLUMNS}.items():
         if name in series:
             column = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
             table = table.append_column(name, column)

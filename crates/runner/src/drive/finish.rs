@@ -52,6 +52,7 @@ impl<D: DriveModel> Run<'_, D> {
             thread_ios: thread_ios(index),
             ended_by: job.ended_by,
             queue_depth: self.threads.iter().find(|t| t.job == index).map_or(0, |t| t.queue_depth),
+            adherence: self.schedules[index].adherence(),
         });
         Ok(StepOutcome {
             started_ns: self.start_ns,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import _native
 from writecliff.engines.base import (
     OPERATIONS,
+    Adherence,
     JobResult,
     Operation,
     OperationResult,
@@ -160,6 +161,7 @@ def _job(raw: Mapping[str, Any]) -> JobResult:
     return JobResult(
         name=raw["name"],
         elapsed_ns=raw["elapsed_ns"],
+        adherence=None if raw["adherence"] is None else Adherence(**raw["adherence"]),
         operations={
             name: OperationResult(
                 one["ios"], one["bytes"], one["service"], one["response"], scheduled=True

@@ -1,0 +1,119 @@
+"""A load with a rate that the drive does not keep up with.
+
+The backlog of an open load decides, not its rate alone: a burst that drains is sustained. The
+engine measures by how much the time from intended arrival to completion grows over the schedule
+(`engines.base.Adherence`). Beyond what a drive can serve it grows by `asked / served - 1` seconds a
+second, and the last I/Os of a step still wait. Latencies from the arrival then depend on the length
+of the step, so they describe the test and not the drive.
+
+fio does not report arrivals. Of its rates only the count of I/Os is known: a job that ends with
+fewer than its rate asks for has not caught up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.engines.base import Adherence
+
+if TYPE_CHECKING:
+    from writecliff.workload.model import Job, Workload
+
+SLOPE_LEAST = 0.01  # seconds by which ages grow a second: 1 % of the load is not served
+ERRORS_LEAST = 8.0  # standard errors of the slope; ages of neighbours are alike
+DRAINED = 0.5  # of the line's last age: below it the backlog has drained
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A job that was served less than it asked for."""
+
+    job: str
+    share: float  # served of asked
+    asked: str  # "10,000 IOPS"
+
+    @property
+    def text(self) -> str:
+        """ "82 % of 10,000 IOPS"."""
+        pct = 100 * self.share
+        shown = f"{floor(pct)}" if pct < 99 else f"{floor(10 * pct) / 10:g}"
+        return f"{shown} % of {self.asked}"
+
+
+def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[Shortfall]:
+    """Return the jobs whose load was not sustained in at least half of the rows.
+
+    Args:
+        load: The workload of the step.
+        rows: The column `jobs` of each row of the step, or of its measurement window.
+    """
+    found = []
+    for number, job in enumerate(load.jobs):
+        mine = [row[number] for row in rows if number < len(row)]
+        if not job.is_scheduled or not mine:
+            continue
+        missed = [row for row in mine if _is_behind(job, row)]
+        if 2 * len(missed) >= len(mine) and (shortfall := _shortfall(job, missed)) is not None:
+            found.append(shortfall)
+    return found
+
+
+def shortfall_text(found: Sequence[Shortfall], jobs: int) -> str:
+    """Return "load not sustained: 82 % of 10,000 IOPS", with names if the load has several jobs."""
+    if not found:
+        return ""
+    named = (f"{one.job} {one.text}" if jobs > 1 else one.text for one in found)
+    return f"load not sustained: {', '.join(named)}"
+
+
+def _is_behind(job: Job, row: Mapping[str, Any]) -> bool:
+    if (kept := adherence_of(row)) is not None:
+        grows = kept.slope >= max(SLOPE_LEAST, ERRORS_LEAST * kept.slope_error)
+        return grows and kept.last_age_ns >= DRAINED * kept.slope * kept.span_ns
+    asked = _asked_ios(job, row)
+    if asked is None or job.think_ns:  # pauses are the load's own
+        return False
+    slack = asked * SLOPE_LEAST + job.threads * job.queue_depth + 1
+    return bool(_total(row, "ios") < asked - slack)
+
+
+def adherence_of(row: Mapping[str, Any]) -> Adherence | None:
+    """Return the adherence of a job in a row of the table `rounds`; None if it was not measured."""
+    names = Adherence.__dataclass_fields__
+    values: dict[str, Any] = {name: row.get(f"schedule_{name}") for name in names}
+    return None if None in values.values() else Adherence(**values)
+
+
+def _total(row: Mapping[str, Any], what: str) -> int:
+    return sum(row.get(f"{name}_{what}") or 0 for name in ("read", "write", "trim"))
+
+
+def _asked_ios(job: Job, row: Mapping[str, Any]) -> float | None:
+    """I/Os that the rate asks for in the time of the job; None without a rate."""
+    seconds = float(row["elapsed_ns"]) / 1e9
+    if job.rate_iops is not None:
+        return job.rate_iops * seconds
+    ios, size = _total(row, "ios"), _total(row, "bytes")
+    if job.rate_bytes_per_s is None or not size:
+        return None
+    return job.rate_bytes_per_s * seconds * ios / size
+
+
+def _shortfall(job: Job, rows: Sequence[Mapping[str, Any]]) -> Shortfall | None:
+    seconds = sum(row["elapsed_ns"] for row in rows) / 1e9
+    if not seconds:
+        return None
+    if job.rate_bytes_per_s is not None:
+        served = sum(_total(row, "bytes") for row in rows) / seconds
+        share = served / job.rate_bytes_per_s
+        return Shortfall(job.name, share, units.throughput(job.rate_bytes_per_s))
+    iops = sum(_total(row, "ios") for row in rows) / seconds
+    if (asked := job.rate_iops) is None:  # a log or a model: its own arrivals
+        known = [kept for row in rows if (kept := adherence_of(row)) is not None]
+        span_s = sum(kept.span_ns for kept in known) / 1e9
+        asked = sum(kept.ios for kept in known) / span_s
+    return Shortfall(job.name, iops / asked, f"{units.number(asked)} IOPS")
