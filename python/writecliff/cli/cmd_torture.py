@@ -128,9 +128,12 @@ def _program(
 
 
 def _line(one: Trial) -> str:
+    from writecliff.cli.serve_view import undone_text
+
     what = one.finding or "intact"
     cut = f"seed {one.seed}, cut at write {one.at_write}"
-    return f"{cut}, {one.acknowledged:,} lines, {one.pages_lost:,} pages lost: {what}"
+    undone = undone_text(one.pages_undone, one.undone_as)
+    return f"{cut}, {one.acknowledged:,} lines, {undone}: {what}"
 
 
 def _text(summary: dict[str, Any], failed: Trial | None) -> str:

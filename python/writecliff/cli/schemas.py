@@ -348,8 +348,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "cuts": "how many there were; the first failure is the last",
             "intact": "those after which nothing was missing",
             "first_failure": "`seed`, `at_write` (of the drive, from the begin of the program), "
-            "`acknowledged` (lines that it had printed), `pages_lost` (of the drive, by changes "
-            "that were not durable) and `finding`; or `null`",
+            "`acknowledged` (lines that it had printed), `pages_undone` and `undone_as` (as "
+            "in `serve`: no loss of the drive's) and `finding`; or `null`",
         },
     ),
     "validate-power-cuts": Schema(

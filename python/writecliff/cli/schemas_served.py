@@ -37,9 +37,11 @@ SERVED: Mapping[str, Schema] = {
             "power_cycles": "power-ups of the drive, as SMART counts them",
             "power_cuts": "each with `wall_ns`, `seed`, `writes` (that the drive had been sent), "
             "`outstanding` (requests without a reply), `pages_open` (of 4 KiB, with changes that "
-            "were not durable), `pages_lost`, and if they are modelled, else `null`: `hold_up_ns` "
-            "(by capacitors), `rebuild_ns` (from power-up until it took commands) and "
-            "`rebuild_parts_ns`: `start`, `checkpoint`, `journal`, `scan`, `erase`",
+            "were not durable), `pages_undone` (of these), `undone_as` (why NVMe allows it: "
+            "`unacknowledged`, or on a drive with a volatile cache `unflushed`), and if they are "
+            "modelled, else `null`: `hold_up_ns` (by capacitors), `rebuild_ns` (from power-up "
+            "until it took commands) and `rebuild_parts_ns`: `start`, `checkpoint`, `journal`, "
+            "`scan`, `erase`",
             "state": "the file that was written, or `null`",
             "run": "the directory of `--output`, or `null`",
             "report": "its page, or `null`",

@@ -35,10 +35,18 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
     return name, "; ".join([count, *([", ".join(shares)] if shares else [])])
 
 
+def undone_text(pages: int, undone_as: str) -> str:
+    """Pages that a power cut has undone, and why that is no loss of the drive's."""
+    what = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
+    noun = "page" if pages == 1 else "pages"
+    return f"{pages:,} {noun} of {what[undone_as]} undone (allowed)"
+
+
 def cut_text(cut: PowerCut) -> str:
     """What a power cut did, on one line."""
     text = f"after {cut.writes:,} writes, {cut.outstanding:,} requests without a reply, "
-    text += f"{cut.pages_lost:,} of {cut.pages_open:,} pages lost that were not durable"
+    text += undone_text(cut.pages_undone, cut.undone_as)
+    text += f" of {cut.pages_open:,} that were not durable"
     if cut.rebuild_ns is not None:
         text += f"; ready again after {units.latency(cut.rebuild_ns)}"
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -97,8 +97,11 @@ class PowerCut:
     """Requests without a reply: each has happened, in part, or not at all."""
     pages_open: int
     """Pages with changes that were not durable."""
-    pages_lost: int
-    """Those that are without some or all of these changes now."""
+    pages_undone: int
+    """Those that are without some or all of these changes now; `undone_as` says why it may be."""
+    undone_as: Literal["unacknowledged", "unflushed"]
+    """Why NVMe allows that: nobody had a reply to these writes; or, on a drive with a volatile
+    cache, no flush had followed them. A drive with capacitors undoes nothing else."""
     hold_up_ns: int | None
     """How long the capacitors lasted; this and the next two are None if they are not modelled."""
     rebuild_ns: int | None

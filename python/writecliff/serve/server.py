@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from writecliff import _native
@@ -154,7 +154,7 @@ class DriveServer:
         contents cannot be read or written.
         """
         with as_user_errors():
-            return PowerCut(**self._server.power_cut())
+            return self._cut(self._server.power_cut())
 
     def plan_cuts(
         self,
@@ -174,7 +174,16 @@ class DriveServer:
     def power_cuts(self) -> tuple[PowerCut, ...]:
         """The power cuts so far."""
         with as_user_errors():
-            return tuple(PowerCut(**one) for one in self._server.power_cuts())
+            return tuple(self._cut(cut) for cut in self._server.power_cuts())
+
+    def _cut(self, raw: dict[str, Any]) -> PowerCut:
+        """A power cut from what the native module gives."""
+        device = self.description
+        protected = device.power_loss_protection or device.kind == "scm"
+        raw = dict(raw)
+        undone_as: Literal["unacknowledged", "unflushed"]
+        undone_as = "unacknowledged" if protected else "unflushed"
+        return PowerCut(pages_undone=raw.pop("pages_lost"), undone_as=undone_as, **raw)
 
     def snapshot(self) -> Snapshot:
         """The drive at this moment."""

@@ -55,13 +55,15 @@ class Plan:
 @dataclass(frozen=True)
 class Trial:
     """One cut and what came of it. `at_write`: the write request at which power was cut;
-    `acknowledged`: lines that the program had printed; `pages_lost`: of the drive, without changes
-    that were not durable; `finding`: what the program lost, empty if nothing."""
+    `acknowledged`: lines that the program had printed; `pages_undone`: of the drive, which NVMe
+    allows for the reason `undone_as` (see `PowerCut`); `finding`: what the program lost, empty if
+    nothing."""
 
     seed: int
     at_write: int
     acknowledged: int
-    pages_lost: int
+    pages_undone: int
+    undone_as: str
     finding: str
 
 
@@ -95,7 +97,8 @@ class Trials:
             (cut,) = server.power_cuts
             finding = self._check(server, acknowledged)
         lines = acknowledged.read_bytes().count(b"\n")
-        return Trial(seed, at_write, lines, cut.pages_lost, finding)
+        undone = cut.pages_undone, cut.undone_as
+        return Trial(seed, at_write, lines, *undone, finding)
 
     @contextmanager
     def _served(self, *, save: bool) -> Iterator[DriveServer]:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.dangers import require
 from tests.support.nbd_client import NbdClient
 from tests.support.small_drive import write_small_drive
+from writecliff.cli.serve_view import cut_text
 from writecliff.errors import ConfigError, EngineError, TargetError
 from writecliff.serve import DriveServer, ServeOptions, difference
 
@@ -153,3 +154,30 @@ def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
         assert (answer[0], answer[2], len(answer)) == (1, 128, 128)
     with serving(drive) as server, pytest.raises(ConfigError, match="is not an address"):
         server.listen_nvme(["nowhere"])
+
+
+@pytest.mark.parametrize("protected", [True, False])
+def test_a_power_cut_says_why_it_may_undo_pages(protected: bool, tmp_path: Path) -> None:
+    path = write_small_drive(tmp_path, power_loss_protection=str(protected).lower())
+    undone = 0
+    with serving(f"sim:{path}") as server:
+        uri = server.listen_nbd(f"unix:{tmp_path / 'cut.sock'}")
+        for seed in range(8):
+            server.seed_cuts(seed)
+            server.plan_cuts(write=5)
+            with NbdClient(uri) as client:
+                for page in range(4):
+                    client.write(page * 4096, bytes([seed + 1]) * 4096)
+                with pytest.raises(OSError):
+                    client.write(4 * 4096, bytes([seed + 1]) * 4096)
+            cut = server.power_cuts[-1]
+            assert cut.undone_as == ("unacknowledged" if protected else "unflushed")
+            assert cut.pages_undone <= cut.pages_open <= (1 if protected else 5)
+            undone += cut.pages_undone
+            with NbdClient(uri) as client:
+                kept = [client.read(page * 4096, 512)[:1] for page in range(4)] if protected else []
+                assert all(data == bytes([seed + 1]) for data in kept), "it was acknowledged"
+    assert undone > 0
+    shown = cut_text(cut)
+    why = "unacknowledged writes" if protected else "writes without a flush"
+    assert f"of {why} undone (allowed)" in shown and "lost" not in shown.partition(";")[0]
