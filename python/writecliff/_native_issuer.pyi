@@ -87,7 +87,7 @@ class Issuer:
 
     def finish(self) -> dict[str, Any]:
         """Wait for the end; the results: `started_ns` (of the monotonic clock), `elapsed_ns`,
-        `jobs` and `intervals` as of `Drive.run`, `flushes` and `lateness` (histograms), `waited`,
+        `jobs` and `intervals` as of `Drive.run`, `lateness` (a histogram), `waited`,
         `left`, `intended_ns` and `length_ns` (up to the last I/O: due, and issued), `failure`
         (operation, offset, length, errno, bytes moved), `failures`, `abandoned`, `in_flight_max`,
         `is_pinned`. Raises OSError: of io_uring."""

@@ -22,7 +22,6 @@ struct Thread {
     /// Of its latest I/O.
     due_ns: u64,
     next: IoRequest,
-    dsync: bool,
 }
 
 /// What is left of a job, and when it ends.
@@ -85,8 +84,7 @@ impl Generated {
                     return Err(SpecError::Workload(text));
                 };
                 generated.order.push(Reverse((due_ns, at)));
-                let dsync = of.dsync;
-                generated.threads.push(Thread { job, generator, pacing, due_ns, next, dsync });
+                generated.threads.push(Thread { job, generator, pacing, due_ns, next });
             }
             generated.jobs.push(Left {
                 deadline_ns: deadline_ns(of).unwrap_or(u64::MAX),
@@ -122,12 +120,7 @@ impl Generated {
             let request = thread.next;
             thread.advance();
             self.order.push(Reverse((thread.due_ns, lane)));
-            if request.op == Operation::Flush {
-                // A write that is on the media when it completes needs no flush behind it.
-                if thread.dsync {
-                    continue;
-                }
-            } else {
+            if request.op != Operation::Flush {
                 job.count(request.length);
             }
             return Some(Io {

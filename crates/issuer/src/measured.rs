@@ -32,7 +32,8 @@ pub struct Measured {
     pub jobs: Vec<[OperationOutcome; OPERATIONS]>,
     /// How each job kept to its schedule.
     pub schedules: Vec<ScheduleFit>,
-    pub flushes: Histogram,
+    /// Flushes of each job.
+    pub flushes: Vec<OperationOutcome>,
     pub lateness: Lateness,
     pub intervals: Columns,
     pub failure: Option<Failure>,
@@ -66,6 +67,7 @@ impl Collector {
             measured: Measured {
                 jobs: each,
                 schedules: vec![ScheduleFit::default(); jobs as usize],
+                flushes: vec![OperationOutcome::default(); jobs as usize],
                 ..Measured::default()
             },
             ios: 0,
@@ -79,7 +81,9 @@ impl Collector {
         let service = complete_ns - issue_ns;
         self.measured.elapsed_ns = complete_ns;
         if io.operation == Operation::Flush {
-            self.measured.flushes.record(service);
+            let outcome = &mut self.measured.flushes[job as usize];
+            outcome.ios += 1;
+            outcome.service.record(service);
             return;
         }
         self.ios += 1;

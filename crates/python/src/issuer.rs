@@ -361,14 +361,15 @@ fn results<'py>(
     to.set_item("started_ns", measured.started_ns)?;
     to.set_item("elapsed_ns", measured.elapsed_ns)?;
     let jobs = PyList::empty(py);
-    let schedules = measured.schedules;
-    for ((name, operations), kept) in names.iter().zip(measured.jobs).zip(schedules) {
+    let each = measured.jobs.into_iter().zip(measured.flushes).zip(measured.schedules);
+    for (name, ((operations, flush), kept)) in names.iter().zip(each) {
         let operations = operations.map(|one| (one.ios > 0).then_some(one));
         let job = JobOutcome {
             name: name.clone(),
             began_ns: 0,
             elapsed_ns: measured.elapsed_ns,
             operations,
+            flush: (flush.ios > 0).then_some(flush),
             thread_ios: Vec::new(),
             ended_by: None,
             queue_depth: 0,
@@ -378,7 +379,6 @@ fn results<'py>(
     }
     to.set_item("jobs", jobs)?;
     to.set_item("intervals", columns_to_dict(py, measured.intervals)?)?;
-    to.set_item("flushes", Py::new(py, PyHistogram::of(measured.flushes))?)?;
     let lateness = measured.lateness;
     to.set_item("lateness", Py::new(py, PyHistogram::of(lateness.each))?)?;
     to.set_item("waited", lateness.waited)?;

@@ -10,7 +10,7 @@ use writecliff_base::counters::Value;
 use writecliff_host_interface::Cause;
 use writecliff_runner::batches::SHARES;
 use writecliff_runner::device::counter_readings;
-use writecliff_runner::outcome::{JobOutcome, Observer};
+use writecliff_runner::outcome::{JobOutcome, Observer, OperationOutcome};
 use writecliff_runner::series::Columns;
 use writecliff_runner::{
     Adherence, BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
@@ -107,17 +107,11 @@ pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_,
     let operations = PyDict::new(py);
     for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {
         let Some(operation) = operation else { continue };
-        let row = PyDict::new(py);
-        row.set_item("ios", operation.ios)?;
-        row.set_item("bytes", operation.bytes)?;
-        row.set_item("service", Py::new(py, PyHistogram::of(operation.service))?)?;
-        let response = operation.response.map(|h| Py::new(py, PyHistogram::of(h))).transpose()?;
-        row.set_item("response", response)?;
-        let causes = operation.causes.map(|causes| causes_to_dict(py, &causes)).transpose()?;
-        row.set_item("causes", causes)?;
-        operations.set_item(name, row)?;
+        operations.set_item(name, operation_to_dict(py, operation)?)?;
     }
     result.set_item("operations", operations)?;
+    let flush = job.flush.map(|flush| operation_to_dict(py, flush)).transpose()?;
+    result.set_item("flush", flush)?;
     Ok(result)
 }
 
@@ -129,6 +123,18 @@ fn adherence_to_dict(py: Python<'_>, kept: Adherence) -> PyResult<Bound<'_, PyDi
     result.set_item("slope_error", kept.slope_error)?;
     result.set_item("last_age_ns", kept.last_age_ns)?;
     Ok(result)
+}
+
+fn operation_to_dict(py: Python<'_>, operation: OperationOutcome) -> PyResult<Bound<'_, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("ios", operation.ios)?;
+    row.set_item("bytes", operation.bytes)?;
+    row.set_item("service", Py::new(py, PyHistogram::of(operation.service))?)?;
+    let response = operation.response.map(|h| Py::new(py, PyHistogram::of(h))).transpose()?;
+    row.set_item("response", response)?;
+    let causes = operation.causes.map(|causes| causes_to_dict(py, &causes)).transpose()?;
+    row.set_item("causes", causes)?;
+    Ok(row)
 }
 
 /// A row for each non-empty latency bucket.

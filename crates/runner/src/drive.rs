@@ -6,6 +6,7 @@
 
 mod batching;
 mod finish;
+mod flushes;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,6 +16,7 @@ use writecliff_base::Nanos;
 use writecliff_host_interface::Completion;
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
+use self::flushes::{Flushes, Stage};
 use crate::Histogram;
 use crate::batches::Batches;
 use crate::device::DriveModel;
@@ -34,14 +36,21 @@ const LOOK_EVERY: u64 = 1 << 17;
 struct Outstanding {
     thread: u32,
     operation: Operation,
+    stage: Stage,
     bytes: u32,
     issued_ns: u64,
     arrival_ns: u64,
 }
 
 impl Outstanding {
-    const NONE: Self =
-        Self { thread: 0, operation: Operation::Flush, bytes: 0, issued_ns: 0, arrival_ns: 0 };
+    const NONE: Self = Self {
+        thread: 0,
+        operation: Operation::Flush,
+        stage: Stage::Flush,
+        bytes: 0,
+        issued_ns: 0,
+        arrival_ns: 0,
+    };
 }
 
 struct Run<'a, D> {
@@ -53,6 +62,7 @@ struct Run<'a, D> {
     results: Vec<[OperationOutcome; OPERATIONS]>,
     /// Of open loops, by job.
     schedules: Vec<ScheduleFit>,
+    flushes: Flushes,
     table: Vec<Outstanding>,
     free: Vec<u32>,
     /// Threads to wake, by time and number.
@@ -108,7 +118,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         for thread in &mut threads {
             thread.is_plain = !flows.is_used()
                 && thread.pacing.is_closed_without_pauses()
-                && jobs[thread.job].cycle.is_none();
+                && jobs[thread.job].cycle.is_none()
+                && !spec.jobs[thread.job].dsync;
         }
         let result = |job: &Job| {
             std::array::from_fn(|_| OperationOutcome { response: open(job), ..Default::default() })
@@ -116,6 +127,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         Ok(Self {
             results: jobs.iter().map(result).collect(),
             schedules: vec![ScheduleFit::default(); jobs.len()],
+            flushes: Flushes::new(&spec.jobs),
             flows,
             threads,
             jobs,
@@ -202,8 +214,10 @@ impl<'a, D: DriveModel> Run<'a, D> {
     fn completed(&mut self, completion: Completion) {
         let outstanding = self.table[completion.tag as usize];
         let now = completion.at.0;
-        if outstanding.operation != Operation::Flush {
-            self.count(&outstanding, now);
+        if outstanding.stage == Stage::Io {
+            self.count(completion.tag, &outstanding, now);
+        } else if self.ends_stage(completion.tag, now) {
+            return;
         }
         let thread = &mut self.threads[outstanding.thread as usize];
         let job = &mut self.jobs[thread.job];
@@ -230,7 +244,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
     /// Counts a completed I/O.
     #[expect(clippy::inline_always, reason = "once for each I/O")]
     #[inline(always)]
-    fn count(&mut self, io: &Outstanding, now: u64) {
+    fn count(&mut self, tag: u32, io: &Outstanding, now: u64) {
         let thread = &mut self.threads[io.thread as usize];
         let job = thread.job;
         thread.ios += 1;
@@ -245,7 +259,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         let result = &mut self.results[job][io.operation as usize];
         result.service.record_bucket(service);
         if let Some(spent) = self.drive.time_by_cause() {
-            result.causes.get_or_insert_default().record(service, spent);
+            let spent = self.flushes.with_spent(tag, *spent);
+            result.causes.get_or_insert_default().record(service, &spent);
         }
         if let Some(response) = &mut result.response {
             let age_ns = now - io.arrival_ns;
@@ -314,6 +329,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                         let response = result.response.as_ref().map(|_| Histogram::new());
                         *result = OperationOutcome { response, ..Default::default() };
                     }
+                    self.flushes.clear(index);
                     self.batches.restart(now, batching::written(self.drive));
                 }
                 Verdict::End(reason) => {
@@ -430,7 +446,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
     fn submit(&mut self, index: usize, request: &IoRequest, now: u64, arrival_ns: u64) {
         let thread = &mut self.threads[index];
         thread.outstanding += 1;
-        let job = &mut self.jobs[thread.job];
+        let job_index = thread.job;
+        let job = &mut self.jobs[job_index];
         job.outstanding += 1;
         if request.op != Operation::Flush {
             job.count_issue(request.length);
@@ -440,6 +457,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
             self.table.len() as u32 - 1
         });
         self.send(tag, index as u32, request, (now, arrival_ns));
+        if request.op == Operation::Write && self.flushes.follow_writes_of(job_index) {
+            self.table[tag as usize].stage = Stage::BeforeFlush;
+        }
     }
 
     /// Submits a request with a free tag.
@@ -453,7 +473,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
         (issued_ns, arrival_ns): (u64, u64),
     ) {
         let (operation, bytes) = (request.op, request.length);
-        self.table[tag as usize] = Outstanding { thread, operation, bytes, issued_ns, arrival_ns };
+        let stage = if operation == Operation::Flush { Stage::Flush } else { Stage::Io };
+        self.table[tag as usize] =
+            Outstanding { thread, operation, stage, bytes, issued_ns, arrival_ns };
         self.drive.submit(Nanos(issued_ns), host::command(request, thread, tag));
     }
 }

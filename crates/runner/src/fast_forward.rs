@@ -62,6 +62,7 @@ pub fn run<D: DriveModel>(
         name: job.name.clone(),
         began_ns: 0,
         elapsed_ns: 0,
+        flush: None,
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
         ended_by: None,

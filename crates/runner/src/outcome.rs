@@ -12,7 +12,7 @@ use crate::schedule::Adherence;
 use crate::series::Columns;
 use crate::watch::EndedBy;
 
-/// Number of operations with separate results: read, write, trim.
+/// Number of operations that count as I/Os and have a series: read, write, trim.
 pub const OPERATIONS: usize = 3;
 
 /// One operation of one job.
@@ -39,6 +39,8 @@ pub struct JobOutcome {
     /// divide by it.
     pub elapsed_ns: u64,
     pub operations: [Option<OperationOutcome>; OPERATIONS],
+    /// Flushes that the job sent, which do not count as I/Os.
+    pub flush: Option<OperationOutcome>,
     pub thread_ios: Vec<u64>,
     /// What ended the job before its own end, if anything did.
     pub ended_by: Option<EndedBy>,

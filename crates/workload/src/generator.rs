@@ -208,7 +208,7 @@ impl ThreadGenerator {
         let course = Course::of(&job, &classes, range.0);
         let label = u64::from(job_index) << 16 | u64::from(thread_index);
         let zones = ZoneUser::new(&job, device_capacity, range, label).map(Box::new);
-        let counted = job.writes_to_flush() > 0 || job.duplicate_pct > 0.0;
+        let counted = job.flush_every_writes > 0 || job.duplicate_pct > 0.0;
         Ok(Self {
             random: thread_random(seed, job_index, thread_index, OPERATIONS_LABEL),
             addresses,
@@ -217,7 +217,7 @@ impl ThreadGenerator {
             offset: job.offset_bytes,
             contents: Contents::new(&job),
             stream: StreamId(job.stream),
-            flush: FlushEvery { writes: job.writes_to_flush(), left: job.writes_to_flush() },
+            flush: FlushEvery { writes: job.flush_every_writes, left: job.flush_every_writes },
             is_plain: !counted && course.is_none() && zones.is_none(),
             course,
             zones,

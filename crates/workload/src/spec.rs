@@ -211,9 +211,10 @@ pub struct JobSpec {
     pub burst_ns: u64,
     pub pause_ns: u64,
     pub start_delay_ns: u64,
-    /// 0 for no flushes.
+    /// Writes from one flush to the next; 0 for no flushes.
     pub flush_every_writes: u64,
-    /// Each write is on the media when it completes (`O_DSYNC`); here, a flush follows it.
+    /// Each write is on the media when it completes (`O_DSYNC`). On a simulated drive the host
+    /// sends a flush behind each write, which is a part of the write.
     pub dsync: bool,
     pub duration_ns: Option<u64>,
     pub volume_bytes: Option<u64>,
@@ -339,11 +340,6 @@ impl JobSpec {
             job.volume_bytes = Some(share(pct));
         }
         job
-    }
-
-    /// Writes from one flush to the next; 0 for no flushes.
-    pub fn writes_to_flush(&self) -> u64 {
-        if self.dsync { 1 } else { self.flush_every_writes }
     }
 
     /// Size of the range on a drive of `capacity`; 0 if the offset lies beyond the drive.

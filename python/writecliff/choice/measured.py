@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from writecliff.choice.question import LIFE, PRICE, Question
 from writecliff.latency_basis import PREFIX, Basis, merged, prefix_of
+from writecliff.operation_names import FLUSH
 from writecliff.report.headline import Headline, Interval, headline, ms, quantile_headline
 from writecliff.units import MB_S
 
@@ -29,9 +30,14 @@ _LATENCIES = {
     "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
     "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
 }  # fmt: skip
+_FLUSH_FIGURES = {
+    "iops": "iops", "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms",
+}  # fmt: skip
 _WORDS: Mapping[Basis, str] = {"arrival": "Latency", "service": "Service time"}
 METRICS: Mapping[str, str] = {
-    "iops": "iops", "mb_per_s": "mb_per_s", **_LATENCIES, "waf": "waf", "watts": "watts",
+    "iops": "iops", "mb_per_s": "mb_per_s", **_LATENCIES,
+    **{f"{FLUSH}/{key}": f"{FLUSH}_{name}" for key, name in _FLUSH_FIGURES.items()},
+    "waf": "waf", "watts": "watts",
     LIFE: "life_years", PRICE: "price",
     **{key.replace("/p", "/service/p") if "/" in key else f"{PREFIX}{key}": f"service_{name}"
        for key, name in _LATENCIES.items()},
@@ -45,7 +51,9 @@ def figures_of(
     loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
 ) -> dict[str, Headline]:
     """The figures of one run, by name; those that it cannot have are left out."""
-    done = [one for load in loads for one in load.done]
+    measured = [one for load in loads for one in load.done]
+    done = [one for one in measured if one.operation != FLUSH]
+    flushes = [one for one in measured if one.operation == FLUSH]
     seconds = sum(load.elapsed_ns for load in loads) / 1e9
     measured_s = sum(load.measured_ns for load in loads) / 1e9
     found: list[Headline] = []
@@ -59,6 +67,10 @@ def figures_of(
             mine = [one for one in done if one.operation == operation]
             prefix = f"{operation}s/{prefix_of(basis)}"
             found += _latencies(prefix, f"{word} of {operation}s", basis, mine)
+    if measured_s and flushes:
+        rate = sum(one.ios for one in flushes) / measured_s
+        found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS")
+    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes)
     found += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]
     if seconds and joules and None not in joules:

@@ -11,6 +11,7 @@ from writecliff import units
 from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions, new_path
 from writecliff.cli.output import emit_json, log, pairs, table
 from writecliff.errors import ConfigError
+from writecliff.operation_names import plural_of
 
 if TYPE_CHECKING:
     from writecliff.engines.timed.issuing import TraceIssued
@@ -118,7 +119,7 @@ def mapping(asked: Asked, done: TraceIssued) -> dict[str, Any]:
         "elapsed_s": done.elapsed_ns / _SECOND_NS,
         "timing": dict(done.timing),
         "response_ms": {name: _times(one["response"]) for name, one in done.operations.items()},
-        "service_ms": {name: _times(one["service"]) for name, one in done.operations.items()},
+        "service_ms": {name: _times(service) for name, service in done.service.items()},
         "notes": list(done.notes),
     }
 
@@ -132,7 +133,7 @@ def _times(of: Any) -> dict[str, float | None]:
 
 def _lines(asked: Asked, done: TraceIssued, output: Path) -> list[tuple[str, str]]:
     late, timing = done.timing["lateness_ns"], done.timing
-    counts = ", ".join(f"{count:,} {name}s" for name, count in done.ios.items())
+    counts = ", ".join(f"{count:,} {plural_of(name)}" for name, count in done.ios.items())
     return [
         ("trace", f"{asked.trace} on {asked.target}"),
         ("issued", counts),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.cli.output import factor_text, latency_text, table
+from writecliff.operation_names import FLUSH
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -22,7 +23,8 @@ def result_table(load: Load) -> str:
     for one in load.done:
         rates = ("-", "-")
         if one.iops is not None and one.bytes_per_s is not None:
-            rates = (units.number(one.iops), f"{one.bytes_per_s / 1e6:,.1f}")
+            per_s = "-" if one.operation == FLUSH else f"{one.bytes_per_s / 1e6:,.1f}"
+            rates = (units.number(one.iops), per_s)
         rows.append((one.job, one.operation, *rates, *_latency_cells(one.latency())))
         if one.scheduled:
             cells = _latency_cells(one.latency("service"))

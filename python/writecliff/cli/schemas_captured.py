@@ -49,7 +49,7 @@ CAPTURED: Mapping[str, Schema] = {
             "and issued), `length_error_pct`, `in_flight_max`",
             "response_ms": "from when I/Os were due, by operation: `mean`, `p50`, `p99`, "
             "`p99_9`, `max`",
-            "service_ms": "the same from when they were issued",
+            "service_ms": "the same from when they were issued, of flushes too",
             "notes": "sentences",
             "issued_trace": "the trace of what was issued, with the three times of each I/O",
         },

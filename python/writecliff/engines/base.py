@@ -17,6 +17,7 @@ from writecliff import units
 from writecliff.engines.counters import Counters
 from writecliff.errors import A_HARD_DISK, AN_SCM_DRIVE
 from writecliff.latency_basis import Basis, bases_of, histogram_of, merged
+from writecliff.operation_names import FLUSH
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
@@ -205,6 +206,16 @@ class OperationResult:
                             scheduled=self.scheduled)  # fmt: skip
 
 
+def together(results: Sequence[OperationResult]) -> OperationResult | None:
+    """Return the sum of results of one operation without response times; None for no results."""
+    service = merged(result.service for result in results)
+    if service is None:
+        return None
+    ios, size = sum(result.ios for result in results), sum(result.bytes for result in results)
+    scheduled = any(result.scheduled for result in results)
+    return OperationResult(ios, size, service, scheduled=scheduled)
+
+
 @dataclass(frozen=True)
 class Adherence:
     """How an open load kept to its schedule. Ages are times from intended arrival to completion."""
@@ -236,6 +247,17 @@ class JobResult:
     ended_by: str | None = None
     queue_depth: int | None = None  # of each thread at the end; differs after a latency target
     began_ns: int = 0  # since the step's start
+    # Flushes that the job sent (fsync, fdatasync): `ios` is their number, `bytes` is 0. None: it
+    # sent none. A write with O_DSYNC includes its flush, which is not counted here.
+    flush: OperationResult | None = None
+
+    @property
+    def timed(self) -> Mapping[str, OperationResult]:
+        """All that has latencies, by name: the operations, then "flush" if the job sent any."""
+        timed: dict[str, OperationResult] = dict(self.operations.items())
+        if self.flush is not None:
+            timed[FLUSH] = self.flush
+        return timed
 
     adherence: Adherence | None = None  # None: a closed load, or the engine is fio
 
@@ -315,10 +337,10 @@ class StepResult(Shows):
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
     def _shown(self) -> Shown:
-        """A row for each operation of each job."""
+        """A row for each operation of each job, and for its flushes."""
         rows = []
         for job in self.jobs:
-            for operation, done in job.operations.items():
+            for operation, done in job.timed.items():
                 per_s = 1e9 / job.elapsed_ns if job.elapsed_ns else 0.0
                 rates = (units.number(done.ios), units.number(done.ios * per_s),
                          units.throughput(done.bytes * per_s))  # fmt: skip

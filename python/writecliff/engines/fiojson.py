@@ -235,7 +235,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     if settings.unified_rw_reporting != "mixed":
         for operation in OPERATIONS:
             document[operation] = _direction(entry, (operation,), group)
-        document["sync"] = {"total_ios": 0, "lat_ns": latency_block(None, None)}
+        document["sync"] = _sync(entry)
     if settings.unified_rw_reporting != "none":
         document["mixed"] = _direction(entry, OPERATIONS, group)
     document |= {
@@ -261,6 +261,20 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     if settings.description:
         document["desc"] = settings.description
     return document
+
+
+def _sync(entry: _Entry) -> Json:
+    """Flushes. fio shows their percentiles with those of any latency."""
+    settings = entry.section.settings
+    flushes = [one.result.flush for one in entry.members if one.result.flush is not None]
+    percentiles = settings.clat_percentiles or settings.lat_percentiles
+    wanted = sorted(settings.percentile_list) if percentiles else None
+    return {
+        "total_ios": sum(one.ios for one in flushes),
+        "lat_ns": latency_block(
+            merged(one.service for one in flushes), wanted, shown=settings.shows_clat
+        ),
+    }
 
 
 def _steady_state(entry: _Entry) -> Json:

@@ -66,6 +66,11 @@ def _job(job: Json, time: str) -> Iterator[str]:
         shares = [f"{level}={share:.2f}%" for level, share in job[key].items() if share]
         for begin in range(0, len(shares), 5):
             yield f"  lat ({unit})   : {', '.join(shares[begin : begin + 5])}"
+    if job.get("sync", {}).get("lat_ns", {}).get("N"):
+        yield "  fsync/fdatasync/sync_file_range:"
+        yield _latency("sync", job["sync"]["lat_ns"])
+        if job["sync"]["lat_ns"].get("percentile"):
+            yield from _percentiles("sync", job["sync"]["lat_ns"]["percentile"])
     yield (
         f"  cpu          : usr={job['usr_cpu']:.2f}%, sys={job['sys_cpu']:.2f}%, ctx={job['ctx']},"
         f" majf={job['majf']}, minf={job['minf']}"
@@ -77,7 +82,8 @@ def _job(job: Json, time: str) -> Iterator[str]:
     ):
         yield f"  {label:12} : " + ", ".join(f"{n}={s:.1f}%" for n, s in job[key].items())
     counts = ",".join(str(job.get(name, {}).get("total_ios", 0)) for name in _DIRECTIONS[:3])
-    yield f"     issued rwts: total={counts},0 short=0,0,0,0 dropped=0,0,0,0"
+    flushes = job.get("sync", {}).get("total_ios", 0)
+    yield f"     issued rwts: total={counts},{flushes} short=0,0,0,0 dropped=0,0,0,0"
     yield (
         f"     latency   : target={job['latency_target']}, window={job['latency_window']},"
         f" percentile={job['latency_percentile']:.2f}%, depth={job['latency_depth']}"

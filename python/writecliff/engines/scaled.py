@@ -249,5 +249,6 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
         began_ns=round(job.began_ns * grows),
         elapsed_ns=round(job.elapsed_ns * grows),
         operations=operations,
+        flush=None if job.flush is None else grown(job.flush),
         thread_ios=tuple(round(ios * grows) for ios in job.thread_ios),
     )

@@ -325,6 +325,7 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
             ended_by=job["ended_by"],
             queue_depth=job["queue_depth"],
             adherence=None if job["adherence"] is None else Adherence(**job["adherence"]),
+            flush=None if job["flush"] is None else _operation_result(job["flush"]),
         )
         for job in raw["jobs"]
     )

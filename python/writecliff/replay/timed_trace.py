@@ -25,6 +25,7 @@ from writecliff.engines.timed.issuing import (
     timing_texts,
 )
 from writecliff.errors import ConfigError, TargetError
+from writecliff.operation_names import FLUSH
 
 if TYPE_CHECKING:
     from writecliff.engines.fio.command import Target
@@ -145,12 +146,13 @@ class TimedTrace:
             record.add(issuer.done())
             record.finish({"timing": found})
         (job,) = raw["jobs"]
+        flush = {} if job["flush"] is None else {FLUSH: job["flush"]}
         return TraceIssued(
-            ios={name: one["ios"] for name, one in job["operations"].items()}
-            | ({"flush": raw["flushes"].count} if raw["flushes"].count else {}),
+            ios={name: one["ios"] for name, one in (job["operations"] | flush).items()},
             timing=found,
             elapsed_ns=raw["elapsed_ns"],
             operations=job["operations"],
+            service={name: one["service"] for name, one in (job["operations"] | flush).items()},
             failure=raw["failure"],
             notes=[*plan.texts(), *timing_texts(found)],
         )

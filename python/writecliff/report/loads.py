@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merged, prefix_of
+from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.sustained import shortfall_text, shortfalls
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
 from writecliff.report.intervals import Bounds, Key, Measured, stretch_of
 from writecliff.report.latency import latency_mapping
-from writecliff.store.tables import OPERATION_NAMES, counted
+from writecliff.store.tables import OPERATION_NAMES, TIMED_NAMES, counted
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -157,12 +158,15 @@ class Load:
                 done.append(Done(number, name, operation, ios, size, elapsed_ns, service.get(key),
                                  response.get(key), causes.get(key),
                                  self.workload.jobs[number].is_scheduled))  # fmt: skip
+            if (flushes := service.get((number, FLUSH))) is not None:
+                done.append(Done(number, name, FLUSH, flushes.count, 0, elapsed_ns, flushes, None,
+                                 causes.get((number, FLUSH))))  # fmt: skip
             found[name if name not in found else f"{name} ({number + 1})"] = done
         return found
 
     @property
     def done(self) -> Sequence[Done]:
-        """All operations of all jobs."""
+        """All operations of all jobs, and their flushes."""
         return [one for of_job in self.jobs.values() for one in of_job]
 
     @cached_property
@@ -177,9 +181,10 @@ class Load:
         return any(job.is_scheduled for job in self.workload.jobs)
 
     def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
-        """Latencies by operation, over all jobs; without operations of which they are unknown."""
+        """Latencies by operation, over all jobs; without operations of which they are unknown.
+        Flushes have the basis "arrival" alone."""
         found = {}
-        for operation in OPERATION_NAMES:
+        for operation in TIMED_NAMES if basis == "arrival" else OPERATION_NAMES:
             by_job = [d.latency(basis) for d in self.done if d.operation == operation and d.ios]
             total = merged(h for h in by_job if h is not None)
             if total is not None and total.count and None not in by_job:
@@ -199,8 +204,10 @@ class Load:
         return found
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
-        """The batches of operations of jobs, from which intervals of their figures follow."""
-        stretch = self._stretches[kind](keys)
+        """The batches of operations of jobs, from which intervals of their figures follow. Flushes
+        have none."""
+        known = [key for key in keys if key[1] != FLUSH]
+        stretch = self._stretches[kind](known) if known else None
         return Measured([] if stretch is None else [stretch])
 
     def mapping(self) -> dict[str, Any]:
@@ -297,18 +304,20 @@ def step_headlines(
     where = step["workload"] if many else ""
     for job in step["jobs"]:
         for operation, done in job["operations"].items():
-            words = (where, job["name"], f"{operation}s")
-            key, label = "/".join(words), " ".join(filter(None, words))
+            key = "/".join((where, job["name"], figure_part(operation)))
+            label = " ".join(filter(None, (where, job["name"], plural_of(operation))))
             iops, rate = done["iops"], done["bytes_per_s"]
             bounds = done.get("intervals") or {}
             yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS",
                                 interval=_interval(bounds.get("iops")), steady=steady)  # fmt: skip
-            interval = _interval(bounds.get("bytes_per_s"), MB_S.size)
-            yield from headline(f"{key}/mb_per_s", f"{label}, throughput",
-                                None if rate is None else rate / MB_S.size, "MB/s",
-                                interval=interval, steady=steady)  # fmt: skip
-            scheduled = _was_scheduled(step, job)
-            for basis in bases or bases_of(scheduled=scheduled):
+            if operation != FLUSH:
+                interval = _interval(bounds.get("bytes_per_s"), MB_S.size)
+                yield from headline(f"{key}/mb_per_s", f"{label}, throughput",
+                                    None if rate is None else rate / MB_S.size, "MB/s",
+                                    interval=interval, steady=steady)  # fmt: skip
+            scheduled = operation != FLUSH and _was_scheduled(step, job)
+            given = None if operation == FLUSH else bases
+            for basis in given or bases_of(scheduled=scheduled):
                 kinds = {"service": done["service"], "response": done.get("response")}
                 times = histogram_of(basis, **kinds, scheduled=scheduled)
                 if times is not None:
@@ -328,6 +337,11 @@ def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
         return True
     begin = f"job {job['name']}: no response times"
     return any(text.startswith(begin) for text in step.get("warnings", ()))
+
+
+def figure_part(operation: str) -> str:
+    """Return the part of a key that names an operation: "reads", "flush"."""
+    return FLUSH if operation == FLUSH else plural_of(operation)
 
 
 def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
@@ -351,6 +365,11 @@ def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
                 )
                 if share > 0
             ]
+            if job.flush_every_writes and shares["write"] > 0:
+                keys += [
+                    f"{where}/{job.name}/{FLUSH}/{figure}"
+                    for figure in ("iops", "mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
+                ]
         keys.append(f"{where}/waf")
     return keys
 

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from writecliff import units
+from writecliff.operation_names import plural_of
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import histograms_csv
@@ -36,18 +37,8 @@ def percentile_figure(
     the file); None without I/Os."""
     file = DataFile(data or f"{name}.csv", histograms_csv(histograms))
     lines = [percentile_line(plural_of(operation), h) for operation, h in histograms.items()]
-    alt = f"Response time of {' and '.join(histograms)}s by percentile"
+    alt = f"Response time of {' and '.join(map(plural_of, histograms))} by percentile"
     return plots.lines(name, title, file, lines, PERCENTILE, RESPONSE, alt=alt)
-
-
-def plural_of(operation: str) -> str:
-    """The I/Os of an operation.
-
-    >>> plural_of("flush"), plural_of("read, service time")
-    ('flushes', 'reads, service time')
-    """
-    name, comma, rest = operation.partition(",")
-    return f"{name}{'es' if name.endswith('sh') else 's'}{comma}{rest}"
 
 
 def percentile_line(label: str, histogram: Histogram) -> Line:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.latency_basis import BASES, BASIS_TEXT, NOT_FROM_ARRIVAL, Basis, bases_of
+from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
 from writecliff.report import plots
@@ -41,7 +42,6 @@ from writecliff.report.percentiles import (
     RESPONSE,
     percentile_figure,
     percentile_line,
-    plural_of,
 )
 from writecliff.report.series import samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
@@ -103,7 +103,7 @@ class WorkloadRunReport(TestReport):
         scheduled = self.loads[0].is_scheduled
         if not self.histograms_apart:
             return f"Latency: {NOT_FROM_ARRIVAL}." if scheduled and self.loads[0].done else ""
-        counts = (f"{h.count:,} {name}s" for name, h in self.histograms_apart.items())
+        counts = (f"{h.count:,} {plural_of(name)}" for name, h in self.histograms_apart.items())
         text = f"latency, {BASIS_TEXT['arrival']}" if scheduled else BASIS_TEXT["service"]
         late = f"; {self.loads[0].not_sustained}" if self.loads[0].not_sustained else ""
         return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}{late}."
@@ -179,8 +179,10 @@ class WorkloadRunReport(TestReport):
             iops = sum(one.iops or 0.0 for one in load.done if one.operation == operation)
             known = operation in apart and not load.not_sustained
             slow = apart[operation].quantile(0.9999).value_ns if known else None
-            p9999 = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
-            parts.append(f"{units.number(iops)} {operation}s/s{p9999}")
+            times = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
+            if operation == FLUSH:
+                times = f", average {units.latency(apart[FLUSH].mean_ns, digits=3)}{times}"
+            parts.append(f"{units.number(iops)} {plural_of(operation)}/s{times}")
         name = f"{load.title}: " if len(self.loads) > 1 else ""
         return f"{name}{' and '.join(parts)}"
 
@@ -189,13 +191,13 @@ class WorkloadRunReport(TestReport):
         for load in self.loads[:_KEY_LOADS]:
             for operation in dict.fromkeys(one.operation for one in load.done):
                 mine = [one for one in load.done if one.operation == operation]
-                label = f"{operation.capitalize()}s"
+                label = plural_of(operation).capitalize()
                 rate = sum(one.bytes_per_s or 0.0 for one in mine)
                 yield KeyFigure(
-                    f"{load.title}: {operation}s" if many else label,
+                    f"{load.title}: {plural_of(operation)}" if many else label,
                     units.number(sum(one.iops or 0.0 for one in mine)),
-                    "IOPS",
-                    units.throughput(rate),
+                    "a second" if operation == FLUSH else "IOPS",
+                    "" if operation == FLUSH else units.throughput(rate),
                 )
 
     def headlines(self) -> Sequence[Headline]:
@@ -251,12 +253,13 @@ class WorkloadRunReport(TestReport):
             for one in load.done:
                 who = (*((load.name,) if many else ()), one.job)
                 size = units.number(one.bytes_per_s and one.bytes_per_s / MB_S.size, 1)
+                size = units.UNKNOWN if one.operation == FLUSH else size
                 waf = units.number(load.waf, 2)
                 measured = (units.number(one.iops), size, f"{one.ios:,}", waf)
-                rates.append((*who, f"{one.operation}s", *measured))
+                rates.append((*who, plural_of(one.operation), *measured))
                 for basis, histogram in one.latencies.items():
                     slow = map(units.latency, _latencies(histogram))
-                    times.append((*who, f"{one.operation}s{_SUFFIX[basis]}", *slow))
+                    times.append((*who, f"{plural_of(one.operation)}{_SUFFIX[basis]}", *slow))
         head = (*(("Step",) if many else ()), "Job", "Operation")
         rate_head = (*head, "IOPS", "MB/s", "I/Os", "WAF of the step")
         time_head = (*head, "average", *(name for _, name in _QUANTILES), "maximum")
@@ -273,7 +276,8 @@ class WorkloadRunReport(TestReport):
             return None
         names = [load.title for load in self.loads]
         found = []
-        for operation in dict.fromkeys(one.operation for load in self.loads for one in load.done):
+        done = [one for load in self.loads for one in load.done if one.operation != FLUSH]
+        for operation in dict.fromkeys(one.operation for one in done):
             sums = [
                 [one.iops or 0.0 for one in load.done if one.operation == operation]
                 for load in self.loads

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from writecliff.store.checksums import damaged
-from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TableName
+from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TIMED_NAMES, TableName
 
 NUMBER_MAX = 1 << 62  # of a count, of bytes or ns: sums of two fit 64 bits
 JOBS_MAX = 1 << 20  # number of a job in a step
@@ -34,7 +34,7 @@ _NEVER_NULL: dict[TableName, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _SIGNED = ("temperature_c",)
-_WORDS = {"operation": OPERATION_NAMES, "kind": ("service", "response")}
+_WORDS = {"operation": TIMED_NAMES, "kind": ("service", "response")}
 
 
 def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:

@@ -42,6 +42,7 @@ from writecliff.store.parts import PartedTable
 from writecliff.store.record import RoundRecord
 from writecliff.store.tables import (
     HISTOGRAM_KEYS,
+    OPERATION_NAMES,
     TABLE_NAMES,
     TableName,
     cause_column,
@@ -269,7 +270,7 @@ class RunDirectory:
         kind: str = "service",
     ) -> Histogram | None:
         """All latencies of the chosen steps (numbers as `append_round` gave them), jobs and
-        operations, merged; None if there is none."""
+        operations, merged; None if there is none. Flushes only as `operation="flush"`."""
         columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
         return self._merged(lambda label: None, columns, steps).get(None)
 
@@ -282,12 +283,14 @@ class RunDirectory:
 
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
         """A histogram for each job of a step, by the job's name, with all operations merged."""
-        return self._merged(lambda label: label["job_name"], {"kind": kind}, [step])
+        columns = {"operation": None, "kind": kind}
+        return self._merged(lambda label: label["job_name"], columns, [step])
 
     def histograms_by_operation(
         self, steps: Iterable[int], *, kind: str = "service"
     ) -> dict[tuple[int, str], Histogram]:
-        """The histograms of each job (by its number) and operation of some steps, merged."""
+        """The histograms of each job (by its number) and operation of some steps, merged. The
+        operation of flushes is "flush"."""
         return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
 
     def histograms_by_cell(self, *, kind: str) -> dict[tuple[int, int, str], Histogram]:
@@ -339,10 +342,13 @@ class RunDirectory:
         columns: Mapping[str, str | int | None],
         steps: Iterable[int] | None = None,
     ) -> dict[K, Histogram]:
-        """The histograms with these values of `columns` (None: any), merged where `key` agrees."""
+        """The histograms with these values of `columns`, merged where `key` agrees. None means any
+        value, for `operation` any I/O."""
         chosen = [pc.field(name) == value for name, value in columns.items() if value is not None]
         if steps is not None:
             chosen.append(pc.field("seq").isin([int(step) for step in steps]))
+        if "operation" in columns and columns["operation"] is None:
+            chosen.append(pc.field("operation").isin(OPERATION_NAMES))
         found = self.table("histograms")
         if chosen:
             found = found.filter(reduce(and_, chosen))

@@ -28,6 +28,7 @@ from writecliff.engines.base import OPERATIONS, JobResult, StepResult
 from writecliff.engines.counters import declared
 from writecliff.errors import texts_only
 from writecliff.latency_causes import LatencyCauses, causes
+from writecliff.operation_names import FLUSH
 from writecliff.store.checksums import damaged
 from writecliff.store.record import RoundRecord
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 TableName = Literal["rounds", "intervals", "histograms", "batches"]
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
+# The values of the column `operation` of the table `histograms`.
+TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
 # Rounds last: its part completes a step (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
 # Steps need not have rows in these, and runs of earlier versions have no such file.
@@ -152,7 +155,7 @@ HISTOGRAMS_SCHEMA = pa.schema(
         *_POSITION,
         ("job", pa.int32()),
         ("job_name", pa.string()),
-        ("operation", pa.string()),
+        ("operation", pa.string()),  # "flush" has rows in this table alone
         ("kind", pa.string()),  # "service" or "response"
         ("lower_ns", pa.uint64()),  # inclusive
         ("upper_ns", pa.uint64()),  # inclusive
@@ -402,7 +405,7 @@ def _each(
     """The non-empty histograms of a step, each with the columns that identify it, and the causes of
     its latencies."""
     for index, job in enumerate(result.jobs):
-        for operation, measured in job.operations.items():
+        for operation, measured in job.timed.items():
             for kind in ("service", "response"):
                 histogram = getattr(measured, kind)
                 if histogram is not None and histogram.count:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 import statistics
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,6 +236,56 @@ def test_a_stall_is_a_row_without_ios_but_an_ended_job_has_no_rows() -> None:
     assert list(columns["ios"][mine]) == [1, 0, 8]
     assert math.isnan(columns["latency_mean_ns"][mine][1])
     assert list(columns["ios"][~mine]) == [1]
+
+
+def document_with_flushes(latencies_ns: list[int], *, writes: int, runtime_ms: int) -> Any:
+    """A report of fio's of a job with fdatasync, whose `total_ios` is 0."""
+
+    def section(of: parse.OperationStats) -> dict[str, Any]:
+        latency = {"min": of.min_ns, "max": of.max_ns, "mean": of.mean_ns, "stddev": of.sd_ns}
+        bins = {str(middle): count for middle, count in of.bins.items()}
+        return {"total_ios": 0, "lat_ns": {**latency, "N": of.ios, "bins": bins}}
+
+    none = {"io_bytes": 0, "runtime": 0, "lat_ns": {"N": 0}}
+    write = section(stats_of([7000] * writes))
+    job = {"read": none, "trim": none, "sync": section(stats_of(latencies_ns)),
+           "write": {**write, "io_bytes": 4096 * writes, "runtime": runtime_ms}}  # fmt: skip
+    return {"jobs": [{"groupid": 0, **job}]}
+
+
+def test_flushes_are_measured_and_are_no_ios() -> None:
+    first = parse.read_document(document_with_flushes([150_000] * 9, writes=10, runtime_ms=1000))
+    last = parse.read_document(
+        document_with_flushes([150_000] * 9 + [400_000] * 6, writes=16, runtime_ms=2000), {0: 4096}
+    )
+    whole, second = IntervalSeries((0.0,), 1000), IntervalSeries((0.0,), 1000, (1000.0, first))
+    for series in (whole, second):
+        series.add(last)
+    assert (whole.ios, second.ios) == (16, 6)
+    assert set(whole.columns()["operation"]) == {1} and whole.columns()["ios"].sum() == 16
+    (job,) = parse.job_results(("log",), whole.stats)
+    (later,) = parse.job_results(("log",), second.stats)
+    assert job.flush is not None and later.flush is not None
+    assert (job.flush.ios, job.flush.bytes, job.operations["write"].bytes) == (15, 0, 65536)
+    assert job.flush.service.mean_ns == 250_000 and job.flush.service.max_ns == 400_000
+    assert (later.flush.ios, later.flush.service.mean_ns) == (6, 400_000)
+    assert job.elapsed_ns == 2_000_000_000
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_real_log_takes_as_long_as_its_writes_and_flushes(tmp_path: Path) -> None:
+    from writecliff.engines.fio.finished import finished_steps
+
+    done = subprocess.run(
+        ["fio", "--name=log", f"--filename={tmp_path / 'x'}", "--size=1m", "--bs=4k", "--rw=write",
+         "--fdatasync=2", "--output-format=json+", "--lat_percentiles=1"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    document = json.loads(done.stdout[done.stdout.index("{") :])
+    (step,) = finished_steps(document, "log")
+    (job,) = step.result.jobs
+    assert job.flush is not None and job.flush.ios == 127 and job.operations["write"].ios == 256
+    assert job.flush.service.mean_ns == pytest.approx(document["jobs"][0]["sync"]["lat_ns"]["mean"])
 
 
 def test_a_delayed_job_ends_after_its_delay() -> None:

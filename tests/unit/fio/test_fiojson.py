@@ -107,7 +107,8 @@ def _shape(value: Any, path: str = "") -> Any:
 @pytest.mark.parametrize(
     "extra",
     ["", "lat_percentiles=1\nclat_percentiles=0", "unified_rw_reporting=1", "disable_clat=1",
-     "unified_rw_reporting=both", "group_reporting\nnumjobs=2", "gtod_reduce=1"],
+     "unified_rw_reporting=both", "group_reporting\nnumjobs=2", "gtod_reduce=1", "fsync=3",
+     "fsync=3\nlat_percentiles=1\nclat_percentiles=0", "fsync=3\ndisable_clat=1"],
 )  # fmt: skip
 def test_structure_is_that_of_fio(extra: str, tmp_path: Path) -> None:
     text = MIX + extra + "\n"
@@ -123,7 +124,11 @@ def test_structure_is_that_of_fio(extra: str, tmp_path: Path) -> None:
     real = json.loads(done.stdout[done.stdout.index("{") :])
     job_file = _job_file(tmp_path, text)
     operations = {"read": _operation(2000, 1)[0], "write": _operation(1500, 2)[0]}
-    ours = fio_json(job_file, [_step([operations])], version="0.1.0", at=AT)
+    step = _step([operations])
+    if "fsync" in extra:
+        flush = _operation(500, 3, block=0)[0]
+        step = replace(step, jobs=(replace(step.jobs[0], flush=flush),))
+    ours = fio_json(job_file, [step], version="0.1.0", at=AT)
     expected = _shape(real)
     expected.setdefault("disk_util", [])
     assert _shape(ours) == expected

@@ -19,7 +19,7 @@ import pytest
         ("bs=64KiB\nsize=640KiB\nkb_base=1024", "powers of 1000"),
         ("bs=4k-8k", "as a list for read,write,trim"),
         ("rw=write\nend_fsync=1", "not flushed at the end"),
-        ("rw=write\nsync=1", "followed by a flush"),
+        ("rw=write\nsync=1", "a flush follows every write"),
         ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
         ("randrepeat=0", "still repeat"),
         ("write_hist_log=x", "write_hist_log: not written"),

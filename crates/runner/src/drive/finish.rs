@@ -43,12 +43,14 @@ impl<D: DriveModel> Run<'_, D> {
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
         };
-        let jobs = self.jobs.iter().zip(self.results).zip(&ends).enumerate();
-        let jobs = jobs.map(|(index, ((job, operations), &job_end))| JobOutcome {
+        let results = self.results.into_iter().zip(self.flushes.into_outcomes());
+        let jobs = self.jobs.iter().zip(results).zip(&ends).enumerate();
+        let jobs = jobs.map(|(index, ((job, (operations, flush)), &job_end))| JobOutcome {
             name: job.name.clone(),
             began_ns: job.began_ns - self.start_ns,
             elapsed_ns: job_end.saturating_sub(job.began_ns),
             operations: operations.map(|result| (result.ios > 0).then_some(result)),
+            flush,
             thread_ios: thread_ios(index),
             ended_by: job.ended_by,
             queue_depth: self.threads.iter().find(|t| t.job == index).map_or(0, |t| t.queue_depth),

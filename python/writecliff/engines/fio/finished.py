@@ -14,7 +14,14 @@ from typing import Any
 
 from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, StepResult
 from writecliff.engines.counters import Counters
-from writecliff.engines.fio.parse import MS, Document, OperationStats, histogram_of, read_operation
+from writecliff.engines.fio.parse import (
+    MS,
+    Document,
+    OperationStats,
+    flush_result,
+    histogram_of,
+    read_operation,
+)
 from writecliff.errors import ConfigError
 from writecliff.units import parse_size
 from writecliff.workload.model import Job, Workload
@@ -86,7 +93,9 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
             notes += [note] if note else []
             measured[operation] = OperationResult(stats.ios, stats.bytes, histogram_of(stats))
             elapsed_ns = max(elapsed_ns, stats.runtime_ms * MS)
-        result_of_job = JobResult(str(entry["jobname"]), elapsed_ns, measured)
+        flushes = read_operation(entry["sync"]) if "sync" in entry else None
+        flush = None if flushes is None or not flushes.bins else flush_result(flushes)
+        result_of_job = JobResult(str(entry["jobname"]), elapsed_ns, measured, flush=flush)
         jobs.append(_job(str(entry["jobname"]), options, result_of_job))
         results.append(result_of_job.following(jobs[-1]))
         if int(entry.get("error", 0)):

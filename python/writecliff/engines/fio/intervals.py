@@ -17,13 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import OPERATIONS, Operation
-from writecliff.engines.fio.parse import MS, OperationStats, stats_since
+from writecliff.engines.fio.parse import MS, Measurable, OperationStats, stats_since
+from writecliff.operation_names import FLUSH
 
 if TYPE_CHECKING:
     import numpy as np
 
 Key = tuple[int, Operation]
-Stats = Mapping[Key, OperationStats]
+Stats = Mapping[tuple[int, Measurable], OperationStats]
 
 # A last report this close to the one before (as a share of the interval) replaces it, and so does
 # one after a report in the first millisecond.
@@ -53,8 +54,13 @@ def difference(before: OperationStats | None, after: OperationStats) -> Interval
     return IntervalRow(added.ios, added.bytes, added.mean_ns, float(added.max_ns), sd)
 
 
+def _of_ios(stats: Stats) -> dict[Key, OperationStats]:
+    """Return the stats without those of flushes, which have no series."""
+    return {(job, name): one for (job, name), one in stats.items() if name != FLUSH}
+
+
 def _ios(stats: Stats) -> int:
-    return sum(one.ios for one in stats.values())
+    return sum(one.ios for one in _of_ios(stats).values())
 
 
 class IntervalSeries:
@@ -94,6 +100,11 @@ class IntervalSeries:
         }
 
     @property
+    def ios_only(self) -> Mapping[Key, OperationStats]:
+        """The I/Os among `stats`."""
+        return _of_ios(self.stats)
+
+    @property
     def ios(self) -> int:
         return _ios(self._latest[1]) - _ios(self._begin[1])
 
@@ -118,7 +129,7 @@ class IntervalSeries:
             self._base = self._latest
         self._latest = (elapsed, stats)
         width_ms = elapsed - self._base[0]
-        for key, after in stats.items():
+        for key, after in _of_ios(stats).items():
             before = self._base[1].get(key)
             row = difference(before, after)
             if row is None and before is not None:

@@ -6,7 +6,7 @@ A step has one part (a fio process, or a stretch of one that goes on), or one fo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,12 @@ from writecliff.engines.base import (
     Progress,
     ProgressHook,
     StepResult,
+    together,
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.fio import parse
 from writecliff.engines.fio.intervals import IntervalSeries, Stats
 from writecliff.engines.fio.rates import is_rate_driven
-from writecliff.latency_basis import merged
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
@@ -106,13 +106,16 @@ class Measured:
         """Bytes of all jobs by operation."""
         total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
         for part in self.parts:
-            for (_, operation), one in part.series.stats.items():
+            for (_, operation), one in part.series.ios_only.items():
                 total[operation] += one.bytes
         return total
 
     def progress(self) -> Progress:
         """A workload is as far as its slowest job."""
-        elapsed_ns, stats = self.elapsed_ms * parse.MS, [part.series.stats for part in self.parts]
+        elapsed_ns, stats = (
+            self.elapsed_ms * parse.MS,
+            [part.series.ios_only for part in self.parts],
+        )
         fractions = []
         for index, job in enumerate(self.workload.jobs):
             mine = [one for part in stats for (owner, _), one in part.items() if owner == index]
@@ -191,7 +194,7 @@ class Measured:
             return each[0]
         elapsed_ns = round(self.elapsed_ms * parse.MS)
         return tuple(
-            JobResult(name, elapsed_ns, dict(_together([jobs[index] for jobs in each])))
+            _together(name, elapsed_ns, [jobs[index] for jobs in each])
             for index, name in enumerate(names)
         )
 
@@ -236,14 +239,15 @@ def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray
     }
 
 
-def _together(parts: list[JobResult]) -> Iterator[tuple[Operation, OperationResult]]:
-    """The operations of one job over all parts."""
+def _together(name: str, elapsed_ns: int, parts: list[JobResult]) -> JobResult:
+    """Return the results of one job over all parts."""
+    operations: dict[Operation, OperationResult] = {}
     for operation in OPERATIONS:
-        found = [job.operations[operation] for job in parts if operation in job.operations]
-        service = merged(one.service for one in found)
-        if service is not None:
-            ios, size = sum(one.ios for one in found), sum(one.bytes for one in found)
-            yield operation, OperationResult(ios, size, service)
+        results = [job.operations[operation] for job in parts if operation in job.operations]
+        if (total := together(results)) is not None:
+            operations[operation] = total
+    flush = together([job.flush for job in parts if job.flush is not None])
+    return JobResult(name, elapsed_ns, operations, flush=flush)
 
 
 def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from writecliff.engines.base import JobResult, OperationResult, StepResult
+from writecliff.engines.base import JobResult, StepResult, together
 from writecliff.errors import EngineError
-from writecliff.latency_basis import merged
 from writecliff.workload.model import BlockSize, Job, Workload
 
 if TYPE_CHECKING:
@@ -207,19 +206,16 @@ def divided(total: int, shares: Sequence[float]) -> list[int]:
 def _joined(name: str, ones: Sequence[JobResult]) -> JobResult:
     operations = {}
     for operation in dict.fromkeys(key for one in ones for key in one.operations):
-        each = [one.operations[operation] for one in ones if operation in one.operations]
-        service = merged(one.service for one in each)
-        assert service is not None  # of at least one
-        operations[operation] = OperationResult(
-            sum(one.ios for one in each), sum(one.bytes for one in each), service,
-            scheduled=any(one.scheduled for one in each),
-        )  # fmt: skip
+        total = together([one.operations[operation] for one in ones if operation in one.operations])
+        assert total is not None  # of at least one
+        operations[operation] = total
     return JobResult(
         name,
         max(one.began_ns + one.elapsed_ns for one in ones) - min(one.began_ns for one in ones),
         operations,
         tuple(ios for one in ones for ios in one.thread_ios),
         began_ns=min(one.began_ns for one in ones),
+        flush=together([one.flush for one in ones if one.flush is not None]),
     )
 
 

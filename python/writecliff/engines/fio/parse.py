@@ -16,10 +16,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.engines.base import OPERATIONS, JobResult, Operation, OperationResult
 from writecliff.errors import EngineError
+from writecliff.operation_names import FLUSH
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -31,6 +32,12 @@ LAST_BIN_NS = 127 << 27
 CEILING_NS = 1 << 34
 
 Document = Mapping[str, Any]
+Measurable = Operation | Literal["flush"]
+# Sections of fio's JSON by operation. `sync` has latencies and no bytes or time of its own. Its
+# `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so N is the number.
+_SECTIONS: Mapping[Measurable, str] = {
+    "read": "read", "write": "write", "trim": "trim", FLUSH: "sync",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ def _extremes(
 
 
 def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
-    """Stats of a "read", "write" or "trim" object; None if no I/O has completed."""
+    """Stats of a "read", "write", "trim" or "sync" object; None if no I/O has completed."""
     latency = raw["lat_ns"]
     bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
     # A report of a running job is read while it counts: its bins go with no other figure of it.
@@ -116,8 +123,8 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
         return None
     return OperationStats(
         ios=ios,
-        bytes=int(raw["io_bytes"]),
-        runtime_ms=int(raw["runtime"]),
+        bytes=int(raw.get("io_bytes", 0)),
+        runtime_ms=int(raw.get("runtime", 0)),
         min_ns=int(latency["min"]),
         max_ns=int(latency["max"]),
         mean_ns=float(latency["mean"]),
@@ -128,7 +135,7 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
 
 def read_document(
     document: Document, block_bytes: Mapping[int, int] = MappingProxyType({})
-) -> dict[tuple[int, Operation], OperationStats]:
+) -> dict[tuple[int, Measurable], OperationStats]:
     """Stats by (index of the job, operation). With group_reporting a group is a job.
 
     `block_bytes` are the jobs that have a single block size, and it. Their bytes follow from their
@@ -138,13 +145,16 @@ def read_document(
         found = {
             (int(job["groupid"]), operation): stats
             for job in document["jobs"]
-            for operation in OPERATIONS
-            if (stats := read_operation(job[operation])) is not None
+            for operation, section in _SECTIONS.items()
+            if operation != FLUSH or section in job
+            if (stats := read_operation(job[section])) is not None
         }
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(f"fio's JSON is not as expected: {error!r}") from error
     return {
-        key: replace(one, bytes=one.ios * block_bytes[key[0]]) if key[0] in block_bytes else one
+        key: replace(one, bytes=one.ios * block_bytes[key[0]])
+        if key[0] in block_bytes and key[1] != FLUSH
+        else one
         for key, one in found.items()
     }
 
@@ -178,8 +188,13 @@ def histogram_of(stats: OperationStats) -> Histogram:
     )
 
 
+def flush_result(stats: OperationStats) -> OperationResult:
+    """The flushes of a job."""
+    return OperationResult(stats.ios, 0, histogram_of(stats))
+
+
 def job_results(
-    names: tuple[str, ...], stats: Mapping[tuple[int, Operation], OperationStats]
+    names: tuple[str, ...], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
     """One result for each job, in their order; `response` stays None (fio does not measure it)."""
     results = []
@@ -189,12 +204,14 @@ def job_results(
         operations = {
             op: OperationResult(one.ios, one.bytes, histogram_of(one)) for op, one in mine.items()
         }
-        results.append(JobResult(name, runtime_ms * MS, operations))
+        flushes = stats.get((index, FLUSH))
+        flush = None if flushes is None else flush_result(flushes)
+        results.append(JobResult(name, runtime_ms * MS, operations, flush=flush))
     return tuple(results)
 
 
 def ceiling_warnings(
-    names: tuple[str, ...], stats: Mapping[tuple[int, Operation], OperationStats]
+    names: tuple[str, ...], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[str, ...]:
     """Warnings for operations with I/Os beyond fio's last bin."""
     return tuple(

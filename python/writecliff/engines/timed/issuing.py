@@ -60,6 +60,7 @@ class TraceIssued:
     elapsed_ns: int
     # Of reads, writes and trims: `ios`, `bytes`, `service`, `response` (from when it was due).
     operations: Mapping[str, Mapping[str, Any]]
+    service: Mapping[str, _native.Histogram]  # service times by operation, flushes included
     failure: tuple[str, int, int, int, int] | None
     notes: list[str] = field(default_factory=list)
 

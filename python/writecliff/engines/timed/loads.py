@@ -168,4 +168,7 @@ def _job(raw: Mapping[str, Any]) -> JobResult:
             )
             for name, one in raw["operations"].items()
         },
+        flush=None
+        if (flush := raw["flush"]) is None
+        else OperationResult(flush["ios"], 0, flush["service"]),
     )

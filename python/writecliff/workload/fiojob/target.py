@@ -118,8 +118,8 @@ def dsync(settings: Settings, ops: Operations) -> bool:
     else:
         return False
     settings.note(
-        f"{option}: on a simulated drive every write is followed by a flush, which is"
-        " not part of the write's latency"
+        f"{option}: on a simulated drive a flush follows every write, and the latency of the"
+        " write includes it"
     )
     return True
 

@@ -1,0 +1,109 @@
+//! Flushes of the host: their latencies by job, and writes that end with one.
+//!
+//! A flush that a job sends after some of its writes has a latency of its own, as in the section
+//! `sync` of fio's results. A write with `O_DSYNC` has completed when the flush behind it has, so
+//! its latency includes that flush.
+
+use writecliff_base::{Nanos, StreamId};
+use writecliff_host_interface::{Command, Content, TimeByCause};
+use writecliff_workload::JobSpec;
+
+use super::Run;
+use crate::device::DriveModel;
+use crate::outcome::OperationOutcome;
+
+/// Role of an outstanding command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// An I/O, which counts when the command completes.
+    Io,
+    /// A write whose flush follows when the command completes.
+    BeforeFlush,
+    /// A flush that the job sent.
+    Flush,
+}
+
+/// Measured flushes of all jobs.
+pub(super) struct Flushes {
+    of_jobs: Vec<OfJob>,
+    /// Time by cause of writes whose flush is outstanding, by tag.
+    spent: Vec<(u32, TimeByCause)>,
+}
+
+#[derive(Default)]
+struct OfJob {
+    outcome: OperationOutcome,
+    follow_writes: bool,
+}
+
+impl Flushes {
+    pub(super) fn new(jobs: &[JobSpec]) -> Self {
+        let of_job = |job: &JobSpec| OfJob { follow_writes: job.dsync, ..OfJob::default() };
+        Self { of_jobs: jobs.iter().map(of_job).collect(), spent: Vec::new() }
+    }
+
+    /// Returns whether a flush follows each write of the job, as a part of it.
+    #[inline]
+    pub(super) fn follow_writes_of(&self, job: usize) -> bool {
+        self.of_jobs[job].follow_writes
+    }
+
+    /// Discards the measured flushes of a job.
+    pub(super) fn clear(&mut self, job: usize) {
+        self.of_jobs[job].outcome = OperationOutcome::default();
+    }
+
+    /// Returns the outcome of each job, `None` for a job without flushes.
+    pub(super) fn into_outcomes(self) -> impl Iterator<Item = Option<OperationOutcome>> {
+        let outcomes = self.of_jobs.into_iter().map(|of_job| of_job.outcome);
+        outcomes.map(|outcome| (outcome.ios > 0).then_some(outcome))
+    }
+
+    /// Returns the time by cause of an I/O: that of its last command, `spent`, and that of the
+    /// write before its flush.
+    pub(super) fn with_spent(&mut self, tag: u32, mut spent: TimeByCause) -> TimeByCause {
+        if let Some(position) = self.spent.iter().position(|(of, _)| *of == tag) {
+            let (_, of_write) = self.spent.swap_remove(position);
+            spent.0.iter_mut().zip(of_write.0).for_each(|(sum, time)| *sum += time);
+        }
+        spent
+    }
+}
+
+impl<D: DriveModel> Run<'_, D> {
+    /// Counts a completed flush. Sends the flush of a completed write, and returns `true`: the
+    /// write is still outstanding, with the same tag.
+    #[cold]
+    pub(super) fn ends_stage(&mut self, tag: u32, now: u64) -> bool {
+        let io = self.table[tag as usize];
+        if io.stage == Stage::BeforeFlush {
+            if let Some(spent) = self.drive.time_by_cause() {
+                self.flushes.spent.push((tag, *spent));
+            }
+            self.table[tag as usize].stage = Stage::Io;
+            self.drive.submit(Nanos(now), flush(io.thread, tag));
+            return true;
+        }
+        let job = self.threads[io.thread as usize].job;
+        let outcome = &mut self.flushes.of_jobs[job].outcome;
+        let service = now - io.issued_ns;
+        outcome.ios += 1;
+        outcome.service.record(service);
+        if let Some(spent) = self.drive.time_by_cause() {
+            outcome.causes.get_or_insert_default().record(service, spent);
+        }
+        false
+    }
+}
+
+fn flush(queue: u32, tag: u32) -> Command {
+    Command {
+        operation: writecliff_host_interface::Operation::Flush,
+        offset: 0,
+        length: 0,
+        content: Content::INCOMPRESSIBLE,
+        stream: StreamId::DEFAULT,
+        queue,
+        tag,
+    }
+}

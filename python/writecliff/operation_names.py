@@ -1,0 +1,18 @@
+"""Names of what a drive is asked for, in results and texts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FLUSH: Final = "flush"
+"""Beside the operations of an I/O: it moves no data and does not count as an I/O."""
+
+
+def plural_of(operation: str) -> str:
+    """Return the plural of an operation for texts.
+
+    >>> plural_of("flush"), plural_of("read, service time")
+    ('flushes', 'reads, service time')
+    """
+    name, comma, rest = operation.partition(",")
+    return f"{name}{'es' if name == FLUSH else 's'}{comma}{rest}"
