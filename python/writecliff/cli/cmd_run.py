@@ -92,7 +92,7 @@ def run(
     from writecliff.report.loads import figure_keys
 
     drive_seed = 1 if seed is None else seed
-    with opened(target, seed=drive_seed) as engine:
+    with opened(target, seed=drive_seed, look_only=run.dry_run) as engine:
         identity = engine.identify()
         load = load_workload(file, capacity_bytes=identity.capacity_bytes, seed=seed)
         check_names([*limits, *parse_expectations(load.expect)], figure_keys(load.steps))
@@ -106,9 +106,9 @@ def run(
                 "(--precondition none: it is taken as it is)"
             )
         if run.dry_run:
-            return show_plan(procedure, engine, form == "json")
+            return show_plan(procedure, engine, form == "json", writes=procedure.writes)
         if procedure.writes:
-            check_permission(engine, target)
+            check_permission(engine)
         directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
         tested = quick_engine(procedure, engine)
         view = _View(screen, tested)
@@ -132,11 +132,12 @@ def _resumed(
     from writecliff.procedures.workload import WorkloadRun
 
     procedure, target, directory = stored_run("workload", target, run)
-    with opened(target, seed=procedure.seed) as engine:
+    with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
+        writes = isinstance(procedure, WorkloadRun) and procedure.writes
         if run.dry_run:
-            return show_plan(procedure, engine, form == "json")
-        if isinstance(procedure, WorkloadRun) and procedure.writes:
-            check_permission(engine, target)
+            return show_plan(procedure, engine, form == "json", writes=writes)
+        if writes:
+            check_permission(engine)
         tested = quick_engine(procedure, engine)
         view = _View(Screen(quiet=run.quiet), tested)
         return _execute(procedure, tested, directory, view, form, run, resume=True)

@@ -21,6 +21,7 @@ from writecliff.cli.options import (
     test_names,
 )
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
+from writecliff.cli.runner import refusal_mapping, refused
 from writecliff.cli.sets import new_folder, run_members, stored_folder
 from writecliff.errors import ConfigError
 
@@ -119,7 +120,8 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
 
     plans: dict[str, Plan] = {}
     scales: dict[str, None] = {}
-    with opened(target, seed=1) as engine:
+    with opened(target, seed=1, look_only=True) as engine:
+        refusal = engine.write_refusal
         identity = engine.identify()
         for name, member in members.items():
             if identity.simulated:
@@ -132,13 +134,14 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
             scales[engine_now.identify().scale_text] = None
             plans[name] = with_estimate(plan, procedure, engine_now, tell=log)
     if as_json:
-        emit_json({"dry_run": True, "target": identity, "tests": plans}, "suite-plan")
-        return 0
+        shown = {"dry_run": True, "target": identity, "tests": plans}
+        emit_json({**shown, "refusal": refusal_mapping(refusal)}, "suite-plan")
+        return refused(refusal)
     print(_estimates(plans) if identity.simulated else _bounds(plans))
     for text in filter(None, scales):
         print(f"the drive is {text}")
     print(NOTHING_DONE)
-    return 0
+    return refused(refusal)
 
 
 def _bounds(plans: Mapping[str, Plan]) -> str:

@@ -116,8 +116,8 @@ def twin(
         target, options, output, resume, store, screen,
         makes_twin=check is None, dry_run=dry_run, json=json,
     )  # fmt: skip
-    if run is None:
-        return 0
+    if isinstance(run, int):
+        return run
     if check is not None:
         return _checked(run, check, screen, as_json=json)
     from writecliff.api.twin import twin_of_run
@@ -156,8 +156,8 @@ def _measured(
     makes_twin: bool,
     dry_run: bool,
     json: bool,
-) -> Path | None:
-    """The directory of complete measurements; None after a dry run."""
+) -> Path | int:
+    """The directory of complete measurements; the exit code of a dry run."""
     from writecliff.api import execute
     from writecliff.cli.options import RunOptions
     from writecliff.cli.progress import ProgressView
@@ -179,16 +179,16 @@ def _measured(
     else:
         procedure = Twin.from_mapping(options)
         directory = output or new_path("runs", Twin.name, target.on, store=store)
-    with opened(target, seed=procedure.seed) as engine:
+    with opened(target, seed=procedure.seed, look_only=dry_run) as engine:
         identity = engine.identify()
         if makes_twin:
             check_drive(identity)
         procedure.check_purge(simulated=identity.simulated)
+        writes = not (isinstance(procedure, Twin) and procedure.gentle)
         if dry_run:
-            show_plan(procedure, engine, json)
-            return None
-        if not (isinstance(procedure, Twin) and procedure.gentle):
-            check_permission(engine, target)
+            return show_plan(procedure, engine, json, writes=writes)
+        if writes:
+            check_permission(engine)
         execute(procedure, engine, directory, ProgressView(screen), resume=resume is not None)
     return directory
 

@@ -175,13 +175,14 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
 
 
 @contextmanager
-def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
-    """The engine of the target, closed at the end. Raises TargetError, ConfigError."""
+def opened(options: TargetOptions, *, seed: int, look_only: bool = False) -> Iterator[Engine]:
+    """The engine of the target, closed at the end. `look_only`: a real drive is not claimed.
+    Raises TargetError, ConfigError."""
     target = target_of(options.on)
     _check_options_fit(options, target)
     from writecliff.engines.target import open_target
 
-    engine = open_target(target, seed=seed, **options.opening())
+    engine = open_target(target, seed=seed, look_only=look_only, **options.opening())
     try:
         if engine.identify().capacity_bytes <= 0:
             raise TargetError(f"{target} has no capacity", hint="is there a medium in the drive?")
@@ -216,7 +217,8 @@ class RunOptions:
     """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     dry_run: bool = False
-    """Show what would be done and how much would be written; touch nothing."""
+    """Show what would be done and how much would be written; touch nothing. The exit code is 2 if
+    the run would be refused."""
 
     quiet: bool = False
     """Show no progress on stderr."""

@@ -15,12 +15,13 @@ from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
 from writecliff.cli.screen import Screen
 from writecliff.engines.target import is_simulated, target_now
-from writecliff.errors import ConfigError, TargetError
+from writecliff.errors import ConfigError
 from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
     from writecliff.api import Run
     from writecliff.engines.base import DeviceIdentity, Engine
+    from writecliff.errors import WritecliffError
     from writecliff.procedures.framework import RunOutcome
     from writecliff.procedures.model import Estimate, Procedure
 
@@ -43,10 +44,10 @@ def run_test(
         simulated = is_simulated(target.on or "")
         procedure = procedure_from_mapping(name, given, simulated=simulated)
         directory = run.output or new_path("runs", name, target.on, store=run.store)
-    with opened(target, seed=procedure.seed) as engine:
+    with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
         if run.dry_run:
             return show_plan(procedure, engine, as_json)
-        check_permission(engine, target)
+        check_permission(engine)
         from writecliff.api import Run, execute
 
         view = ProgressView(Screen(quiet=run.quiet))
@@ -58,22 +59,10 @@ def run_test(
     return end.end(run.junit)
 
 
-def check_permission(engine: Engine, target: TargetOptions) -> None:
+def check_permission(engine: Engine) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
-    if engine.write_refusal is not None:
-        raise engine.write_refusal
-    identity = engine.identify()
-    if (target.on or "").startswith("/dev/") and target.destroy is None:
-        who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
-        size = units.size(identity.capacity_bytes)
-        if identity.serial:
-            number, confirm = f"serial number {identity.serial}", "serial number: --destroy SERIAL"
-        else:
-            number, confirm = "no serial number", f"path: --destroy {target.on}"
-        raise TargetError(
-            f"this run destroys all data on {target.on} ({who}, {size}, {number})",
-            hint=f"confirm with the drive's {confirm}",
-        )
+    if (refusal := engine.write_refusal) is not None:
+        raise refusal
 
 
 def stored_run(
@@ -103,11 +92,31 @@ def stored_run(
     return procedure, target, run.resume
 
 
-def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
-    """Show what a run would do and cost, and do nothing; returns the exit code."""
+def refused(refusal: WritecliffError | None) -> int:
+    """Report that a planned run would be refused, and return the exit code of the plan."""
+    if refusal is None:
+        return 0
+    log(f"the run would be refused: {refusal}")
+    if refusal.hint:
+        log(f"hint: {refusal.hint}")
+    return refusal.exit_code
+
+
+def refusal_mapping(refusal: WritecliffError | None) -> dict[str, str | None] | None:
+    """The refusal of a planned run in JSON."""
+    return None if refusal is None else {"message": str(refusal), "hint": refusal.hint}
+
+
+def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bool = True) -> int:
+    """Show what a run would do and cost, and do nothing.
+
+    Returns:
+        The exit code: that of the run if it would be refused.
+    """
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.scaling import quick_engine
 
+    refusal = engine.write_refusal if writes else None
     engine = quick_engine(procedure, engine)
     identity = engine.identify()
     plan = procedure.plan(identity, engine.speed_limit)
@@ -118,10 +127,11 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
                 "dry_run": True,
                 "target": identity,
                 "plan": {**vars(plan), "deviations": [vars(d) for d in plan.deviations]},
+                "refusal": refusal_mapping(refusal),
             },
             "test-plan",
         )
-        return 0
+        return refused(refusal)
     print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
     for number, phase in enumerate(plan.phases, 1):
         print(f"{number}. {phase}")
@@ -137,7 +147,7 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
     lines += [("deviation", str(deviation)) for deviation in plan.deviations]
     print(pairs(lines))
     print(NOTHING_DONE)
-    return 0
+    return refused(refusal)
 
 
 def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:

@@ -18,6 +18,7 @@ from writecliff.cli.schemas_twins import TWINS
 
 _PREFIX = "writecliff/"
 _IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."
+_REFUSAL = "`null`, or `message` and `hint` if the run would be refused; the exit code is then 2"
 _PLAN = (
     "`title`, `phases`, bounds of `steps`, `device_time` and `write_bytes` (`_min`, `_max`), "
     "`estimate` by a pilot run (`null`: none was possible)"
@@ -42,7 +43,8 @@ SCHEMAS: Mapping[str, Schema] = {
         {"tests": "`name`, `title`, `summary`, `editions`, `required` and `campaign` of each"},
     ),
     "test-plan": Schema(
-        "test NAME --dry-run", {"dry_run": "`true`", "target": _IDENTITY, "plan": _PLAN}
+        "test NAME --dry-run",
+        {"dry_run": "`true`", "target": _IDENTITY, "plan": _PLAN, "refusal": _REFUSAL},
     ),
     "test-outcome": Schema(
         "test NAME",
@@ -68,7 +70,12 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "suite-plan": Schema(
         "suite EDITION --dry-run",
-        {"dry_run": "`true`", "target": _IDENTITY, "tests": f"by test: {_PLAN}"},
+        {
+            "dry_run": "`true`",
+            "target": _IDENTITY,
+            "tests": f"by test: {_PLAN}",
+            "refusal": _REFUSAL,
+        },
     ),
     "set-outcome": Schema(
         "suite, sweep",

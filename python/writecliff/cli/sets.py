@@ -34,7 +34,7 @@ def new_folder(
     from writecliff.suite.plan import check_plans
 
     with opened(target, seed=1) as engine:
-        check_permission(engine, target)
+        check_permission(engine)
         check_plans(members, engine.identify())
     return SuiteFolder.create(path, kind, about, members)
 

@@ -399,8 +399,9 @@ class Engine(Protocol):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Why the drive must not be written, found before a run begins; None if it may be, and for
-        block devices, which are refused when they are opened."""
+        """Why a run that writes is refused, before it starts; None if it is not. A block device
+        that was opened with consent has been refused by then, unless it was only to be looked
+        at."""
         ...
 
     def identify(self) -> DeviceIdentity: ...

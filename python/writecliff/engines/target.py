@@ -33,6 +33,7 @@ def open_target(
     described: Mapping[str, str] | None = None,
     attribute_latency: bool = False,
     device_file: tuple[str, str] | None = None,
+    look_only: bool = False,
 ) -> Engine:
     """Open a target and return its engine; close it when done.
 
@@ -42,8 +43,9 @@ def open_target(
     file to be created. `described` is what the user says of drive and test for
     the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
     `attribute_latency` has a simulated drive record what latency is spent on. `device_file`, text
-    and name, is that of a simulated drive, where the file itself may not be. Raises TargetError,
-    ConfigError.
+    and name, is that of a simulated drive, where the file itself may not be. With
+    `look_only` a real drive is not claimed, whatever the consent: `write_refusal` of the engine is
+    why a run would be refused. Raises TargetError, ConfigError.
     """
     if is_simulated(text) and text != SIMULATED:
         from writecliff.engines.sim import SimEngine
@@ -57,7 +59,9 @@ def open_target(
             device_file=device_file,
         )
     else:
-        engine = _real(text, destroy_serial, allow_signatures, power_state, size_bytes)
+        engine = _real(
+            text, destroy_serial, allow_signatures, power_state, size_bytes, look_only=look_only
+        )
     engine.described = dict(described or {})
     return engine
 
@@ -77,6 +81,8 @@ def _real(
     allow_signatures: bool,
     power_state: int | None,
     size_bytes: int | None,
+    *,
+    look_only: bool,
 ) -> FioEngine:
     scheme, _, rest = text.partition(":")
     if text.startswith("/dev/"):
@@ -87,6 +93,7 @@ def _real(
             destroy_serial=destroy_serial,
             allow_signatures=allow_signatures,
             power_state=power_state,
+            look_only=look_only,
         )
     if scheme == "file" and rest:
         from writecliff.engines.fio import FioEngine

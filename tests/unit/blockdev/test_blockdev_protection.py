@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import protection
 from writecliff.engines.blockdev.protection import claim, inspect
 from writecliff.engines.blockdev.topology import Node
+from writecliff.engines.fio.targets import DeviceTarget
 from writecliff.errors import TargetError
 
 SERIAL = "S1234"
@@ -45,6 +47,39 @@ def test_a_device_without_serial_is_confirmed_by_its_full_path(machine: Machine)
     error = refusal(machine, path, "loop0")
     assert error is not None
     assert "path (it has no serial)" in str(error)
+
+
+def test_without_consent_a_run_is_refused_for_what_no_consent_removes_first(
+    machine: Machine,
+) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    error = inspect(path, machine.system).refusal(None, allow_signatures=False)
+    assert error is not None and "destroys all data on" in str(error) and SERIAL in str(error)
+    assert error.hint == f"confirm with the drive's serial number: --destroy {SERIAL}"
+    machine.mount("8:0", "/", "/dev/sda")
+    error = inspect(path, machine.system).refusal(None, allow_signatures=False)
+    assert error is not None and "root file system" in str(error)
+
+
+def test_a_device_that_is_only_looked_at_reports_why_it_would_be_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    monkeypatch.setattr(protection, "_open_exclusive", lambda node, flags: os.open("/", flags))
+
+    def refusal_with(serial: str | None) -> str:
+        target = DeviceTarget.open(str(path), serial, False, machine.system, look_only=True)
+        return str(target.refusal or "")
+
+    assert refusal_with(SERIAL) == ""
+    assert "destroys all data" in refusal_with(None)
+    assert "is not this device's serial" in refusal_with("S9")
+
+    def busy(node: Path, flags: int) -> int:
+        raise TargetError(f"{node}: in use")
+
+    monkeypatch.setattr(protection, "_open_exclusive", busy)
+    assert refusal_with(SERIAL).endswith("sda: in use")
 
 
 def test_a_missing_node_is_refused_and_not_created(machine: Machine) -> None:

@@ -15,6 +15,7 @@ from inline_snapshot import snapshot
 
 from tests.support.cli import CommandLine
 from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
+from writecliff.errors import TargetError
 from writecliff.procedures.model import History, StepRow
 
 SHORT = "test wsat --on sim:fake --end time --time-hours 0.05"
@@ -237,14 +238,16 @@ def test_a_real_drive_needs_its_serial_number(
     monkeypatch.setattr(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )
+    drive.write_refusal = TargetError("this run destroys all data", hint="give --destroy FAKE0001")
     said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
     assert said.code == 2
     assert said.err == snapshot("""\
-error: this run destroys all data on /dev/fake (Fake Formula 480, 480 GB, serial number FAKE0001)
-hint: confirm with the drive's serial number: --destroy SERIAL
+error: this run destroys all data
+hint: give --destroy FAKE0001
 """)
     assert drive.calls == []
     assert not any(tmp_path.iterdir())
+    drive.write_refusal = None
     drive.before_run = interrupted_at(2)
     said = cli(
         "test wsat --on /dev/fake --end time --time-hours 0.05 --output r --destroy FAKE0001"
@@ -256,6 +259,33 @@ hint: confirm with the drive's serial number: --destroy SERIAL
     assert "all data on /dev/fake will be lost\n" in said.err
 
 
+@pytest.mark.parametrize("command", ["test wsat --end time", "suite pts-e --tests wsat"])
+def test_a_dry_run_reports_that_the_run_would_be_refused(
+    cli: CommandLine, drive: FakeEngine, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    drive.kind, drive.target = "fio", "/dev/fake"
+    asked: list[bool] = []
+
+    def opened(text: str, *, look_only: bool = False, **options: object) -> FakeEngine:
+        asked.append(look_only)
+        return drive
+
+    monkeypatch.setattr(sys.modules["writecliff.engines.target"], "open_target", opened)
+    drive.write_refusal = TargetError("/dev/fake: mounted at /", hint="unmount it")
+    words = f"{command} --on /dev/fake --dry-run --destroy FAKE0001"
+    plan, shown = cli(words), cli(f"{words} --json")
+    assert (plan.code, shown.code) == (2, 2)
+    assert "nothing was done (--dry-run)" in plan.out
+    refused = "the run would be refused: /dev/fake: mounted at /\nhint: unmount it\n"
+    assert plan.err.endswith(refused) and shown.err.endswith(refused)
+    expected = {"message": "/dev/fake: mounted at /", "hint": "unmount it"}
+    assert json.loads(shown.out)["refusal"] == expected
+    drive.write_refusal = None
+    assert cli(words).code == 0
+    assert json.loads(cli(f"{words} --json").out)["refusal"] is None
+    assert drive.calls == [] and asked == [True] * 4
+
+
 def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     cli: CommandLine, drive: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,10 +293,6 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     drive.backing = "slot 1"
     monkeypatch.setattr(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
-    )
-    said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
-    assert "no serial number)\nhint: confirm with the drive's path: --destroy /dev/fake\n" in (
-        said.err
     )
     drive.before_run = interrupted_at(2)
     said = cli(

@@ -90,8 +90,9 @@ class Protection:
             own.add(str(self.system.dev / "mapper" / name))
         return self.node in own
 
-    def refusal(self, destroy_serial: str, *, allow_signatures: bool) -> TargetError | None:
-        """Why the device must not be written; None if it may be."""
+    def refusal(self, destroy_serial: str | None, *, allow_signatures: bool) -> TargetError | None:
+        """Return why the device must not be written; None if it may be. Without consent
+        (`destroy_serial` None), reasons that no consent removes come first."""
         if self.device.is_partition:
             return TargetError(
                 f"{self.path}: a partition; drives are tested whole",
@@ -118,6 +119,8 @@ class Protection:
                 f"{self.path}: a host-managed zoned drive, which cannot be written at random",
                 hint="tests of such drives are not available",
             )
+        if destroy_serial is None:
+            return self._without_consent()
         if destroy_serial != self.confirmation and (self.has_serial or destroy_serial != self.path):
             what = "serial" if self.has_serial else "path (it has no serial)"
             return TargetError(
@@ -130,6 +133,33 @@ class Protection:
                 hint=f"to lose all of it, give {SIGNATURE_FLAG} as well",
             )
         return None
+
+    def _without_consent(self) -> TargetError:
+        words = (self.label.vendor, self.label.model)
+        who = " ".join(filter(None, words)) or "a drive"
+        number = f"serial number {self.label.serial}" if self.has_serial else "no serial number"
+        what = "serial number" if self.has_serial else "path"
+        more = f" {SIGNATURE_FLAG}" if self.loss() else ""
+        size = units.size(self.size_bytes)
+        return TargetError(
+            f"this run destroys all data on {self.path} ({who}, {size}, {number})",
+            hint=f"confirm with the drive's {what}: {SERIAL_FLAG} {self.confirmation}{more}",
+        )
+
+    def claimable(self) -> TargetError | None:
+        """Return why the kernel would not grant exclusive use; None if it would. Changes
+        nothing: each device is opened for reading and closed at once."""
+        nodes = [self.disk.node(self.system)]
+        for part in (*self.partitions, *neighbours(self.system, self.disk)):
+            if part.size_bytes and self.system.stat_node(part.node(self.system)) is not None:
+                nodes.append(part.node(self.system))
+        try:
+            for node in nodes:
+                os.close(_open_exclusive(node, os.O_RDONLY))
+        except TargetError as error:
+            return error
+        late = uses_of(self.system, self.disk, processes=True)
+        return in_use(self.path, late) if late else None
 
 
 def inspect(path: str | Path, system: System | None = None) -> Protection:

@@ -77,9 +77,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         destroy_serial: str | None,
         allow_signatures: bool = False,
         power_state: int | None = None,
+        look_only: bool = False,
         system: System | None = None,
     ) -> FioEngine:
-        """Open a block device. Without `destroy_serial` it can only be read.
+        """Open a block device. Without `destroy_serial` or with `look_only` it can only be read.
 
         `destroy_serial` must be the drive's serial number (its full path if it has none), and
         `allow_signatures` must be set as well if anything is found on it. `power_state` is one
@@ -89,8 +90,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         system = system or System()
         fio = find_fio(system.run)
         target = DeviceTarget.open(
-            str(path), destroy_serial, allow_signatures, system, power_state=power_state
-        )
+            str(path), destroy_serial, allow_signatures, system, power_state=power_state,
+            look_only=look_only,
+        )  # fmt: skip
         return cls(target, fio, system)
 
     @classmethod
@@ -104,8 +106,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Of files."""
-        return self._target.refusal if isinstance(self._target, FileBackedTarget) else None
+        """Why the target would not be written."""
+        return self._target.refusal
 
     @property
     def fio_program(self) -> str:

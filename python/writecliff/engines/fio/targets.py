@@ -70,12 +70,14 @@ class DeviceTarget:
         held: Claim | None,
         system: System,
         power_state: int | None = None,
+        consent: tuple[str | None, bool] = (None, False),
     ) -> None:
         self.name = protection.path
         self._power_state = power_state  # to be set
         self._state_found: int | None = None  # before one was set
         self.protection = protection
         self._claim = held
+        self._consent = consent  # serial number and whether signatures may be lost
         self._system = system
         self._log = KernelLog()
         self._log_names = names_in_log(protection.disk)
@@ -93,14 +95,15 @@ class DeviceTarget:
         system: System,
         *,
         power_state: int | None = None,
+        look_only: bool = False,
     ) -> DeviceTarget:
-        if destroy_serial is None:
+        if destroy_serial is None or look_only:
             found, held = inspect(path, system), None
         else:
             found, held = claim(
                 path, destroy_serial, allow_signatures=allow_signatures, system=system
             )
-        target = cls(found, held, system, power_state)
+        target = cls(found, held, system, power_state, (destroy_serial, allow_signatures))
         if power_state is not None:  # refused before anything is stored of a run
             try:
                 working_states(target._nvme_drive(), target.name, power_state)
@@ -108,6 +111,15 @@ class DeviceTarget:
                 target.close()
                 raise
         return target
+
+    @property
+    def refusal(self) -> TargetError | None:
+        """Why a run that writes would be refused; None for a claimed device."""
+        if self._claim is not None:
+            return None
+        destroy_serial, allow_signatures = self._consent
+        refusal = self.protection.refusal(destroy_serial, allow_signatures=allow_signatures)
+        return refusal or self.protection.claimable()
 
     @property
     def disk_name(self) -> str:
