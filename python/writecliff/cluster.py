@@ -1,4 +1,10 @@
-"""Independent runs on a Dask scheduler: one that exists, or one with workers on this machine.
+"""Independent runs on a Dask scheduler: one that exists, or one inside this process.
+
+A Dask scheduler runs any code that a client sends it, and asks nobody who they are unless it has
+TLS keys. The local one therefore listens to nothing: scheduler and workers are objects of this
+process, connected by queues (Dask's "inproc"). Its workers are threads, which suffice, because
+simulated drives are native code that releases the interpreter, and members of sets have processes
+of their own.
 
 A task takes as much of the worker resource "memory" (bytes) as it needs, so a scheduler never
 starts more on a worker than fit. Workers of an existing scheduler declare it:
@@ -36,8 +42,7 @@ _CONNECT_S = 10
 _POLL_S = 0.05
 _STOP_S = 20.0  # in which tasks that are told to stop have stored what they have
 _ASK_S, _ALONE_S = 5.0, 60.0
-# Of local workers, which nobody looks at: without it each process takes 2 % of a core for looking
-# at itself 50 times a second.
+# Of local workers, which nobody looks at: without it they look at themselves 50 times a second.
 _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
@@ -47,11 +52,19 @@ _QUIET = {
 
 @contextmanager
 def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cluster | None]:
-    """The cluster at `address`: "local", or that of a scheduler, "tcp://HOST:PORT"; None: none.
+    """Connect to the cluster at `address`.
 
-    `workers` are the processes of a local one (default: one per core). Raises ConfigError: Dask is
-    not installed, no such scheduler, `workers` for one that has its own, workers with another
-    version of writecliff.
+    A scheduler at an address, its workers and whoever can connect to them run code as this user.
+    Use a network that is trusted, or "tls://HOST:PORT" and the keys of Dask's configuration
+    (`distributed.comm.tls`).
+
+    Args:
+        address: "local", or that of a scheduler, "tcp://HOST:PORT"; None yields None.
+        workers: threads of a local one (default: one per core).
+
+    Raises:
+        ConfigError: Dask is not installed, no such scheduler, `workers` for one that has its own,
+            workers with another version of writecliff.
     """
     if address is None:
         yield None
@@ -97,22 +110,37 @@ def _check_versions(client: Client, address: str) -> None:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
+    """Start a scheduler and `workers` workers of a thread each in this process, without ports."""
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client, Scheduler, SpecCluster, Worker
 
+    scheduler = {"cls": _portless(Scheduler), "options": {"protocol": "inproc://"}}
+    options = {
+        "nthreads": 1,
+        "resources": {MEMORY: available_memory_bytes() / workers},
+        "memory_limit": 0,  # drives are native memory, which is counted by the resource
+        "silence_logs": logging.CRITICAL,
+    }
+    worker = {"cls": _portless(Worker), "options": options}
     with (
-        dask.config.set(_QUIET),  # workers get the configuration of the process that starts them
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            resources={MEMORY: available_memory_bytes() / workers},
-            memory_limit=0,  # drives are native memory, which is counted by the resource
-            dashboard_address=None,
+        dask.config.set(_QUIET),
+        SpecCluster(
+            scheduler=scheduler,
+            workers=dict.fromkeys(range(workers), worker),
             silence_logs=logging.CRITICAL,
         ) as local,
         Client(local, set_as_default=False) as client,
     ):
         yield client
+
+
+def _portless(server: type) -> type:
+    """Return a Dask server without its HTTP pages, which no setting turns off."""
+
+    def start_http_server(self: Any, *arguments: Any, **options: Any) -> None:
+        """Open no port."""
+
+    return type(server.__name__, (server,), {"start_http_server": start_http_server})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,7 +90,8 @@ class Elsewhere(Protocol):
     def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]: ...
 
 
-_elsewhere: list[Elsewhere] = []
+# Of the thread that `placed` them: tasks on workers of the same process run where they are.
+_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 Watch = Callable[[int], Callable[[int], None]]
 _watches: list[Watch] = []
 _LOOK_S = 1.0
@@ -97,15 +99,16 @@ _LOOK_S = 1.0
 
 @contextmanager
 def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
-    """Run tasks that have a `remote` there while the block runs; None changes nothing."""
+    """Run tasks that have a `remote` there while the block runs, if this thread runs them; None
+    changes nothing."""
     if elsewhere is None:
         yield
         return
-    _elsewhere.append(elsewhere)
+    before = _elsewhere.set(elsewhere)
     try:
         yield
     finally:
-        _elsewhere.pop()
+        _elsewhere.reset(before)
 
 
 @contextmanager
@@ -132,8 +135,9 @@ def run_side_by_side(
     `available_memory_bytes`). The first error of a task is raised once the running ones have ended.
     Tasks can check `stop`, which an error and Ctrl-C set, and end early by raising `Stopped`.
     """
-    if _elsewhere and tasks and all(task.remote is not None for task in tasks):
-        return _elsewhere[-1].run(tasks, stop=stop)
+    elsewhere = _elsewhere.get()
+    if elsewhere is not None and tasks and all(task.remote is not None for task in tasks):
+        return elsewhere.run(tasks, stop=stop)
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     for task in tasks:
         if task.memory_bytes > budget_bytes:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
@@ -238,6 +241,70 @@ def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch)
         pass
     with connected(None) as none_there:
         assert none_there is None
+
+
+def test_the_local_scheduler_listens_to_nothing(here: Tables, tmp_path: Path) -> None:
+    """Nobody can connect who could run code: neither this process nor its members have a port."""
+    folder = folder_of(tmp_path / "local", write_small_drive(tmp_path), range(1, 3))
+    before = _listening()
+    seen: set[str] = set()
+
+    def watch(event: ChildEvent) -> None:
+        seen.update(_listening() - before)
+
+    with connected("local", workers=2) as made:
+        seen |= _listening() - before
+        run_suite(folder, watch, opening={}, finish=str, cluster=made)
+    assert tables(folder) == {name: table for name, table in here.items() if name in tables(folder)}
+    assert seen == set()
+
+
+def _listening() -> set[str]:
+    """Sockets that this process or a descendant of it listens to, as the kernel lists them."""
+    inodes = set()
+    for process in _descendants(os.getpid()):
+        with suppress(OSError):  # it has ended
+            for descriptor in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(OSError):
+                    inodes.add(os.readlink(descriptor).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for kind, state, inode in (("tcp", 3, 9), ("tcp6", 3, 9), ("unix", 5, 6)):
+        listens = {"0A", "01"} if kind == "unix" else {"0A"}
+        for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
+            words = line.split()
+            accepts = kind != "unix" or words[3] == "00010000"
+            if words[state] in listens and accepts and words[inode] in inodes:
+                found.add(f"{kind} {line}")
+    return found
+
+
+def _descendants(process: int) -> list[int]:
+    found = [process]
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in children.read_text().split():
+                found += _descendants(int(child))
+    return found
+
+
+def test_the_ports_of_a_process_are_seen() -> None:
+    """The look that the test above relies on finds a port and a named socket."""
+    before = _listening()
+    with socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX) as named:
+        named.bind("\0writecliff-test-" + uuid4().hex)
+        named.listen()
+        assert {line.split()[0] for line in _listening() - before} == {"tcp", "unix"}
+    assert _listening() <= before
+
+
+def test_tasks_of_tasks_run_where_they_are() -> None:
+    """Workers of one thread would wait for one another if tasks sent theirs to the scheduler."""
+    with connected("local", workers=1) as made, placed(made):
+        assert map_side_by_side(_squares, [(3,), (4,)], 1000) == [[0, 1, 4], [0, 1, 4, 9]]
+
+
+def _squares(count: int) -> list[int]:
+    return map_side_by_side(pow, [(number, 2) for number in range(count)], 1000)
 
 
 def test_workers_without_memory_are_refused(tmp_path: Path) -> None:
