@@ -104,6 +104,9 @@ class FakeEngine:
     def health(self) -> dict[str, object] | None:
         return {"source": "formula", "host_write_bytes": self.written_bytes}
 
+    def log_events(self) -> None:
+        pass
+
     def power_states(self, *, settle: bool = False) -> None:
         """It has none."""
 

@@ -25,6 +25,7 @@ from writecliff.api.runs import Run as Run
 from writecliff.api.runs import execute as execute
 from writecliff.api.runs import load_run as load_run
 from writecliff.api.runs import new_path as new_path
+from writecliff.api.runs import opening_of as opening_of
 from writecliff.api.runs import resume_run as resume_run
 from writecliff.api.runs import run_test as run_test
 from writecliff.api.runs import run_workload as run_workload

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Begin = Callable[[Sequence[str]], None]
 Log = Callable[["ChildEvent"], None]
 WHAT_IF = "what-if"  # folder of the runs that show what would change the answer
+SYNTHETIC = "synthetic"  # folder of the workload that is made of a trace
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,30 @@ def choose_drive(
     question: Question,
     *,
     output: PathLike | None = None,
+    named: Collection[str] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     log: Log | None = None,
     begin: Begin | None = None,
+    note: Callable[[str], None] = lambda text: None,
 ) -> Choice:
     """Run the load of `question` on its candidates, rank them, and write the page.
 
-    `output`: a directory that is empty, does not exist, or has the runs of the same question,
-    which are kept (default: choices/LOAD-TIME). `begin` gets the names of the runs that each part
-    still has to make. Raises ConfigError, EngineError, StoreError, SuiteStopped (resumable).
+    Args:
+        question: the load, the candidates, and what counts. The load may be a ready-made one or a
+            trace, of which a workload is made in the directory of the runs.
+        output: a directory that is empty, does not exist, or has the runs of the same question,
+            which are reused (default: choices/LOAD-TIME).
+        named: candidates that must be simulated. Others that are too large for this machine are
+            left out (default: all must be).
+        workers: runs at a time.
+        scheduler: "local" or the address of a Dask scheduler.
+        log: receives what the runs report.
+        begin: receives the names of the runs that each part still has to make.
+        note: receives sentences for the user.
+
+    Raises:
+        ConfigError, EngineError, StoreError, SuiteStopped (resumable).
     """
     from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
     from writecliff.choice.page import write_choice_page
@@ -67,9 +83,15 @@ def choose_drive(
     from writecliff.choice.variants import FIRST
 
     path = Path(output or new_path("choices", Path(question.workload).stem))
-    plan = plan_choice(question, path)
-    names = {key: _name(question, *key) for key in plan.members}
-    folder = _folder(question, path, plan, names)
+    with _readable(question, path, note) as readable:
+        leave_out = scheduler is None and named is not None
+        asked = _possible(readable, named or (), note) if leave_out else readable
+        plan = plan_choice(asked, path)
+        names = {key: _name(asked, *key) for key in plan.members}
+        is_claimed = readable.workload.startswith(str(path / SYNTHETIC))
+        folder = _folder(asked, path, plan, names, is_claimed=is_claimed)
+    question = asked
+    question.write(path)
     running = _Running(workers, scheduler, log, begin)
     running.run(folder)
     measured = measure(question, plan.contenders, runs_of(folder, names))
@@ -85,36 +107,96 @@ def choose_drive(
     return Choice(path, write_choice_page(answer, path), answer)
 
 
+@contextmanager
+def _readable(question: Question, path: Path, note: Callable[[str], None]) -> Iterator[Question]:
+    """Yield the question with a workload file or job file as its load.
+
+    That of a trace is made beside the runs in `path`, and removed if the block refuses it.
+    """
+    import shutil
+
+    from writecliff.api.block_traces import synthesise_trace
+    from writecliff.profiles import find_workload
+    from writecliff.report.pages import write_page
+    from writecliff.report.synthetic import synthetic_page
+    from writecliff.store.files import claim_directory
+
+    load = find_workload(Path(question.workload))
+    if load.suffix in (".toml", ".fio"):
+        yield replace(question, workload=str(load))
+        return
+    if is_new := not _has_runs(path):
+        claim_directory(path)
+    try:
+        note(f"making a workload of the trace {load}")
+        made = synthesise_trace(load, on_part=note)
+        file, _ = made.write(path / SYNTHETIC)
+        page = write_page(synthetic_page(made), path / SYNTHETIC / "synthetic.html")
+        note(f"{file}: what it keeps of the trace is in {page}")
+        yield replace(question, workload=str(file))
+    except BaseException:
+        if is_new:
+            shutil.rmtree(path)
+        raise
+
+
+def _has_runs(path: Path) -> bool:
+    from writecliff.store.manifest import SUITE_NAME
+
+    return (path / SUITE_NAME).exists()
+
+
+def _possible(question: Question, named: Collection[str], note: Callable[[str], None]) -> Question:
+    """Leave out drives that are too large for this machine, except those that are `named`."""
+    from writecliff.choice.too_large import said, without_too_large
+    from writecliff.parallel import available_memory_bytes
+
+    found = without_too_large(question, named, budget_bytes=available_memory_bytes())
+    if found.left_out:
+        note(f"left out, too large for this load: {said(found.left_out)}")
+    return found
+
+
 def _name(question: Question, contender: str, seed: int) -> str:
     return contender if question.seeds == 1 else f"{contender}-seed{seed}"
 
 
 def _folder(
-    question: Question, path: Path, plan: Plan, names: Mapping[tuple[str, int], str]
+    question: Question,
+    path: Path,
+    plan: Plan,
+    names: Mapping[tuple[str, int], str],
+    *,
+    is_claimed: bool,
 ) -> SuiteFolder:
-    """The folder of the runs: as it is if it is there, with the question as it is asked now."""
+    """The folder of the runs: as it is if it is there. `is_claimed`: the directory is, and has the
+    workload."""
     from writecliff.errors import ConfigError
-    from writecliff.store.manifest import SUITE_NAME
     from writecliff.suite.folder import SuiteFolder
 
     members = {names[key]: member for key, member in plan.members.items()}
-    if (path / SUITE_NAME).exists():
+    if _has_runs(path):
         folder = SuiteFolder.open(path)
         if folder.kind != "choice" or _options(folder.members) != _options(members):
             raise ConfigError(f"{path} has other runs", hint="give another --output")
     else:
-        folder = _created(path, Path(question.workload).stem, members, plan.devices)
-    question.write(path)
+        about = Path(question.workload).stem
+        folder = _created(path, about, members, plan.devices, is_claimed=is_claimed)
     return folder
 
 
 def _created(
-    path: Path, about: str, members: Mapping[str, Member], devices: Mapping[Path, str]
+    path: Path,
+    about: str,
+    members: Mapping[str, Member],
+    devices: Mapping[Path, str],
+    *,
+    is_claimed: bool = False,
 ) -> SuiteFolder:
     from writecliff.store.files import write_atomically
     from writecliff.suite.folder import SuiteFolder
 
-    folder = SuiteFolder.create(path, "choice", about, members)
+    folder = SuiteFolder.create(path, "choice", about, members, is_claimed=is_claimed)
     for device, text in devices.items():
         write_atomically(device, text.encode())
     return folder
@@ -158,7 +240,6 @@ def _what_if(
     from itertools import count
 
     from writecliff.choice.variants import plan_variants
-    from writecliff.store.manifest import SUITE_NAME
     from writecliff.suite.folder import SuiteFolder
 
     for number in count(1):  # other limits may have made other drives the first ones
@@ -171,7 +252,7 @@ def _what_if(
         }
         if not members:
             return [], None
-        if not (below / SUITE_NAME).exists():
+        if not _has_runs(below):
             devices = {file: text for one in variants for file, text in one.devices.items()}
             return variants, _created(below, Path(question.workload).stem, members, devices)
         folder = SuiteFolder.open(below)

@@ -206,9 +206,15 @@ def resume_run(
     run = load_run(path)
     manifest = run.directory.manifest
     procedure = procedure_from_mapping(manifest.procedure, manifest.options)
-    with _opened(on or target_now(manifest.device), procedure.seed) as engine:
+    opening = opening_of(run.directory)
+    with _opened(on or target_now(manifest.device), procedure.seed, **opening) as engine:
         execute(procedure, engine, run.path, progress, resume=True)
     return Run(run.path)
+
+
+def opening_of(run: RunDirectory) -> dict[str, Any]:
+    """Keyword arguments of `open_target` with which a stored run is resumed as it began."""
+    return {"attribute_latency": run.attributes_latency}
 
 
 def execute(
@@ -235,13 +241,13 @@ def execute(
 
 
 @contextmanager
-def _opened(on: str | Engine, seed: int) -> Iterator[Engine]:
+def _opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     if not isinstance(on, str):
         yield on
         return
     from writecliff.engines.target import open_target
 
-    engine = open_target(on, seed=seed)
+    engine = open_target(on, seed=seed, **opening)
     try:
         yield engine
     finally:

@@ -103,7 +103,6 @@ def choose(
     """
     from writecliff.choice.candidates import find_candidates
     from writecliff.choice.question import Question, read_prices, read_weights
-    from writecliff.profiles import find_workload
     from writecliff.units import parse_size, parse_time
 
     check_jobs(jobs)
@@ -111,12 +110,12 @@ def choose(
         kept = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
                 duration, seeds, scale, output)  # fmt: skip
         question = _asked_anew(resume, kept, limit, weight, prices, what_if=what_if)
-        return _answer(question, resume, jobs, scheduler, quiet=quiet, as_json=json)
+        return _answer(question, resume, jobs, scheduler, named=None, quiet=quiet, as_json=json)
     if workload is None:
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
     spares = _percentages(overprovision)
     question = Question(
-        workload=str(_load(find_workload(workload), quiet=quiet)),
+        workload=str(workload),
         candidates=find_candidates(
             candidates, capacity=capacity, least=1 if spares or limit else 2
         ),
@@ -131,49 +130,15 @@ def choose(
         scale=Question.scale if scale is None else scale,
         what_if=what_if is not False,
     )
-    question = _possible(question, candidates, scheduler, quiet=quiet)
-    path = output or new_path("choices", Path(question.workload).stem, store=store)
-    return _answer(question, path, jobs, scheduler, quiet=quiet, as_json=json)
+    path = output or new_path("choices", workload.stem, store=store)
+    named = _named(question, candidates)
+    return _answer(question, path, jobs, scheduler, named=named, quiet=quiet, as_json=json)
 
 
-def _possible(
-    question: Question, words: Sequence[str], scheduler: str | None, *, quiet: bool
-) -> Question:
-    """The question without drives that are too large for this machine, if their names were not
-    given. What workers of a scheduler can simulate, they say."""
-    from writecliff.choice.too_large import said, without_too_large
-    from writecliff.cli.screen import Screen
-    from writecliff.parallel import available_memory_bytes
-
-    if scheduler is not None:
-        return question
+def _named(question: Question, words: Sequence[str]) -> set[str]:
+    """The candidates that were given by name, and those of device files."""
     given = {part.strip().removeprefix("sim:") for word in words for part in word.split(",")}
-    own = {drive for drive in question.candidates if drive.endswith(".toml")}
-    budget_bytes = available_memory_bytes()
-    found = without_too_large(question, given | own, budget_bytes=budget_bytes)
-    if found.left_out:
-        Screen(quiet=quiet).log(f"left out, too large for this load: {said(found.left_out)}")
-    return found
-
-
-def _load(path: Path, *, quiet: bool) -> Path:
-    """The workload file or job file; of a trace one is made, beside its page as `synthesise` has
-    it. Raises ConfigError: neither."""
-    if path.suffix in (".toml", ".fio"):
-        return path
-    from writecliff.api import synthesise_trace
-    from writecliff.cli.screen import Screen
-    from writecliff.report.pages import write_page
-    from writecliff.report.synthetic import synthetic_page
-
-    screen = Screen(quiet=quiet)
-    screen.log(f"making a workload of the trace {path}")
-    found = synthesise_trace(path, on_part=screen.log)
-    folder = Path(f"{path.name.split('.')[0]}-synthetic")
-    made, _ = found.write(folder)
-    write_page(synthetic_page(found), folder / "synthetic.html")
-    screen.log(f"{made}: what it keeps of the trace is in {folder / 'synthetic.html'}")
-    return made
+    return given | {drive for drive in question.candidates if drive.endswith(".toml")}
 
 
 def _asked_anew(
@@ -221,6 +186,7 @@ def _answer(
     jobs: int | None,
     scheduler: str | None,
     *,
+    named: set[str] | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -236,8 +202,8 @@ def _answer(
         view.begin(names)
 
     with screen.showing(view.render, keep=True):
-        done = choose_drive(question, output=path, workers=jobs, scheduler=scheduler,
-                            log=view.log, begin=begin)  # fmt: skip
+        done = choose_drive(question, output=path, named=named, workers=jobs, scheduler=scheduler,
+                            log=view.log, begin=begin, note=screen.log)  # fmt: skip
     if as_json:
         emit_json({**done.answer.mapping(), "folder": path, "report": done.page}, "choose")
     else:

@@ -26,7 +26,7 @@ from writecliff.workload.load import WorkloadFile, check_workload_path, load_wor
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, StepResult
-    from writecliff.procedures.model import Procedure, Stage
+    from writecliff.procedures.model import Procedure
     from writecliff.report.workload import WorkloadRunReport
 
 GROUP = "workloads and traces", 1
@@ -86,7 +86,6 @@ def run(
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
-    from writecliff.procedures.scaling import quick_engine
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
     from writecliff.report.expectations import check_names, parse_expectations
     from writecliff.report.loads import figure_keys
@@ -110,9 +109,8 @@ def run(
         if procedure.writes:
             check_permission(engine)
         directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
-        tested = quick_engine(procedure, engine)
-        view = _View(screen, tested)
-        return _execute(procedure, tested, directory, view, form, run, load=load)
+        view = _View(screen)
+        return _execute(procedure, engine, directory, view, form, run, load=load)
 
 
 def _resumed(
@@ -128,7 +126,6 @@ def _resumed(
     if form == "fio-json":
         raise ConfigError("--output-format fio-json cannot be given with --resume",
                           hint="use --json")  # fmt: skip
-    from writecliff.procedures.scaling import quick_engine
     from writecliff.procedures.workload import WorkloadRun
 
     procedure, target, directory = stored_run("workload", target, run)
@@ -138,9 +135,8 @@ def _resumed(
             return show_plan(procedure, engine, form == "json", writes=writes)
         if writes:
             check_permission(engine)
-        tested = quick_engine(procedure, engine)
-        view = _View(Screen(quiet=run.quiet), tested)
-        return _execute(procedure, tested, directory, view, form, run, resume=True)
+        view = _View(Screen(quiet=run.quiet))
+        return _execute(procedure, engine, directory, view, form, run, resume=True)
 
 
 def _execute(
@@ -211,20 +207,10 @@ def _show(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
 class _View(ProgressView):
     """The view of a run, which keeps the whole result of each load."""
 
-    def __init__(self, screen: Screen, engine: Engine) -> None:
+    def __init__(self, screen: Screen) -> None:
         super().__init__(screen)
         self.results: list[StepResult] = []
-        self._engine = engine
         self._noted: set[str] = set()
-
-    def stage_begin(self, stage: Stage) -> None:
-        from writecliff.engines.scaled import ScaledEngine
-        from writecliff.engines.sim import SimEngine
-
-        super().stage_begin(stage)
-        engine = self._engine.small if isinstance(self._engine, ScaledEngine) else self._engine
-        if isinstance(engine, SimEngine):  # with FDP it logs only what its host has enabled
-            engine.data_placement.fdp.enable_all_events()
 
     def step_result(self, result: StepResult, *, sample: bool) -> None:
         if sample:

@@ -69,6 +69,7 @@ def stored_run(
     name: str, target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
     """Procedure, target and directory of the run to resume. Raises ConfigError, StoreError."""
+    from writecliff.api import opening_of
     from writecliff.store.rundir import RunDirectory
 
     assert run.resume is not None
@@ -87,8 +88,7 @@ def stored_run(
         target = replace(target, on=target_now(stored.device))
         if target.on != stored.device.target:
             log(f"the drive that was {stored.device.target} is {target.on} now")
-    if directory.attributes_latency:
-        target = replace(target, attribute_latency=True)
+    target = replace(target, **opening_of(directory))
     return procedure, target, run.resume
 
 

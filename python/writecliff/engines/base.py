@@ -455,6 +455,11 @@ class Engine(Protocol):
         TargetError if it cannot be."""
         ...
 
+    def log_events(self) -> None:
+        """Have a simulated drive log all events of its data placement, so that results have them. A
+        real drive keeps the events that its administrator has enabled."""
+        ...
+
     def save(self, path: Path) -> bool:
         """Write the complete device state to `path` (atomically); False where the drive itself is
         the state (a real one)."""

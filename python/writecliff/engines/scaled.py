@@ -105,6 +105,9 @@ class ScaledEngine:
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         return self.small.power_states()
 
+    def log_events(self) -> None:
+        self.small.log_events()
+
     def save(self, path: Path) -> bool:
         """Write the state of the small drive, which no drive of another size takes."""
         return self.small.save(path)

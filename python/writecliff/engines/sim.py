@@ -230,6 +230,10 @@ class SimEngine:
         before = None if self._power_state is None else 0
         return PowerStates(self._power_state or 0, found, before=before)
 
+    def log_events(self) -> None:
+        """Enable all events of FDP behind every placement handle; other drives have none."""
+        self.data_placement.fdp.enable_all_events()
+
     def lose_die(self, die: int) -> None:
         """A die of the flash does not answer from now on. Raises ConfigError for a drive without
         [die_parity], without this die, or without the space to do without it."""

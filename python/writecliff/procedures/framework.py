@@ -289,6 +289,7 @@ class _Driver:
         self._pass(stage.prepare_phase, prepare)
         here = self.history.begin(stage)
         self._phase(stage.title)
+        self.engine.log_events()
         self.progress.stage_begin(stage)
         if stage.ends:
             end = self._rounds(stage, here)

@@ -61,12 +61,22 @@ class SuiteFolder:
     created: str
 
     @classmethod
-    def create(cls, path: Path, kind: Kind, about: str, members: Mapping[str, Member]) -> Self:
-        """Write `suite.json` to `path`, which must be absent or empty.
+    def create(
+        cls,
+        path: Path,
+        kind: Kind,
+        about: str,
+        members: Mapping[str, Member],
+        *,
+        is_claimed: bool = False,
+    ) -> Self:
+        """Write `suite.json` to `path`, which must be absent or empty; with `is_claimed`, to a
+        directory that the caller has made.
 
         Raises ConfigError for a directory in use, StoreError if it cannot be written.
         """
-        claim_directory(path)
+        if not is_claimed:
+            claim_directory(path)
         folder = cls(path, kind, about, members, now())
         fields = asdict(folder)
         del fields["path"]

@@ -55,7 +55,7 @@ def plan_suite(
             simulated = is_simulated(target)
             procedure = procedure_from_mapping(name, options, simulated=simulated)
             procedure.check_purge(simulated=simulated)
-            members[member] = Member(name, options, target)
+            members[member] = Member(name, procedure.options_mapping(), target)
     return members
 
 

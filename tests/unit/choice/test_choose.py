@@ -179,7 +179,15 @@ def test_a_trace_is_a_load(
     more = ["--no-what-if", "--precondition", "fill"]
     answer = answered(cli(asked(trace, drives[:2], tmp_path / "choice", *more)))
     assert answer["workload"].endswith("workload.toml")
-    assert (tmp_path / "msr-synthetic" / "synthetic.html").is_file()
+    made = tmp_path / "choice" / "synthetic"
+    assert {one.name for one in made.iterdir()} == {
+        "workload.toml",
+        "workload.fio",
+        "synthetic.html",
+    }
+    assert not any(one.name.endswith("-synthetic") for one in tmp_path.iterdir())
+    again = answered(cli(["choose", "--resume", str(tmp_path / "choice"), "--json", "--quiet"]))
+    assert again["ranking"] == answer["ranking"]
     assert [one["device"] for one in answer["ranking"]] == ["usual", "slow"]
     assert all(one["scale"] == 1 for one in answer["ranking"])
     assert "p99.99" not in answer["weights"]  # of so few I/Os nobody knows it

@@ -29,7 +29,11 @@ def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
     members = plan_suite("pts-e", "sim:x", common={"seed": 3})
     assert list(members) == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
     assert all(member.test == name for name, member in members.items())
-    assert members["wsat"].options == {"edition": "pts-e", "seed": 3}
+    whole = procedure_from_mapping("wsat", {"edition": "pts-e", "seed": 3}, simulated=True)
+    assert members["wsat"].options == whole.options_mapping()
+    said = {"edition": "pts-e", "seed": 3, "quick": False, "no_purge": False}
+    assert plan_suite("pts-e", "sim:x", common=said) == plan_suite("pts-e", "sim:x",
+                                                                   common={"seed": 3})  # fmt: skip
 
 
 @pytest.mark.parametrize(

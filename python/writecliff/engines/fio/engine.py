@@ -140,6 +140,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         """The drive's SMART data as plain values; None if it has none, as for a file."""
         return self._target.health()
 
+    def log_events(self) -> None:
+        """Leave the drive's events as they are."""
+
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         self._require_open()
         return self._target.power_states(settle=settle)

@@ -1,0 +1,246 @@
+"""Commands and their functions make the same directory, and nothing beside it.
+
+Both run in an empty working directory that must stay empty. The stamps that may differ are
+declared here: times, the command line, digests over both, and the process that held the lock.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import writecliff
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+from writecliff import api
+from writecliff.choice.question import Question
+from writecliff.engines.target import open_target
+from writecliff.procedures.framework import RunInterrupted
+from writecliff.procedures.model import History, StepRow
+from writecliff.procedures.progress import RunProgress
+from writecliff.replay.model import Sizing
+
+STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
+STAMP_FILES = {".lock"}
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?")
+_DATE = re.compile(r"Test Run Date: <b>[^<]*")
+
+SHORT: dict[str, Any] = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
+FDP = """
+[data_placement]
+interface = "nvme-fdp"
+"""
+LOAD = """
+name = "load"
+[[job]]
+name = "a"
+stream = 12
+volume = "1 MiB"
+read = "30 %"
+"""
+FIO_JOB = """
+[a]
+rw=randrw
+iodepth=4
+number_ios=300
+size=16m
+"""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files that a case reads, in a folder of their own."""
+
+    folder: Path
+
+    @property
+    def on(self) -> str:
+        return f"sim:{self.folder / 'small.toml'}"
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    folder = tmp_path_factory.mktemp("inputs")
+    drive = write_small_drive(folder)
+    plain = drive.read_text()
+    (folder / "plain.toml").write_text(plain)
+    drive.write_text(plain + FDP)
+    (folder / "load.toml").write_text(LOAD)
+    (folder / "load.fio").write_text(FIO_JOB)
+    begin, ways = 128_166_372_003_061_629, ("Read", "Read", "Write")
+    (folder / "msr.csv").write_text("".join(
+        f"{begin + 5000 * n},host,0,{ways[n % 3]},{(n * 7919 % 60_000) * 4096},4096,100\n"
+        for n in range(300)
+    ))  # fmt: skip
+    return Inputs(folder)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Words of a command without --output, and the function that must do the same."""
+
+    words: Callable[[Inputs], list[str]]
+    function: Callable[[Inputs, Path], Any]
+    files: set[str]  # some of those that both make
+
+
+def _choose(inputs: Inputs, output: Path) -> None:
+    drives = (inputs.path("plain.toml"),)
+    question = Question(workload=inputs.path("msr.csv"), candidates=drives, precondition="none",
+                        limits=("iops >= 1",), what_if=False)  # fmt: skip
+    api.choose_drive(question, output=output)
+
+
+PAIRS = {
+    "run": Pair(
+        lambda i: ["run", i.path("load.toml"), "--on", i.on, "--quiet"],
+        lambda i, output: writecliff.run_workload(i.path("load.toml"), i.on, output=output),
+        {"rounds.parquet", "report.html"},
+    ),
+    "run-prepared": Pair(
+        lambda i: ["run", i.path("load.fio"), "--on", i.on, "--precondition", "fill", "--seed",
+                   "3", "--quiet"],
+        lambda i, output: writecliff.run_workload(
+            i.path("load.fio"), i.on, output=output, precondition="fill", seed=3
+        ),
+        {"rounds.parquet", "histograms.parquet"},
+    ),
+    "test": Pair(
+        lambda i: ["test", "wsat", "--drive-fills", "0.5", "--sample-seconds", "1",
+                   "--round-minutes", "0.1", "--on", i.on, "--seed", "2", "--quiet"],
+        lambda i, output: writecliff.run_test("wsat", i.on, output=output, seed=2, **SHORT),
+        {"rounds.parquet", "intervals.parquet"},
+    ),
+    "suite": Pair(
+        lambda i: ["suite", "pts-e", "--on", i.on, "--tests", "wsat", "--set",
+                   "wsat.drive_fills=0.5", "--set", "wsat.sample_seconds=1", "--set",
+                   "wsat.round_minutes=0.1", "--quiet"],
+        lambda i, output: writecliff.run_suite(
+            "pts-e", i.on, output=output, tests=["wsat"], special={"wsat": SHORT}
+        ),
+        {"suite.json", "wsat/rounds.parquet", "summary.html"},
+    ),
+    "choose": Pair(
+        lambda i: ["choose", "--workload", i.path("msr.csv"), "--candidates",
+                   i.path("plain.toml"), "--precondition", "none", "--limit", "iops >= 1",
+                   "--no-what-if", "--quiet"],
+        _choose,
+        {"choice.json", "choice.html", "synthetic/workload.toml", "synthetic/synthetic.html"},
+    ),
+    "replay": Pair(
+        lambda i: ["replay", i.path("msr.parquet"), "--on", i.on, "--whole-drive", "--repeat", "1",
+                   "--no-timed"],
+        lambda i, output: api.replay_trace(
+            i.path("msr.parquet"), i.on, sizing=Sizing(fill_pct=None, repeats=1), timed=False
+        ).store(output),
+        {"manifest.json", "report.html"},
+    ),
+    "synthesise": Pair(
+        lambda i: ["synthesise", i.path("msr.csv")],
+        lambda i, output: api.synthesise_trace(i.path("msr.csv")).write(output),
+        {"workload.toml", "workload.fio"},
+    ),
+}  # fmt: skip
+PAGES_OF_COMMANDS = {"synthetic.html"}  # `synthesise` writes the page of what the function returns
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_command_and_its_function_make_the_same_directory(
+    name: str,
+    inputs: Inputs,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, output = tmp_path / "here", tmp_path / "elsewhere" / "out"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    if name == "replay" and not Path(inputs.path("msr.parquet")).exists():
+        api.convert_trace(inputs.path("msr.csv"), inputs.path("msr.parquet"))
+    pair = PAIRS[name]
+    done = CommandLine(capsys)([*pair.words(inputs), "--output", str(output)])
+    assert done.code == 0, done.err
+    of_command = contents(output)
+    shutil.rmtree(output)
+    pair.function(inputs, output)
+    assert pair.files <= of_command.keys()
+    assert differences(of_command, contents(output)) == set()
+    assert [*here.iterdir()] == [] and [*output.parent.iterdir()] == [output]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def differences(first: dict[str, bytes], second: dict[str, bytes]) -> set[str]:
+    """Names of files that only one has, or whose contents differ in more than stamps."""
+    names = (first.keys() | second.keys()) - STAMP_FILES
+    return {
+        name
+        for name in names
+        if Path(name).name not in STAMP_FILES | PAGES_OF_COMMANDS
+        and (name not in first or name not in second
+             or unstamped(name, first[name]) != unstamped(name, second[name]))
+    }  # fmt: skip
+
+
+def unstamped(name: str, data: bytes) -> Any:
+    if name.endswith(".json"):
+        return _without_stamps(json.loads(data))
+    if name.endswith(".html"):
+        return _TIME.sub("", _DATE.sub("", data.decode()))
+    return data
+
+
+def _without_stamps(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_stamps(v) for k, v in value.items() if k not in STAMP_KEYS}
+    return [_without_stamps(one) for one in value] if isinstance(value, list) else value
+
+
+class _StopsAfterAStep(RunProgress):
+    """Ctrl-C when the first step is stored."""
+
+    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_run_is_resumed_alike(
+    inputs: Inputs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the drive was opened with at the start is so for the rest: causes of latency too."""
+    load = tmp_path / "steps.toml"
+    job = '[[step.job]]\nname = "a"\nvolume = "400 kB"\nread = "50 %"\nstream = 12\n'
+    load.write_text(f'name = "steps"\n[[step]]\nname = "x"\n{job}[[step]]\nname = "y"\n{job}')
+    output, begun = tmp_path / "out", tmp_path / "begun"
+    opened = closing(open_target(inputs.on, attribute_latency=True))
+    with opened as engine, pytest.raises(RunInterrupted):
+        writecliff.run_workload(load, engine, output=output, progress=_StopsAfterAStep())
+    shutil.copytree(output, begun)
+    done = CommandLine(capsys)(["run", "--resume", str(output), "--quiet"])
+    assert done.code == 0, done.err
+    of_command = contents(output)
+    shutil.rmtree(output)
+    begun.rename(output)
+    resumed = writecliff.resume_run(output)
+    assert differences(of_command, contents(output)) == set()
+    causes = resumed.directory.latency_causes([1, 2])
+    assert {label for label, _ in causes} >= {"x", "y"}
+
+
+def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path: Path) -> None:
+    run = writecliff.run_workload(inputs.path("load.toml"), inputs.on, output=tmp_path / "out")
+    (step,) = run.summary["steps"]
+    assert len(step["data_placement"]["log"]) == 63
