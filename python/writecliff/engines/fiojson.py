@@ -1,7 +1,8 @@
 """Results in the form of fio's JSON output, for tools that read it: `fio_json`, `to_fio_json`.
 
 Keys, their order and units follow `fio --output-format=json+` 3.33 (stat.c): sizes in bytes, `bw`
-in KiB/s, `runtime` in ms, latencies in ns. What a simulated drive does not have (CPU time, context
+in KiB/s, `runtime` in ms, latencies in ns. Keys that newer versions added (`job_start`, sectors of
+a disk) are there too. What a simulated drive does not have (CPU time, context
 switches, submission latency, kernel counters) is 0, as fio prints what it did not measure.
 """
 
@@ -23,6 +24,7 @@ from writecliff.engines.fiojson_stats import (
     sample_block,
     samples,
 )
+from writecliff.engines.fiojson_steady import steady_state
 from writecliff.latency_basis import merged
 from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
 from writecliff.workload.fiojob.options import FioOptions
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 FIO_FORMAT = "fio-3.33"  # the version whose format this is; parsers look at how the value begins
 
+_SECTOR_BYTES = 512
 _EIO = 5  # fio's error of a job that fell below its least rate
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
@@ -45,6 +48,7 @@ class _Entry:
 
     section: FioSection  # the first member's: name and reporting
     options: Mapping[str, str]  # the last member's, as in fio
+    started_ms: int  # of the first member, since 1970
     members: list[Member] = field(default_factory=list)
 
     @property
@@ -89,8 +93,9 @@ def fio_json(
     if len(results) > len(job_file.steps):
         raise ValueError(f"{len(results)} results of {len(job_file.steps)} steps")
     when = at if at is not None else datetime.now(UTC)
-    entries = _entries(list(zip(results, job_file.steps, strict=False)))
     elapsed_ns = sum(result.elapsed_ns for result in results)
+    begin_ms = when.timestamp() * 1000 - elapsed_ns / 1e6
+    entries = _entries(list(zip(results, job_file.steps, strict=False)), begin_ms)
     return {
         "fio version": f"{FIO_FORMAT} (writecliff {version or own_version()})",
         "timestamp": int(when.timestamp()),
@@ -116,7 +121,10 @@ def _disk_util(job_file: FioJobFile, results: Sequence[StepResult], drive: str) 
         for job in result.jobs:
             for name, one in job.operations.items():
                 busy[name] += (one.service.mean_ns or 0.0) * one.service.count / 1e6
-    ios = {name: sum(result.total(name)[0] for result in results) for name in OPERATIONS}
+    ios, sizes = (
+        {name: sum(result.total(name)[which] for result in results) for name in OPERATIONS}
+        for which in (0, 1)
+    )
     elapsed_ms = sum(result.elapsed_ns for result in results) / 1e6
     queued = sum(busy.values())
     return [
@@ -124,6 +132,8 @@ def _disk_util(job_file: FioJobFile, results: Sequence[StepResult], drive: str) 
             "name": drive,
             "read_ios": ios["read"],
             "write_ios": ios["write"],
+            "read_sectors": sizes["read"] // _SECTOR_BYTES,
+            "write_sectors": sizes["write"] // _SECTOR_BYTES,
             "read_merges": 0,
             "write_merges": 0,
             "read_ticks": round(busy["read"]),
@@ -192,8 +202,9 @@ def _short(size_bytes: int) -> str:
     return str(size_bytes)
 
 
-def _entries(measured: Sequence[tuple[StepResult, FioStep]]) -> list[_Entry]:
-    """Threads in fio's order; those of one reporting group together if it asks for that."""
+def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) -> list[_Entry]:
+    """Threads in fio's order; those of one reporting group together if it asks for that. The first
+    step began `begin_ms` after 1970."""
     entries: list[_Entry] = []
     last_group: int | None = None
     for result, step in measured:
@@ -203,10 +214,12 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]]) -> list[_Entry]:
             for index in section.jobs:
                 joins = section.settings.group_reporting and last_group == section.group_id
                 if not entries or not joins:
-                    entries.append(_Entry(section, section.options))
+                    started_ms = int(begin_ms + result.jobs[index].began_ns / 1e6)
+                    entries.append(_Entry(section, section.options, started_ms))
                 last_group = section.group_id
                 entries[-1].options = section.options
                 entries[-1].members.append(Member(result, step.workload, index))
+        begin_ms += result.elapsed_ns / 1e6
     return entries
 
 
@@ -227,6 +240,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     document: Json = {
         "jobname": entry.section.name,
         "groupid": entry.section.group_id,
+        "job_start": entry.started_ms,
         "error": _EIO if any(one.result.ended_by == "least_rate" for one in entry.members) else 0,
         "eta": 0,
         "elapsed": -(-elapsed_ns // 1_000_000_000),
@@ -257,7 +271,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
         "latency_window": settings.latency_window,
     }
     if settings.steadystate is not None and settings.steadystate_duration:
-        document["steadystate"] = _steady_state(entry)
+        document["steadystate"] = steady_state(settings, entry.members)
     if settings.description:
         document["desc"] = settings.description
     return document
@@ -274,20 +288,6 @@ def _sync(entry: _Entry) -> Json:
         "lat_ns": latency_block(
             merged(one.service for one in flushes), wanted, shown=settings.shows_clat
         ),
-    }
-
-
-def _steady_state(entry: _Entry) -> Json:
-    """What was asked, and whether it was attained."""
-    asked = entry.section.settings
-    criterion = asked.steadystate
-    assert criterion is not None
-    name = {"bandwidth": "bw", "latency": "lat"}.get(criterion.metric, criterion.metric)
-    limit = f"{criterion.limit:f}{'%' if criterion.relative else ''}"
-    return {
-        "ss": f"{name}{'_slope' if criterion.slope else ''}:{limit}",
-        "duration": asked.steadystate_duration // 1_000_000,
-        "attained": int(all(one.result.ended_by == "steady_state" for one in entry.members)),
     }
 
 

@@ -17,13 +17,17 @@ _NOTE = "imported from fio's JSON output, which says nothing of the drive's stat
 
 
 def read_fio_json(path: Path) -> Mapping[str, Any]:
-    """fio's document in a file; lines of messages before it are skipped, as fio prints them there.
+    """Read fio's document in a file; the last of several, without the messages around it.
 
-    Raises ConfigError: not readable, not fio's.
+    Raises:
+        ConfigError: not readable, not fio's.
     """
-    data = read_bytes(path, JSON_BYTES_MAX)
-    document = parse_json(data[max(0, data.find(b"{")) :], path)
-    if not isinstance(document, dict) or "fio version" not in document:
+    from writecliff.engines.fio.document import last_document
+
+    text = read_bytes(path, JSON_BYTES_MAX).decode("utf-8", "replace")
+    document = last_document(text)
+    if document is None:
+        parse_json(text.encode(), path)  # says where a document is damaged
         raise ConfigError(
             f"{path} is not fio's JSON output", hint="make it with fio --output-format=json+"
         )
@@ -91,10 +95,14 @@ def _store(
 
 
 def _identity(document: Mapping[str, Any], capacity_bytes: int) -> DeviceIdentity:
-    options = [document.get("global options", {}), *(job.get("job options", {})
-                                                     for job in document["jobs"])]  # fmt: skip
+    from writecliff.engines.fio.document import Fields, job_fields
+
+    whole, jobs = Fields(document, "fio"), job_fields(document, "fio")
+    options = [whole.options("global options"), *(job.options("job options") for job in jobs)]
     target = next((one["filename"] for one in options if "filename" in one), None)
-    names = [str(one.get("name")) for one in document.get("disk_util", ()) if one.get("name")]
+    disks = whole.parts("disk_util") if "disk_util" in document else []
+    named = [disk.get("name") for disk in disks if isinstance(disk, dict)]
+    names = [name for name in named if isinstance(name, str) and name]
     return DeviceIdentity(
         target=target or (f"/dev/{names[-1]}" if names else "fio"),
         model="drive of a fio run",
@@ -106,5 +114,5 @@ def _identity(document: Mapping[str, Any], capacity_bytes: int) -> DeviceIdentit
 
 def _time(document: Mapping[str, Any]) -> str:
     seconds = document.get("timestamp", 0)
-    known = float(seconds) if isinstance(seconds, int | float) else 0.0
+    known = seconds if isinstance(seconds, int | float) and 0 <= seconds < 1 << 36 else 0
     return datetime.fromtimestamp(known, UTC).isoformat(timespec="seconds")

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from writecliff.engines.base import OPERATIONS, JobResult, OperationResult, StepResult
+from writecliff.engines.base import JobResult, OperationResult, StepResult
 from writecliff.engines.counters import Counters
-from writecliff.engines.fio.parse import (
-    MS,
-    Document,
-    OperationStats,
-    flush_result,
-    histogram_of,
-    read_operation,
-)
-from writecliff.errors import ConfigError
+from writecliff.engines.fio.document import Entry, Fields, entries_of, job_fields, together
+from writecliff.engines.fio.parse import MS, Document, OperationStats, flush_result, histogram_of
+from writecliff.errors import ConfigError, WritecliffError
 from writecliff.units import parse_size
 from writecliff.workload.model import Job, Workload
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
 
 COMPLETION = "latencies are completion latencies (clat): fio's output has no others by bin"
 NO_BINS = (
@@ -43,67 +41,45 @@ class FinishedStep:
 
 
 def finished_steps(document: Document, name: str) -> list[FinishedStep]:
-    """The steps of fio's JSON output: jobs of one group ran together, and jobs of the next one
-    after them unless they say otherwise (`new_group`).
+    """The steps of fio's JSON output: jobs that ran at the same time are a step.
 
     Raises ConfigError for a document that is none of fio's, and for failed jobs only.
     """
-    try:
-        common = dict(document.get("global options", {}))
-        entries = [({**common, **job.get("job options", {})}, job) for job in document["jobs"]]
-        groups = list(_groups(entries))
-        steps, started_ns = [], 0
-        for number, group in enumerate(groups, 1):
-            many = f"{name}-{number}" if len(groups) > 1 else name
-            step = _step(group, many, started_ns)
-            started_ns += step.result.elapsed_ns
-            steps.append(step)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{name} is not fio's JSON output: {error!r}") from None
+    groups = together(entries_of(document, name))
+    steps, started_ns = [], 0
+    for number, group in enumerate(groups, 1):
+        step = _step(group, f"{name}-{number}" if len(groups) > 1 else name, started_ns)
+        started_ns += step.result.elapsed_ns
+        steps.append(step)
     if not any(step.result.total()[0] for step in steps):
         raise ConfigError(f"{name} holds no I/O that completed")
     return steps
 
 
-Entry = tuple[Mapping[str, str], Mapping[str, Any]]  # options, and the object of `jobs`
-
-
-def _groups(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    group: list[Entry] = []
-    number = None
-    for options, job in entries:
-        together = "new_group" in options and "stonewall" not in options
-        if group and job["groupid"] != number and not together:
-            yield group
-            group = []
-        number = job["groupid"]
-        group.append((options, job))
-    if group:
-        yield group
-
-
 def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
     jobs, results, notes = [], [], []
-    for options, entry in group:
-        measured, elapsed_ns = {}, 0
-        for operation in OPERATIONS:
-            stats, note = _stats(entry[operation])
-            if stats is None:
-                continue
+    begin_ms = min(entry.start_ms for entry in group)
+    for entry in group:
+        measured = {}
+        for operation, fields in entry.operations.items():
+            stats, note = _stats(fields)
             notes += [note] if note else []
-            measured[operation] = OperationResult(stats.ios, stats.bytes, histogram_of(stats))
-            elapsed_ns = max(elapsed_ns, stats.runtime_ms * MS)
-        flushes = read_operation(entry["sync"]) if "sync" in entry else None
-        flush = None if flushes is None or not flushes.bins else flush_result(flushes)
-        result_of_job = JobResult(str(entry["jobname"]), elapsed_ns, measured, flush=flush)
-        jobs.append(_job(str(entry["jobname"]), options, result_of_job))
+            measured[operation] = OperationResult(stats.ios, stats.bytes, _histogram(stats, fields))
+        result_of_job = JobResult(
+            entry.name,
+            round(entry.runtime_ms * MS),
+            measured,
+            began_ns=round((entry.start_ms - begin_ms) * MS),
+            flush=_flushes(entry.sync),
+        )
+        jobs.append(_job(entry.name, entry.options, result_of_job))
         results.append(result_of_job.following(jobs[-1]))
-        if int(entry.get("error", 0)):
-            notes.append(f"job {entry['jobname']} ended with error {int(entry['error'])}")
+        if entry.error:
+            notes.append(f"job {entry.name} ended with error {entry.error}")
     unknown = Counters()
     result = StepResult(
         started_ns=started_ns,
-        elapsed_ns=max((one.elapsed_ns for one in results), default=0),
+        elapsed_ns=max((one.began_ns + one.elapsed_ns for one in results), default=0),
         jobs=tuple(results),
         intervals={},
         counters_before=unknown,
@@ -113,15 +89,65 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
     return FinishedStep(Workload(name, tuple(jobs)), result)
 
 
-def _stats(raw: Mapping[str, Any]) -> tuple[OperationStats | None, str]:
-    """Stats of a "read", "write" or "trim" object, and what must be said of them."""
-    if not int(raw["total_ios"]):
-        return None, ""
-    for key, note in (("lat_ns", ""), ("clat_ns", COMPLETION)):
-        if raw.get(key, {}).get("bins"):
-            return read_operation({**raw, "lat_ns": raw[key]}), note
-    bare = {"N": int(raw["total_ios"]), "min": 0, "max": 0, "mean": 0, "stddev": 0}
-    return read_operation({**raw, "lat_ns": bare}), NO_BINS
+def _stats(fields: Fields) -> tuple[OperationStats, str]:
+    """What an operation did, and what the user must know of its latencies. Raises ConfigError."""
+    bare = Fields({"min": 0, "max": 0, "mean": 0, "stddev": 0}, fields.where)
+    latency, bins, note = bare, dict[int, int](), NO_BINS
+    for key, remark in (("clat_ns", COMPLETION), ("lat_ns", "")):
+        if counted := _bins(fields.part(key).part("bins")):
+            latency, bins, note = fields.part(key), counted, remark
+    ios = sum(bins.values()) or fields.whole("total_ios")
+    size, runtime_ms = fields.whole("io_bytes"), fields.whole("runtime")
+    return _stats_of(ios, size, runtime_ms, latency, bins), note
+
+
+def _stats_of(
+    ios: int, size: int, runtime_ms: int, latency: Fields, bins: Mapping[int, int]
+) -> OperationStats:
+    return OperationStats(
+        ios=ios,
+        bytes=size,
+        runtime_ms=runtime_ms,
+        min_ns=latency.whole("min"),
+        max_ns=latency.whole("max"),
+        mean_ns=latency.number("mean"),
+        sd_ns=latency.number("stddev"),
+        bins=bins,
+    )
+
+
+def _flushes(sync: Fields) -> OperationResult | None:
+    """The flushes of a job; None without bins. Raises ConfigError."""
+    latency = sync.part("lat_ns")
+    if not (bins := _bins(latency.part("bins"))):
+        return None
+    stats = _stats_of(sum(bins.values()), 0, 0, latency, bins)
+    with _possible(sync):
+        return flush_result(stats)
+
+
+def _bins(fields: Fields) -> dict[int, int]:
+    """Counts by the middle of their bin in ns. Raises ConfigError."""
+    found = {}
+    for middle in fields.raw:
+        if not re.fullmatch(r"\d{1,18}", middle):
+            raise ConfigError(f"{fields.where}: '{middle}' is no latency in ns")
+        if count := fields.whole(middle):
+            found[int(middle)] = count
+    return found
+
+
+def _histogram(stats: OperationStats, fields: Fields) -> Histogram:
+    with _possible(fields):
+        return histogram_of(stats)
+
+
+@contextmanager
+def _possible(fields: Fields) -> Iterator[None]:
+    try:
+        yield
+    except (WritecliffError, ValueError, OverflowError) as error:
+        raise ConfigError(f"{fields.where}: impossible latencies: {error}") from None
 
 
 def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
@@ -160,9 +186,9 @@ def _whole(text: str | None) -> int:
 def range_bytes(document: Document) -> int | None:
     """The largest size that a job was given; None if none says one in bytes."""
     sizes = []
-    common = document.get("global options", {})
-    for job in document.get("jobs", ()):
-        text = str({**common, **job.get("job options", {})}.get("size", ""))
+    common = Fields(document, "fio").options("global options")
+    for job in job_fields(document, "fio"):
+        text = {**common, **job.options("job options")}.get("size", "")
         if (found := re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())) is not None:
             sizes.append(int(found[1]) << 10 * " kmgt".index(found[2] or " "))
     return max(sizes, default=0) or None

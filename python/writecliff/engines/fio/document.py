@@ -1,0 +1,253 @@
+"""fio's JSON output as entries: jobs of any version, of one machine or of several clients.
+
+Fields are read through `Fields`, whose errors name the field. Differences between versions and
+forms of the output end here:
+
+* before fio 2.99 bytes are in KiB, and latencies, in µs, have no bins that can be read;
+* `client_stats` in place of `jobs` holds the jobs of each client, and their sum as another job;
+* `job_start`, from fio 3.36 on, is when a job began to measure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from writecliff.engines.base import OPERATIONS, Operation
+from writecliff.errors import ConfigError
+from writecliff.workload.fiojob.values import Context, FioValueError, time_us
+
+MS = 1_000_000
+_ALL_CLIENTS = "All clients"
+_IN_BYTES_FROM = (2, 99)
+_VERSION = re.compile(r"fio-(\d+)\.(\d+)")
+_OF_ONE_KIND: Mapping[str, Operation] = {
+    "read": "read", "randread": "read", "write": "write", "randwrite": "write", "trim": "trim",
+    "randtrim": "trim",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fields:
+    """An object of the document, and the words that errors call it by."""
+
+    raw: Mapping[str, Any]
+    where: str
+
+    def _value(self, name: str) -> Any:
+        if name not in self.raw:
+            raise ConfigError(f"{self.where} has no '{name}'")
+        return self.raw[name]
+
+    def _wrong(self, name: str, kind: str) -> ConfigError:
+        text = str(self.raw[name])
+        shown = text if len(text) <= 40 else f"{text[:40]}..."
+        return ConfigError(f"{self.where}: '{name}' is no {kind}: {shown}")
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A number of 0 or more. Raises ConfigError."""
+        if default is not None and name not in self.raw:
+            return default
+        value = self._value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(name, "number")
+        if not (math.isfinite(value) and 0 <= value < 1 << 63):
+            raise self._wrong(name, "number of 0 or more")
+        return value
+
+    def whole(self, name: str, default: int | None = None) -> int:
+        """A number without its fraction. Raises ConfigError."""
+        return int(self.number(name, default))
+
+    def text(self, name: str) -> str:
+        """Raises ConfigError."""
+        value = self._value(name)
+        if not isinstance(value, str):
+            raise self._wrong(name, "text")
+        return value
+
+    def part(self, name: str, where: str | None = None) -> Fields:
+        """An object within this one; an absent one is empty. Raises ConfigError."""
+        value = self.raw.get(name, {})
+        if not isinstance(value, dict):
+            raise self._wrong(name, "object")
+        return Fields(value, f"{self.where}, {where or name}")
+
+    def options(self, name: str) -> dict[str, str]:
+        """An object of texts. Raises ConfigError."""
+        return {key: str(value) for key, value in self.part(name).raw.items()}
+
+    def parts(self, name: str) -> list[Any]:
+        """A list. Raises ConfigError."""
+        value = self._value(name)
+        if not isinstance(value, list):
+            raise self._wrong(name, "list")
+        return value
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A job that fio reports. `start_ms` is when it began to measure, by fio's clock or after the
+    jobs that it waited for; `section` numbers the jobs that started together."""
+
+    name: str
+    options: Mapping[str, str]
+    operations: Mapping[Operation, Fields]
+    sync: Fields  # its flushes
+    error: int
+    section: int
+    start_ms: float
+    runtime_ms: float
+
+    @property
+    def end_ms(self) -> float:
+        return self.start_ms + self.runtime_ms
+
+
+def last_document(text: str) -> Mapping[str, Any] | None:
+    """Return fio's last whole document in a text; None if there is none.
+
+    fio prints messages and other forms of its output around it, and, with `--status-interval`,
+    several documents, whose counters go on.
+    """
+    decoder, found, at = json.JSONDecoder(), None, 0
+    while match := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):
+        begin = match.end() - 1
+        try:
+            value, at = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            at = begin + 1
+            continue
+        if isinstance(value, dict) and "fio version" in value:
+            found = value
+    return found
+
+
+def job_fields(document: Mapping[str, Any], name: str) -> list[Fields]:
+    """The objects of all jobs, without the sum of several clients. Raises ConfigError."""
+    whole = Fields(document, name)
+    listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
+    jobs = [one for one in listed if not (isinstance(one, dict) and _is_sum(one))]
+    if not jobs:
+        raise ConfigError(f"{name} has no jobs")
+    found = []
+    for number, job in enumerate(jobs, 1):
+        if not isinstance(job, dict):
+            raise ConfigError(f"{name}: job {number} is no object")
+        found.append(Fields(job, f"{name}: job {job.get('jobname', number)}"))
+    return found
+
+
+def _is_sum(job: Mapping[str, Any]) -> bool:
+    return job.get("jobname") == _ALL_CLIENTS and "job options" not in job
+
+
+def entries_of(document: Mapping[str, Any], name: str) -> list[Entry]:
+    """All jobs with the time in which they measured. Raises ConfigError: not what fio writes, or
+    reads and writes that are reported together."""
+    common = Fields(document, name).options("global options")
+    jobs = job_fields(document, name)
+    unit = _byte_unit(document)
+    known_starts = all(job.number("job_start", 0) > 0 for job in jobs)
+    hosts = {host for job in jobs if (host := _host(job))}
+    sections = _sections(jobs)
+    entries = []
+    for job, section in zip(jobs, sections, strict=True):
+        options = {**common, **job.options("job options")}
+        operations = _operations(job, options, unit)
+        runtime_ms = max((one.number("runtime") for one in operations.values()), default=0.0)
+        start_ms = job.number("job_start") if known_starts else _delay_ms(options)
+        host = f"@{_host(job)}" if len(hosts) > 1 else ""
+        entries.append(
+            Entry(f"{job.text('jobname')}{host}", options, operations, job.part("sync"),
+                  job.whole("error", 0), 0 if known_starts else section, start_ms, runtime_ms)
+        )  # fmt: skip
+    return entries
+
+
+def _host(job: Fields) -> str:
+    """The machine of a client; "" if fio ran here."""
+    host, port = job.raw.get("hostname"), job.raw.get("port")
+    return "" if host is None else f"{host}:{port}" if port is not None else str(host)
+
+
+def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
+    """Number what starts together: the groups of each machine, in order, but for those that
+    `new_group` alone has made."""
+    at: dict[str, tuple[int, int]] = {}  # of each machine: last group, section
+    for job in jobs:
+        host, group = _host(job), job.whole("groupid")
+        options = job.options("job options")
+        before, section = at.get(host, (group, 0))
+        together = "new_group" in options and "stonewall" not in options
+        if group != before and not together:
+            section += 1
+        at[host] = group, section
+        yield section
+
+
+def _delay_ms(options: Mapping[str, str]) -> float:
+    """When a job began to measure, after those that it waited for had ended."""
+    total_us = 0
+    for name in ("startdelay", "ramp_time"):
+        try:
+            total_us += time_us("s")(options.get(name, "0").partition("-")[0], Context())
+        except FioValueError:
+            continue  # an expression, of which only fio knows the value
+    return total_us / 1000
+
+
+def _byte_unit(document: Mapping[str, Any]) -> int:
+    version = _VERSION.match(str(document.get("fio version", "")))
+    old = version is not None and (int(version[1]), int(version[2])) < _IN_BYTES_FROM
+    return 1024 if old else 1
+
+
+def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Operation, Fields]:
+    """What a job did, by operation, with bytes in bytes."""
+    kinds = {name: job.part(name) for name in OPERATIONS if name in job.raw}
+    if not kinds:
+        if "mixed" not in job.raw:
+            raise ConfigError(f"{job.where} has none of 'read', 'write' and 'trim'")
+        kinds = _unmixed(job, options)
+    found: dict[Operation, Fields] = {}
+    for name, one in kinds.items():
+        if one.whole("total_ios"):
+            size = {"io_bytes": one.whole("io_bytes") * unit}
+            found[name] = Fields({**one.raw, **size}, one.where)
+    return found
+
+
+def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]:
+    """The operation of a job whose operations fio has added up (`unified_rw_reporting=1`)."""
+    mixed = job.part("mixed")
+    direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
+    if direction not in _OF_ONE_KIND:
+        raise ConfigError(
+            f"{job.where} reports its reads and writes together (unified_rw_reporting=1)",
+            hint="run fio with unified_rw_reporting=both, or without it",
+        )
+    return {_OF_ONE_KIND[direction]: mixed}
+
+
+def together(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Split entries into steps: jobs whose times overlap ran together, others one after the other.
+
+    An overlap of less than 10 ms is the rounding of run times.
+    """
+    steps: list[list[Entry]] = []
+    end_ms = 0.0
+    for entry in sorted(entries, key=lambda one: (one.section, one.start_ms)):
+        ran = bool(steps) and steps[-1][0].section == entry.section
+        slack_ms = min(10.0, entry.runtime_ms / 2)
+        if ran and (entry.start_ms < end_ms - slack_ms or not entry.runtime_ms or not end_ms):
+            steps[-1].append(entry)
+            end_ms = max(end_ms, entry.end_ms)
+        else:
+            steps.append([entry])
+            end_ms = entry.end_ms
+    return steps
