@@ -351,3 +351,59 @@ def test_depth_is_not_made_up_for_jobs_held_by_a_rate(tmp_path: Path) -> None:
 def test_more_results_than_workloads_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="1 results of 0 steps"):
         to_fio_json([_step([{}])], [], version="0")
+
+
+STEADY = (
+    "[a]\nioengine=null\nrw=randread\nsize=1m\ntime_based\nruntime=3\nrate_iops=500\nss_dur={}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "criterion", "deviation", "slope"),
+    [
+        ("iops:50%", "15.384615%", 20.0, 0.0),
+        ("iops_slope:50", "20.000000", 0.0, 20.0),
+        ("bw:1m", "81920.000000", 81920.0, 0.0),
+        ("bw_slope:20%", "15.384615%", 0.0, 81920.0),
+    ],
+)
+def test_steady_state_shows_what_it_was_judged_by(
+    asked: str, criterion: str, deviation: float, slope: float, tmp_path: Path
+) -> None:
+    """By hand: 90, 100, 110, 130 and 150 reads in five seconds, a window of the last three."""
+    step = _step([{"read": _operation(580, 1)[0]}], seconds=5.0)
+    ios = np.array([90.0, 100.0, 110.0, 130.0, 150.0])
+    rows = {**step.intervals, "ios": ios, "bytes": ios * 4096, "latency_mean_ns": ios * 0 + 1000}
+    job_file = _job_file(tmp_path, f"{STEADY.format(3)}ss={asked}\n")
+    (job,) = fio_json(job_file, [replace(step, intervals=rows)], at=AT)["jobs"]
+    found = job["steadystate"]
+    assert found["criterion"] == criterion
+    assert (found["max_deviation"], found["slope"], found["attained"]) == (deviation, slope, 0)
+    assert found["data"] == {
+        "bw_mean": 532_480,
+        "iops_mean": 130,
+        "iops": [110, 130, 150],
+        "bw": [450_560, 532_480, 614_400],
+    }
+    job_file = _job_file(tmp_path, f"{STEADY.format(7)}ss={asked}\n")
+    (job,) = fio_json(job_file, [replace(step, intervals=rows)], at=AT)["jobs"]
+    assert job["steadystate"]["data"]["iops"] == [90, 100, 110, 130, 150, 0, 0]
+    assert (job["steadystate"]["max_deviation"], job["steadystate"]["slope"]) == (0.0, 0.0)
+
+
+@needs_fio
+def test_steady_state_has_the_keys_of_fio(tmp_path: Path) -> None:
+    text = f"{STEADY.format(2)}ss=iops:50%\n"
+    (tmp_path / "real.fio").write_text(text + "thread\n")
+    assert FIO is not None
+    done = subprocess.run(
+        [FIO, "--output-format=json", "real.fio"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    real = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["steadystate"]
+    step = _step([{"read": _operation(500, 1)[0]}])
+    rows = {**step.intervals, "latency_mean_ns": step.intervals["ios"] * 0}
+    ours = fio_json(_job_file(tmp_path, text), [replace(step, intervals=rows)], at=AT)
+    found = ours["jobs"][0]["steadystate"]
+    assert _shape(found) == _shape(real)
+    assert list(found) == list(real) and found["ss"] == real["ss"]
