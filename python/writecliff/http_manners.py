@@ -27,8 +27,8 @@ def is_own_host(host: str, names: Iterable[str] = ()) -> bool:
     try:
         ip_address(name.strip("[]"))
     except ValueError:
-        own = {"localhost", socket.gethostname().lower(), *map(str.lower, names)}
-        return name.rstrip(".") in own
+        ours = {"localhost", socket.gethostname().lower(), *map(str.lower, names)}
+        return name.rstrip(".") in ours
     return True
 
 

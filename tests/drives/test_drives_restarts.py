@@ -44,12 +44,12 @@ class ServerProcess:
             text=True,
         )
         assert self.process.stderr is not None
-        said = ""
-        while "serving " not in said:
+        output = ""
+        while "serving " not in output:
             line = self.process.stderr.readline()
-            assert line, said
-            said = line
-        _, _, uri = said.strip().rpartition(" at nvme+tcp://127.0.0.1:")
+            assert line, output
+            output = line
+        _, _, uri = output.strip().rpartition(" at nvme+tcp://127.0.0.1:")
         self.port, _, self.name = uri.partition("/")
 
     def restart(self, number: signal.Signals) -> None:
@@ -72,9 +72,9 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 def serial_of(name: str) -> str:
-    for found in Path("/sys/class/nvme").glob("nvme*"):
-        if (found / "subsysnqn").read_text().strip() == name:
-            return (found / "serial").read_text().strip()
+    for folder in Path("/sys/class/nvme").glob("nvme*"):
+        if (folder / "subsysnqn").read_text().strip() == name:
+            return (folder / "serial").read_text().strip()
     raise AssertionError(f"{name} is not connected")
 
 
@@ -91,7 +91,7 @@ def fio(device: Path, part: int, *more: str) -> tuple[str, ...]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_fio_sees_no_error_when_the_server_restarts(
     number: signal.Signals, server: ServerProcess
 ) -> None:
@@ -110,8 +110,8 @@ def test_fio_sees_no_error_when_the_server_restarts(
                 assert time.monotonic() < deadline and load.poll() is None
                 time.sleep(0.02)
             server.restart(number)
-            said = load.communicate(timeout=WAIT_S)[0].decode()
-            assert load.returncode == 0, said
+            output = load.communicate(timeout=WAIT_S)[0].decode()
+            assert load.returncode == 0, output
             print(f"{number.name} {part + 1}: fio verified {PART} bytes")
         for part in range(RESTARTS):
             run(*fio(device, part, "--verify_only"))

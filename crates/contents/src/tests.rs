@@ -219,7 +219,7 @@ fn a_mirror_has_every_change() {
     let capacity = 3 * MIB + 512;
     let file = Scratch::new("mirror");
     let mut contents = compressed(capacity);
-    contents.write(0, &[1; 20_000]).unwrap();
+    contents.write(0, &vec![1; 20_000]).unwrap();
     contents.mirror_to(&file.0).unwrap();
     contents.write(capacity - 512, &[2; 512]).unwrap();
     contents.write(MIB + 100, &[3; 9000]).unwrap();

@@ -1,7 +1,7 @@
 //! The journal of a served drive with a state file: a record of each request that changes it.
 //!
 //! A state file is written at the end. A server that is killed writes none, so two files beside the
-//! state file hold all that its clients were told: `STATE.data`, a copy of the data (unless these
+//! state file hold all that it has acknowledged: `STATE.data`, a copy of the data (unless these
 //! are in a file already, see [`writecliff_contents::Contents::mirror_to`]), and `STATE.journal`.
 //! The next server restores the state, gives the drive the requests of the journal without timing,
 //! and takes the data from the copy. Records reach the kernel before replies do.
@@ -149,10 +149,10 @@ fn words<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
 /// The session that a journal is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Power-ups in the state file that the records follow; each session adds to them, so they tell
-    /// whether a state file is that one.
+    /// Power-ups in the state file that the records follow. Each session adds to them, so they
+    /// identify that state file.
     pub power_ups: u64,
-    /// Whether a copy of the data is beside the journal.
+    /// `true` if a copy of the data is beside the journal.
     pub has_data: bool,
 }
 
@@ -168,7 +168,7 @@ pub(crate) struct Journal {
     life_at: Nanos,
 }
 
-/// Locks a file until it is closed; `false` if another process, or this one, has it locked.
+/// Locks a file until it is closed; `false` if another open file has the lock.
 fn lock(file: &File) -> io::Result<bool> {
     // SAFETY: a call on an open file; it has no pointers.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
@@ -193,7 +193,7 @@ impl Journal {
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
         let is_locked = lock(&file)?;
-        // A server that ends removes the file, which may have been this one.
+        // A server that ends removes the file, perhaps this file.
         let is_there = fs::metadata(&path).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
@@ -281,7 +281,7 @@ impl Journal {
         }
     }
 
-    /// Whether records could not be written, so that no change may be acknowledged any more.
+    /// Returns `true` if records could not be written: no change may be acknowledged any more.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -30,7 +30,7 @@
 //! | `load.rs` | a closed loop of requests, to measure servers |
 //! | `trace.rs` | requests one by one, for whoever keeps them |
 //! | `state.rs` | saving and restoring drive and contents |
-//! | `journal.rs` | what a server that is killed leaves of its session |
+//! | `journal.rs` | the requests of a session, for the case that the server is killed |
 //! | `life.rs` | what SMART counts and the drive does not |
 //! | `nbd/` | the NBD protocol |
 //! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |

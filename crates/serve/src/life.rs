@@ -6,7 +6,7 @@ use writecliff_runner::AnyDrive;
 
 use crate::request::Request;
 
-/// What hosts have done since the drive was new. Data count that hosts read, mapped or not.
+/// Work of hosts since the drive was new. Reads of blocks that are not mapped count, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     pub read_commands: u64,

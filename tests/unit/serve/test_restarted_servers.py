@@ -45,11 +45,11 @@ class Server:
         )
         assert self.process.stderr is not None
         uris: list[str] = []
-        said = ""
+        output = ""
         while len(uris) < 2:
             line = self.process.stderr.readline()
-            assert line, said
-            said += line
+            assert line, output
+            output += line
             if line.startswith("serving "):
                 uris.append(line.split(" at ")[1].strip())
         self.uris = uris
@@ -70,7 +70,7 @@ def content(page: int, version: int) -> bytes:
 
 
 class Writer(Thread):
-    """A client that writes pages until it is told to stop, and repeats a write that had no answer."""
+    """A client that writes pages until `ended` is set, and repeats a write that had no answer."""
 
     def __init__(self, connect: Callable[[], NbdClient | NvmeTcpHost], pages: range) -> None:
         super().__init__(daemon=True)
@@ -134,9 +134,9 @@ def test_clients_lose_nothing_when_the_server_restarts(
             for writer in writers:
                 assert len(writer.acknowledged) >= 2 * WRITES_BETWEEN
                 for page, version in writer.acknowledged.items():
-                    found = client.read(page * PAGE, PAGE)
+                    data = client.read(page * PAGE, PAGE)
                     # A last write without an answer may have happened.
-                    assert found in (content(page, version), content(page, writer.count))
+                    assert data in (content(page, version), content(page, writer.count))
     finally:
         server.end()
 

@@ -37,7 +37,7 @@ impl Core {
         self.durability.note_completed(request, is_volatile, change, &mut self.durable);
     }
 
-    /// What has become durable since the contents were told.
+    /// Changes that have become durable since the last call.
     pub(crate) fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
         if let Durability::ByDrive = self.durability
             && let Some(ssd) = self.drive.volatile()
@@ -76,7 +76,7 @@ impl Core {
         seed: u64,
     ) -> Result<(Lost, Option<Recovery>), ContentsError> {
         self.settle();
-        self.take_durable().for_each(|one| one.note(contents));
+        self.take_durable().for_each(|durable| durable.note(contents));
         let undone = contents.power_cut(self.durability.loses(seed));
         let pages = undone.as_ref().map_or(&[][..], |(_, pages)| pages);
         if let Durability::Untimed(untimed) = &mut self.durability

@@ -1,5 +1,5 @@
-//! Sessions of a drive with a state file: each goes on where the one before ended, also when that
-//! was killed.
+//! Sessions of a drive with a state file: each continues where the session before ended, killed or
+//! not.
 
 use std::io;
 use std::path::Path;
@@ -12,10 +12,10 @@ use writecliff_base::StreamId;
 use writecliff_contents::SavedError;
 use writecliff_host_interface::Operation;
 
-/// Begins a session of the drive in a state file, which is made of the new drive if it does not
-/// exist. After a session that was killed the drive has all that this one was sent, its data and
-/// its counters (those of reads up to the last second), and counts an unsafe shutdown. From now on
-/// nothing is lost if this process is killed. Returns whether the session before was killed.
+/// Starts a session of the drive in a state file, which is made of the new drive if it does not
+/// exist. After a killed session the drive has all requests that it had acknowledged, with their
+/// data and counters (of reads up to the last second), and counts an unsafe shutdown. From now on
+/// nothing is lost if this process is killed. Returns `true` if the session before was killed.
 pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let mut journal = Journal::open(path).map_err(|error| in_use(error, path))?;
     let mut contents_begin = 0;
@@ -78,7 +78,7 @@ fn damaged(error: io::Error, path: &Path) -> StateError {
     error.into()
 }
 
-/// Whether a record can be of this drive.
+/// Returns `true` if this drive can have made a record.
 fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
     let model = parts.drive.model();
     let fits = |offset: u64, length: u64| {

@@ -103,7 +103,7 @@ fn new_parts() -> ServedParts {
     ServedParts::new(drive(), contents)
 }
 
-/// A session of the drive in a state file, and whether the one before was killed.
+/// A session of the drive in a state file, and `true` if the session before was killed.
 fn begin(path: &Path, timing: Timing) -> (Served, bool) {
     let mut parts = new_parts();
     let was_killed = state::open(&mut parts, path).unwrap();
@@ -118,25 +118,25 @@ fn end(served: Served, path: &Path) {
 
 struct Writer {
     session: Session,
-    kept: Arc<Kept>,
+    replies: Arc<Kept>,
 }
 
 impl Writer {
     fn of(served: &Served) -> Self {
-        let (session, kept) = session(served);
-        Self { session, kept }
+        let (session, replies) = session(served);
+        Self { session, replies }
     }
 
     /// Does it, and waits until it is acknowledged.
     fn request(&self, operation: Operation, page: u64, pages: u64) {
         let (offset, length) = (page * PAGE, pages * PAGE);
-        let (stream, before) = (StreamId::DEFAULT, self.kept.count());
+        let (stream, before) = (StreamId::DEFAULT, self.replies.count());
         let request = Request { tag: page, operation, offset, length, stream, durable: false };
         if operation == Operation::Write {
             self.session.store(offset, &data(page, pages)).unwrap();
         }
         self.session.batch().submit(request, None).unwrap();
-        eventually("it is acknowledged", || self.kept.count() > before);
+        eventually("it is acknowledged", || self.replies.count() > before);
     }
 }
 
@@ -145,9 +145,9 @@ fn data(page: u64, pages: u64) -> Vec<u8> {
 }
 
 fn is_there(served: &Served, page: u64, pages: u64) -> bool {
-    let mut found = vec![0; (pages * PAGE) as usize];
-    served.read(page * PAGE, &mut found).unwrap();
-    found == data(page, pages)
+    let mut read = vec![0; (pages * PAGE) as usize];
+    served.read(page * PAGE, &mut read).unwrap();
+    read == data(page, pages)
 }
 
 #[test]
@@ -246,10 +246,10 @@ fn purges_and_formats_outlive_a_killed_server() {
     let (served, was_killed) = begin(&killed.state(), Timing::Fast);
     assert!(was_killed);
     assert_eq!(served.logical_block(), Bytes(PAGE));
-    let mut found = vec![1; 10 * PAGE as usize];
-    served.read(0, &mut found).unwrap();
-    assert!(found[..9 * PAGE as usize].iter().all(|&byte| byte == 0), "it was purged");
-    assert_eq!(found[9 * PAGE as usize..], block);
+    let mut read = vec![1; 10 * PAGE as usize];
+    served.read(0, &mut read).unwrap();
+    assert!(read[..9 * PAGE as usize].iter().all(|&byte| byte == 0), "it was purged");
+    assert_eq!(read[9 * PAGE as usize..], block);
     end(served, &killed.state());
 }
 
