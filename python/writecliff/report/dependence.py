@@ -22,6 +22,7 @@ the same in each repetition and tells nothing about the variation between repeti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import log
@@ -32,9 +33,13 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 24  # batches from which anything is estimated
-_WARM_UP = 0.05  # share of the batches that is left out at the start
+# Shares of the batches that may be left out at the start, and how much larger than after the best
+# of them the variance may be.
+_WARM_UPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+_WARM_UP_FACTOR = 3.0
+_COARSE = 32  # averages of the batches from which that is seen
 _ORDINATES = 32  # frequencies to which the spectrum is fitted
-_FEWEST_USED, _MOST_USED = 4, 12  # frequencies that estimate the error
+_FEWEST_USED, _MOST_USED = 4, 8  # frequencies that estimate the error
 _CORNERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, np.inf)
 _FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the noise, relative to the plateau
 _SLOWEST, _FASTER = 3, 15  # frequencies whose power is compared to detect a drift
@@ -59,9 +64,19 @@ class Variance:
         return Variance(value, value**2 / parts if parts else self.degrees + other.degrees)
 
 
-def warm_up(batches: int) -> int:
-    """How many batches at the start of a step are left out."""
-    return max(1, round(_WARM_UP * batches))
+def warm_up(levels: Sequence[Floats]) -> int:
+    """How many batches at the start of a step are left out: as few as bring the variance of each
+    of `levels`, a row for each batch, near its least (compare White, "An effective truncation
+    heuristic for bias reduction in simulation output", Simulation 69, 1997)."""
+    count = len(levels[0])
+    starts = [max(1, round(share * count)) for share in _WARM_UPS]
+    size = max(1, count // _COARSE)  # fast oscillations would hide the start
+    smooth = [np.convolve(level, np.full(size, 1 / size), "valid") for level in levels]
+    spreads = [[float(np.var(level[start:])) for start in starts] for level in smooth]
+    for number, start in enumerate(starts):
+        if all(spread[number] <= _WARM_UP_FACTOR * min(spread) for spread in spreads):
+            return start
+    return starts[-1]
 
 
 def variance_of_total(residuals: Floats, widths: Floats) -> Variance | None:

@@ -9,7 +9,7 @@ on a logarithmic scale, for percentiles on the logit scale of the share of slowe
 reaches below zero.
 
 There is no interval where a step is too short: fewer batches than `dependence.FEWEST`, fewer
-independent slow I/Os than `FEWEST_SLOW`, or latencies that still drift.
+independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or latencies that still drift.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 SHARE = 0.95  # that an interval covers
-FEWEST_SLOW = 10.0  # I/Os slower than a percentile, counted as if they were independent
-_DRIFT_MAX = 3.0  # of latencies, see `dependence.drift`
+FEWEST_SLOW = 20.0  # I/Os slower than a percentile, counted as if they were independent
+_TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
+_DRIFT_MAX = 2.0  # of the distribution of latencies
+_LEAST_S = 4.0  # of a step with intervals of percentiles; waves of garbage collection take seconds
+WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
 _DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles whose drift is looked at
 
 
@@ -117,7 +120,12 @@ class Stretch:
         if not len(busy):
             return slice(0, 0)
         first, last = int(busy[0]), int(busy[-1]) + 1
-        return slice(first + warm_up(last - first), last)
+        if last - first < FEWEST:
+            return slice(first, last)
+        ios = self.ios[first:last]
+        rate = ios / self.width_ns[first:last]
+        latency = self.total(lambda cell: cell.latency_ns)[first:last] / np.maximum(ios, 1)
+        return slice(first + warm_up([rate, latency]), last)
 
     def deviations(self, part: Floats, base: Floats) -> tuple[Floats, Floats] | None:
         """How much each batch differs from its share of `part`, in relation to the total, and the
@@ -131,7 +139,7 @@ class Stretch:
     def variance(self, part: Floats, base: Floats) -> Variance | None:
         """The relative variance of the ratio of the totals of `part` and `base`; None if it cannot
         be estimated."""
-        if (found := self.deviations(part, base)) is None:
+        if (found := self.deviations(part, base)) is None or drift(*found) > _TREND_MAX:
             return None
         variance = variance_of_total(*found)
         used = float(part[self.settled].sum()) / float(part.sum())
@@ -156,9 +164,17 @@ class Measured:
         """The interval of a mean latency."""
         return self._ratio(value, lambda one: (one.total(lambda cell: cell.latency_ns), one.ios))
 
-    def waf(self, value: float | None) -> Bounds | None:
-        """The interval of a write amplification."""
-        return self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
+    def waf(self, value: float | None, capacity_bytes: int) -> Bounds | None:
+        """The interval of a write amplification.
+
+        It depends on how valid data are spread over the flash, which changes as the drive is
+        overwritten. A step that overwrites less than a tenth of it cannot tell how much that
+        varies, unless all batches agree.
+        """
+        found = self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
+        written = sum(float(one.host_bytes.sum()) for one in self.stretches)
+        enough = written >= WAF_LEAST_OVERWRITTEN * capacity_bytes
+        return found if found is None or enough or found.low == found.high else None
 
     def _ratio(
         self, value: float | None, parts: Callable[[Stretch], tuple[Floats, Floats]]
@@ -210,7 +226,8 @@ class Measured:
         """The interval of a quantile of the latencies; None: not enough samples."""
         histogram = self.histogram
         value_ns = None if histogram is None else histogram.quantile(q).value_ns
-        if histogram is None or value_ns is None or self.drifts:
+        length_s = sum(float(one.width_ns[one.settled].sum()) for one in self.stretches) / 1e9
+        if histogram is None or value_ns is None or length_s < _LEAST_S or self.drifts:
             return None
         slower = self._slower(value_ns)
         total, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))

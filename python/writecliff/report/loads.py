@@ -218,7 +218,9 @@ class Load:
             "seed": self.workload.seed,
             "elapsed_ns": self.elapsed_ns,
             "waf": self.waf,
-            "waf_interval": _bounds_mapping(self.measured(self._written).waf(self.waf)),
+            "waf_interval": _bounds_mapping(
+                self.measured(self._written).waf(self.waf, self.data.manifest.device.capacity_bytes)
+            ),
             "watts": watts,
             "joules_per_io": per_io_j,
             "counters": dict(self.counters),
