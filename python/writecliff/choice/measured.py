@@ -7,7 +7,7 @@ load's own rate all day or at a given volume a day.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from writecliff.choice.question import LIFE, PRICE, Question
 from writecliff.latency_basis import PREFIX, Basis, merged, prefix_of
 from writecliff.operation_names import FLUSH
-from writecliff.report.headline import Headline, Interval, headline, ms, quantile_headline
+from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, mean_interval, ms
+from writecliff.report.intervals import BATCHES, Bounds, Measured
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -59,18 +60,26 @@ def figures_of(
     found: list[Headline] = []
     if measured_s:
         rate = sum(one.bytes for one in done) / measured_s / MB_S.size
-        found += headline("iops", "IOPS", sum(one.ios for one in done) / measured_s, "IOPS")
-        found += headline("mb_per_s", "Throughput", rate, "MB/s")
+        iops = sum(one.ios for one in done) / measured_s
+        whole = _measured(loads, done, "service")
+        found += headline("iops", "IOPS", iops, "IOPS", interval=_interval(whole.iops(iops)))
+        found += headline(
+            "mb_per_s",
+            "Throughput",
+            rate,
+            "MB/s",
+            interval=_interval(whole.bytes_per_s(rate * MB_S.size), MB_S.size),
+        )
     for basis, word in _WORDS.items():
-        found += _latencies(prefix_of(basis), word, basis, done)
+        found += _latencies(prefix_of(basis), word, basis, done, loads)
         for operation in ("read", "write"):
             mine = [one for one in done if one.operation == operation]
             prefix = f"{operation}s/{prefix_of(basis)}"
-            found += _latencies(prefix, f"{word} of {operation}s", basis, mine)
+            found += _latencies(prefix, f"{word} of {operation}s", basis, mine, loads)
     if measured_s and flushes:
         rate = sum(one.ios for one in flushes) / measured_s
         found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS")
-    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes)
+    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads)
     found += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]
     if seconds and joules and None not in joules:
@@ -89,17 +98,40 @@ def _marked(figure: Headline, not_sustained: str) -> Headline:
     return replace(figure, steady=False, not_sustained=not_sustained)
 
 
-def _latencies(prefix: str, label: str, basis: Basis, done: Iterable[Done]) -> Iterator[Headline]:
+def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Measured:
+    """The batches of operations of the loads."""
+    stretches = []
+    for load in loads:
+        mine = [one for one in wanted if one.ios and any(one is other for other in load.done)]
+        if mine:
+            stretches.append(load.stretch(mine, basis))
+    known = [stretch for stretch in stretches if stretch is not None]
+    return Measured(known if len(known) == len(stretches) else [])
+
+
+def _interval(bounds: Bounds | None, unit: float = 1.0) -> Interval | None:
+    if bounds is None:
+        return None
+    return Interval(bounds.low / unit, bounds.high / unit, BATCHES, bounds.degrees)
+
+
+def _latencies(
+    prefix: str, label: str, basis: Basis, done: Sequence[Done], loads: Sequence[Load]
+) -> Iterator[Headline]:
     times = [one.latency(basis) for one in done if one.ios]
     total = merged(h for h in times if h is not None)
     if total is None or not total.count or None in times:
         return
-    ends = {"mean": ("average", total.mean_ns), "max": ("maximum", total.max_ns)}
-    for key, (words, value_ns) in ends.items():
-        yield from headline(f"{prefix}{key}", f"{label}, {words}", ms(value_ns), "ms",
-                            higher_is_better=False)  # fmt: skip
+    measured = _measured(loads, done, basis)
+    yield from headline(f"{prefix}mean", f"{label}, average", ms(total.mean_ns), "ms",
+                        higher_is_better=False,
+                        interval=_interval(measured.mean(total.mean_ns), NS_PER_MS))  # fmt: skip
+    yield from headline(f"{prefix}max", f"{label}, maximum", ms(total.max_ns), "ms",
+                        higher_is_better=False)  # fmt: skip
     for key, q in QUANTILES.items():
-        yield from quantile_headline(f"{prefix}{key}", f"{label}, {key}", total, q)
+        yield from headline(f"{prefix}{key}", f"{label}, {key}", ms(total.quantile(q).value_ns),
+                            "ms", higher_is_better=False,
+                            interval=_interval(measured.quantile(q), NS_PER_MS))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -138,19 +170,21 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
 
 
 def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
-    """The means of the figures of several runs that differ in their seeds, with the least and the
-    greatest as intervals; the figures themselves of one run."""
+    """The means of the figures of several runs that differ in their seeds, with the 95 % intervals
+    of these means; the figures themselves of one run. Each seed prepares its own drive, so the runs
+    are independent repetitions.
+    """
     if len(runs) == 1:
         return dict(runs[0])
     found = {}
     for key in dict.fromkeys(chain.from_iterable(runs)):
         of_all = [run[key] for run in runs if key in run]
         values = [one.value for one in of_all]
-        interval = Interval(min(values), max(values), f"least and greatest of {len(runs)} seeds")
-        same = min(values) == max(values)
+        mean = fmean(values)
+        interval = mean_interval(values, mean, f"mean over {len(values)} seeds")
         late = next((one.not_sustained for one in of_all if one.not_sustained), "")
         steady = all(one.steady for one in of_all)
-        found[key] = replace(of_all[0], value=fmean(values), interval=None if same else interval,
+        found[key] = replace(of_all[0], value=mean, interval=interval,
                              steady=steady, not_sustained=late)  # fmt: skip
     return found
 

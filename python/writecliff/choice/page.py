@@ -139,7 +139,7 @@ def _figures(answer: Answer, data: DataFile) -> Table:
         )
         for one in answer.ranked
     ]
-    note = "95 % intervals of percentiles, or least and greatest of the seeds"
+    note = "95 % intervals, from the batches of a run or over the seeds"
     return table("Figures that count and others", head, rows, "w" + "r" * len(keys), note=note,
                  data=data)  # fmt: skip
 

@@ -78,7 +78,8 @@ def choose(
     duration
         The length of each job that has one, such as 30min.
     seeds
-        Runs of each drive, with seeds of their own (default: 1).
+        Runs of each drive (default: 1). Each is a repetition: it prepares a drive of its own with a
+        seed of its own. Intervals are then those of the mean over the seeds.
     scale
         Simulate drives at most so many times smaller (default: 16); 1: whole.
     what_if

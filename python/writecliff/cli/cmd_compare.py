@@ -24,7 +24,7 @@ def compare(
     Takes any runs that measured something in common: of different drives, or of one drive with
     another firmware, option or seed. A suite counts as one, each run of a sweep as one. Figures by
     block size, mix or queue depth stand side by side, with differences and the best marked. The
-    last line says whether a difference is more than noise: where the 95 % intervals do not overlap.
+    last line says whether a difference is more than noise, at 5 % for all figures together.
 
     Parameters
     ----------

@@ -53,7 +53,8 @@ def run(
         A fio job file (.fio), a workload file (.toml), or the name of a ready-made workload
         (`writecliff profile list`).
     seed
-        Seed of all random choices (default: that of the file).
+        Seed of all random choices, preconditioning included: runs with other seeds are independent
+        repetitions (default: that of the file for the load, 1 for the drive).
     precondition
         State to bring the drive to first. fill: write the whole capacity once, 128 KiB
         sequentially; sustained: then twice, 4 KiB at random; used:40%: the same with 40 % of the

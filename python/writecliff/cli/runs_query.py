@@ -96,8 +96,9 @@ def _is_number(field: Any) -> bool:
 def diff(first: str, second: str, *, store: StoreOption = None, json: bool = False) -> int:
     """Say how run B differs from run A: set-up, versions and host, and figures.
 
-    Each figure is better, worse or equal, or it cannot be told: a difference counts where the 95 %
-    intervals do not overlap. In all, B is better if some figures are and none is worse.
+    Each figure is better, worse or equal, or it cannot be told: a difference counts if it is more
+    than noise, at 5 % for all figures together. In all, B is better if some figures are and none is
+    worse.
 
     Parameters
     ----------

@@ -359,6 +359,17 @@ SCHEMAS: Mapping[str, Schema] = {
             "in `serve`: no loss of the drive's) and `finding`; or `null`",
         },
     ),
+    "validate-intervals": Schema(
+        "validate intervals",
+        {
+            "ok": "at most 5 % of equal drives are called different",
+            "coverage": "`load`, `figure`, `truth` (IOPS, ns or a ratio), `intervals` (runs with "
+            "one), `covered` (that hold the truth), `covered_pct`, `half_width_pct` (of the "
+            "median interval) of each figure",
+            "pairs": "of each `load`: `pairs` of equal drives, `false_winners`, `false_pct`, "
+            "`slower_pairs`, `slower_found` and `slower_pct` (lower IOPS of a slower drive)",
+        },
+    ),
     "validate-power-cuts": Schema(
         "validate power-cuts",
         {

@@ -30,6 +30,7 @@ _OVERWRITTEN_TEXT = (
 _BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
 _SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit the same addresses
+_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # from the seeds of a repetition to those of the next
 
 
 def used_pct(name: str) -> float | None:
@@ -77,8 +78,11 @@ def recipe_text(name: str) -> str:
     return RECIPES[name]
 
 
-def recipe(name: str, capacity_bytes: int) -> list[Workload]:
+def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
     """The workloads of a recipe for a drive of this capacity. Raises ConfigError.
+
+    Another `seed` writes other addresses, so that repetitions of a test with other seeds each
+    prepare a drive of their own.
 
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
     128 KiB sequential writes, two capacities of 4 KiB random writes. "used:40%" is the same with
@@ -93,6 +97,7 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
     size = capacity_bytes
     if percent is not None and not whole:
         size = max(1, round(capacity_bytes * percent / 100) // _BLOCK_BYTES) * _BLOCK_BYTES
+    seeds = [(own + _SEED_STEP * (seed - 1)) % _SEED_RANGE for own in _SEEDS]
     in_order = Job(
         pattern="sequential",
         block_sizes=(BlockSize(_BLOCK_BYTES),),
@@ -103,16 +108,16 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
     if name == "act":
         zeros = replace(in_order, compressible_pct=100.0)
         return [
-            Workload("preconditioning: zeros", (zeros,), seed=_SEEDS[0]),
-            Workload("preconditioning: salt", (in_order,), seed=_SEEDS[1]),
+            Workload("preconditioning: zeros", (zeros,), seed=seeds[0]),
+            Workload("preconditioning: salt", (in_order,), seed=seeds[1]),
         ]
     random_bytes = 2 * size if again is None else _slots(size * again / 100)
     at_random = Job(
         queue_depth=_QUEUE_DEPTH, range_bytes=in_order.range_bytes, volume_bytes=random_bytes
     )
     steps = [
-        Workload("preconditioning: fill", (in_order,), seed=_SEEDS[0]),
-        Workload("preconditioning: random", (at_random,), seed=_SEEDS[1]),
+        Workload("preconditioning: fill", (in_order,), seed=seeds[0]),
+        Workload("preconditioning: random", (at_random,), seed=seeds[1]),
     ]
     return steps[: {"none": 0, "fill": 1}.get(name, 2)]
 
@@ -126,11 +131,12 @@ def precondition(
     engine: Engine,
     name: str,
     *,
+    seed: int = 1,
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
     """Bring a purged drive to the state of a recipe; True if a cached state could be used."""
-    steps = recipe(name, engine.identify().capacity_bytes)
+    steps = recipe(name, engine.identify().capacity_bytes, seed=seed)
     return bring_to(engine, steps, cache=cache, on_progress=on_progress) if steps else False
 
 

@@ -177,7 +177,8 @@ class WorkloadRun(OwnProcedure):
     def _stage(self, number: int, step: LoadStep, identity: DeviceIdentity) -> Stage:
         more: dict[str, Any] = {}
         if number == 1 and self.precondition != NONE:
-            more = {"purge": True, "state": recipe(self.precondition, identity.capacity_bytes)}
+            more = {"purge": True, "state": recipe(self.precondition, identity.capacity_bytes,
+                                                    seed=self.seed)}  # fmt: skip
         phase, title = phase_of(number), step.workload.name
         if not step.until_steady:
             return Stage.once(phase, title, _round(step, 1), **more)

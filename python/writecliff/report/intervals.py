@@ -8,8 +8,9 @@ Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). 
 on a logarithmic scale, for percentiles on the logit scale of the share of slower I/Os, so none
 reaches below zero.
 
-There is no interval where a step is too short: fewer batches than `dependence.FEWEST`, fewer
-independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or latencies that still drift.
+There is no interval where a step is too short: fewer batches than `dependence.FEWEST`; for a
+percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or
+latencies that still drift; for write amplification less than a tenth of the drive overwritten.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from writecliff._native import Histogram
 
+BATCHES = "repetitions of the load, from the variation between its batches"
 SHARE = 0.95  # that an interval covers
 FEWEST_SLOW = 20.0  # I/Os slower than a percentile, counted as if they were independent
 _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
@@ -281,8 +283,11 @@ def stretch_of(
     place = place.reshape(-1)
 
     def cell(key: Key) -> Cell | None:
-        mine = (columns["job"] == key[0]) & (columns["operation"] == OPERATION_NAMES.index(key[1]))
-        if key not in histograms or not mine.any():
+        if key not in histograms or key[1] not in OPERATION_NAMES:
+            return None
+        number = OPERATION_NAMES.index(key[1])
+        mine = (columns["job"] == key[0]) & (columns["operation"] == number)
+        if not mine.any():
             return None
 
         def column(name: str) -> Floats:

@@ -16,7 +16,7 @@ from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merge
 from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.sustained import shortfall_text, shortfalls
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
-from writecliff.report.intervals import Bounds, Key, Measured, stretch_of
+from writecliff.report.intervals import BATCHES, Bounds, Key, Measured, stretch_of
 from writecliff.report.latency import latency_mapping
 from writecliff.store.tables import OPERATION_NAMES, TIMED_NAMES, counted
 from writecliff.units import MB_S
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Workload
 
 Kind = Literal["service", "response"]  # of a latency: from issue, or from the intended arrival
-BATCHES = "repetitions of the load, from the variation between its batches"
 _RATES = ("iops", "mb_per_s")
 _QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 _TIMES = ("mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
@@ -241,6 +240,22 @@ class Load:
             "steady_state": None if self.view is None else self.view.mapping(),
             "not_sustained": self.not_sustained or None,
         }
+
+    def stretch(self, done: Sequence[Done], basis: Basis = "arrival") -> Stretch | None:
+        """The batches of operations together, with the latencies of a basis; None if the run has
+        no batches of all of them."""
+        by_kind: dict[Kind, list[Key]] = {}
+        for one in done:
+            kind = histogram_of(basis, service="service", response="response",
+                                scheduled=one.scheduled)  # fmt: skip
+            by_kind.setdefault("response" if kind == "response" else "service", []).append(
+                (one.number, one.operation)
+            )
+        found = [self._stretches[kind](keys) for kind, keys in by_kind.items()]
+        known = [stretch for stretch in found if stretch is not None]
+        if not known or len(known) < len(found):
+            return None
+        return replace(known[0], cells=[cell for stretch in known for cell in stretch.cells])
 
     @property
     def _written(self) -> Sequence[Key]:

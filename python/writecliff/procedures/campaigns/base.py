@@ -70,7 +70,8 @@ class CampaignProcedure(OptionedProcedure[K]):
 
     def state(self, identity: DeviceIdentity, name: str) -> Sequence[Workload]:
         """The workloads that lead to a state (`engines.preconditioned.RECIPES`)."""
-        return [self._compressible(load) for load in recipe(name, identity.capacity_bytes)]
+        loads = recipe(name, identity.capacity_bytes, seed=self.seed)
+        return [self._compressible(load) for load in loads]
 
     def _compressible(self, load: Workload) -> Workload:
         """The same load with the campaign's data."""

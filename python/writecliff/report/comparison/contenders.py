@@ -35,6 +35,7 @@ class Contender:
 
     runs: Mapping[str, Run]  # by test
     label: str = ""  # what it is called
+    name: str = ""  # of the file or folder that was given, or of the run in a folder
     fixed: bool = False  # a suite, a part of a sweep or a saved answer: nothing joins it
     left_out: Sequence[Path] = field(default_factory=tuple)  # its runs without a complete step
 
@@ -74,7 +75,8 @@ def _add(found: list[Contender], new: Contender) -> None:
     """Put a single run to the contender that takes it, if there is one."""
     for number, old in enumerate(found):
         if not new.fixed and old.takes(new.first):
-            found[number] = replace(old, runs={**old.runs, **new.runs})
+            name = old.name if old.name == new.name else f"{old.name} and {new.name}"
+            found[number] = replace(old, runs={**old.runs, **new.runs}, name=name)
             return
     found.append(new)
 
@@ -86,15 +88,16 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
     if path.is_file() and path.suffix == SUFFIX:
         seen.add(path.resolve())
         run = read_answer(path)
-        yield Contender({run.test: run}, fixed=True)
+        yield Contender({run.test: run}, name=path.name, fixed=True)
         return
     if (path / MANIFEST_NAME).is_file():
         seen.add(path.resolve())
         run = read_run(path)
-        yield Contender({run.test: run})
+        yield Contender({run.test: run}, name=path.resolve().name)
     elif (path / SUITE_NAME).is_file():
         seen.add(path.resolve())
-        yield from of_folder(SuiteFolder.open(path), {})
+        name = path.resolve().name
+        yield from (replace(one, name=name) for one in of_folder(SuiteFolder.open(path), {}))
     elif path.is_dir():
         for child in sorted(path.iterdir()):
             if child.is_dir():
@@ -195,8 +198,11 @@ def labelled(contenders: Sequence[Contender]) -> list[Contender]:
 
 
 def _own(group: Sequence[Contender]) -> list[str]:
-    """What tells runs of one drive apart: the first part of the set-up that differs for each, else
-    several of them, else when they were begun."""
+    """What tells runs of one drive apart: the names of what was given, else the first part of the
+    set-up that differs for each, else several of them, else when they were begun."""
+    names = [one.name for one in group]
+    if all(names) and len(set(names)) == len(group):
+        return names
     parts = sorted(differences(group), key=lambda part: telling(part.what))
     for part in parts:
         if len(set(part.values)) == len(group):

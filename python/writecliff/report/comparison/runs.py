@@ -26,7 +26,16 @@ _OURS = "writecliff simulated "  # before the names of all drives of the catalog
 _HASH = 12  # digits of a hash that are shown: as many as tell descriptions apart
 # In words: what tells two runs of one drive apart is looked for in this order, options between.
 _FIRST = ("firmware", "capacity")
-_LAST = ("seed", "write cache", "edition", "target", "description", "serial number", "writecliff")
+_LAST = (
+    "seed",
+    "write cache",
+    "edition",
+    "target",
+    "description",
+    "serial number",
+    "writecliff",
+    "definition",
+)
 
 
 @dataclass(frozen=True)
