@@ -379,6 +379,8 @@ class BlockTrace:
     def mean_bytes(self) -> int:
         """What files held on average over the blocks written, from the second round on."""
     @property
+    def redrawn_bytes(self) -> int: ...  # of a round, written to places drawn anew for each
+    @property
     def rounds(self) -> int: ...
     def replay(
         self,

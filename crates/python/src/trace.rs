@@ -192,6 +192,11 @@ impl PyBlockTrace {
     }
 
     #[getter]
+    fn redrawn_bytes(&self) -> u64 {
+        self.inner.redrawn_blocks * BLOCK_BYTES
+    }
+
+    #[getter]
     fn rounds(&self) -> u32 {
         self.inner.rounds
     }

@@ -28,6 +28,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
         "written_bytes": setup.written_bytes,
         "peak_bytes": setup.peak_bytes,
         "rounds": setup.blocks.rounds,
+        "redrawn_bytes": setup.blocks.redrawn_bytes,
         "replayed_bytes": setup.blocks.written_bytes,
         "writeback": setup.sizing.writeback,
         "write_rate_bytes_per_s": setup.write_rate_bytes_per_s,
@@ -99,6 +100,19 @@ WRITEBACK_TEXT = {
 """When writes reach the drive, in words."""
 
 
+def redrawn_text(setup: ReplaySetup) -> str:
+    """The assumption about the order of overwrites in further rounds, in a sentence."""
+    size = setup.blocks.redrawn_bytes
+    if setup.blocks.rounds < 2:
+        return "The trace was replayed once."
+    if not size:
+        return "Each further round overwrites data in the order of the trace."
+    return (
+        f"Each further round writes {units.size(size)} to addresses drawn anew, because the trace "
+        "does not show in which order its data are overwritten next."
+    )
+
+
 def rate_text(setup: ReplaySetup) -> str:
     """The rate at which lifetimes are counted, in words."""
     if setup.writes_per_day_bytes is not None:
@@ -112,7 +126,7 @@ def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
     life = "" if years is None else f"{years:.3g} years at {rate_text(setup)}, "
     written = units.size(setup.endurance_bytes(done.waf))
     p9999 = units.latency(done.read_p9999_ns, digits=3)
-    slow = f"; reads p99.99 {p9999}" if done.reads.count else ""
+    slow = f"; reads p99.99 {p9999}, not at the trace's pace" if done.reads.count else ""
     several = done.streams > 1 and done.scheme != "none"
     streams = f"{done.streams} streams by {done.scheme}" if several else "one stream"
     return f"{life}{written} written in its life: WAF {done.waf:.3f} with {streams}{slow}"

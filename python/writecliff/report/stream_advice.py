@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.replay.advice import BOUNDS, NAMES, StreamAdvice, advice_mapping, verdict
-from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, stream_rows
+from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, redrawn_text, stream_rows
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text, lines_csv
@@ -55,6 +55,7 @@ def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
         f"the {setup.device.rated_cycles:,} rated cycles of {setup.device.name}, years at "
         f"{rate_text(setup)}."
     ]
+    said.append(redrawn_text(setup))
     if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
         said.append(
             f"The drive is {setup.device.name} cut down to "

@@ -105,6 +105,10 @@ class TraceReplayReport(TestReport):
             ("Write amplification", units.number(found["waf"], 3)),
             ("Its rise from the third quarter to the fourth", units.percent(drift)),
             ("Endurance of the whole drive", units.size(found["endurance_bytes"])),
+            (
+                "Written to addresses drawn anew in each further round",
+                units.size(trace.get("redrawn_bytes")),
+            ),
             ("Rate of writes", units.throughput(trace["write_rate_bytes_per_s"])),
             ("Where the rate is from", trace["write_rate_from"]),
             ("Lifetime in years", units.significant(found["years"])),
@@ -151,7 +155,13 @@ def replay_headlines(answer: Mapping[str, Any]) -> list[Headline]:
         *headline("years", "Lifetime at this rate", answer["years"], "years"),
         *headline("endurance_tb", "Endurance", endurance and endurance / 1e12, "TB"),
         *headline("waf", "Write amplification", answer["waf"], "", **slow),
-        *headline("read_p9999", "Reads, p99.99", ms(answer["read_p9999_ns"]), "ms", **slow),
+        *headline(
+            "read_p9999",
+            "Reads, p99.99, not at the trace's pace",
+            ms(answer["read_p9999_ns"]),
+            "ms",
+            **slow,
+        ),
         *headline("read_mean", "Reads, average", ms(answer["read_mean_ns"]), "ms", **slow),
         *headline("write_mb_per_s", "Writes", rate and rate / MB_S.size, "MB/s"),
     ]

@@ -1,5 +1,6 @@
 //! Replays on a small drive: what is known of them beforehand.
 
+use writecliff_base::Prng;
 use writecliff_ssd::{DeviceConfig, device_file};
 use writecliff_workload::trace::{
     Events, FileOp, FileSystem, LayOut, Repeats, TraceEvent, deaths, synthetic,
@@ -193,4 +194,48 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
     }
     // More than one look for each of the bucketings and the pass with time.
     assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
+}
+
+/// A file that exists before the trace, overwritten in 4 KiB pieces.
+fn overwrites(blocks: impl Iterator<Item = u64>) -> Events {
+    let mut events = Events::default();
+    for block in blocks {
+        let (op, offset, length) = (FileOp::Write, block * BLOCK_BYTES, BLOCK_BYTES);
+        let (file, stream, origin, folder, time_ms) = (0, 0, 0, 0, 0);
+        events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
+    }
+    events
+}
+
+fn waf_of(events: &Events) -> f64 {
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
+    let config = config(peak * 4096 * 10 / 9);
+    let trace = lay_out(events, &config, 8.0);
+    replayed(&config, &trace, Scheme::None, 1, None).write_amplification().unwrap()
+}
+
+/// However short a trace of uniform writes is, its drive amplifies as under a long one.
+#[test]
+fn short_traces_of_random_writes_amplify_like_long_ones() {
+    let uniform = |writes: u64| {
+        let mut random = Prng::new(7);
+        waf_of(&overwrites((0..writes).map(move |_| random.below(20_000))))
+    };
+    let (short, long) = (uniform(8_000), uniform(160_000));
+    assert!(long > 1.8, "{long}");
+    assert!((short / long - 1.0).abs() < 0.1, "{short} against {long}");
+}
+
+/// Orders that a trace shows are kept: one run, and a random order that comes again and again.
+#[test]
+fn sequential_and_recurring_orders_amplify_nothing() {
+    assert!(waf_of(&overwrites((0..30_000).map(|n| n % 20_000))) < 1.01);
+    let mut random = Prng::new(7);
+    let mut order: Vec<u64> = (0..10_000).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    assert!(waf_of(&overwrites((0..30_000).map(|n| order[n % 10_000]))) < 1.01);
+    // Written once each, in a random order: the next round has another.
+    assert!(waf_of(&overwrites(order.into_iter())) > 1.3);
 }

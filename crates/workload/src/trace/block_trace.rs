@@ -55,6 +55,9 @@ pub struct BlockTrace {
     pub mean_blocks: u64,
     /// Rounds that all copies have completed.
     pub rounds: u32,
+    /// Blocks that a round of a copy writes to places drawn anew for each round, before the page
+    /// cache joins writes.
+    pub redrawn_blocks: u64,
     /// Number of origins; all origin numbers are lower.
     pub origins: u16,
 }
@@ -180,6 +183,7 @@ impl Events {
                     peak_blocks: layout.peak_blocks(),
                     mean_blocks: (held / u128::from(written.max(1))) as u64,
                     rounds,
+                    redrawn_blocks: all.redrawn_blocks(),
                     origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
                 });
             }

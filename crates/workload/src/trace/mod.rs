@@ -9,6 +9,7 @@
 //! | `dirty.rs` | what waits in the page cache for write-back |
 //! | `block_trace.rs` | conversion of a whole trace into block requests |
 //! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
+//! | `redraw.rs` | addresses that change places from round to round |
 //! | `deaths.rs` | death times of written data |
 //! | `synthetic.rs` | a small log-structured merge tree store, for tests and benchmarks |
 
@@ -18,6 +19,7 @@ mod deaths;
 mod dirty;
 mod events;
 mod layout;
+mod redraw;
 mod rounds;
 mod space;
 pub mod synthetic;

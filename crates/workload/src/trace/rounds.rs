@@ -5,6 +5,8 @@
 //! database node is rebuilt. A copy thus never holds more than at the peak of its first round and
 //! is never emptied at once. Files that existed before the trace began are kept and overwritten.
 //!
+//! Data of kept files that the trace overwrites change places from round to round (`redraw.rs`).
+//!
 //! Copies model programs of the same kind on one drive. They write at the same rate and are evenly
 //! staggered over a round, so that their peaks do not coincide.
 
@@ -15,6 +17,7 @@ use super::BLOCK_BYTES;
 use super::dirty::LOOK_EVERY_MS;
 use super::events::{Events, FileOp, TraceEvent};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
+use super::redraw::Redraw;
 
 /// Events between two looks at how far it is: some milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
@@ -50,6 +53,8 @@ struct Program {
     limit: u64,
     /// Objects of earlier rounds, in deletion order.
     old: VecDeque<u32>,
+    /// Places of the cells in this round; empty in the first one.
+    places: Vec<u32>,
 }
 
 /// All copies of a trace.
@@ -58,6 +63,7 @@ pub(super) struct Copies<'a> {
     files: u32,
     folders: u32,
     programs: Vec<Program>,
+    redraw: Redraw,
     /// Round in which each object was created, indexed by copy and file; 0 if it existed before.
     created: Vec<u32>,
     /// Events of all copies so far.
@@ -82,11 +88,17 @@ impl<'a> Copies<'a> {
             files: events.files(),
             folders: events.folders(),
             programs: (0..copies).map(begin).collect(),
+            redraw: Redraw::new(events.as_slice(), events.files()),
             created: vec![0; events.files() as usize * copies as usize],
             applied: 0,
             written: 0,
             held: 0,
         }
+    }
+
+    /// Blocks of a round that change places from round to round.
+    pub(super) fn redrawn_blocks(&self) -> u64 {
+        self.redraw.blocks
     }
 
     /// Rounds that every copy has completed.
@@ -129,6 +141,9 @@ impl<'a> Copies<'a> {
         if copy.next == 0 {
             copy.round += 1;
             copy.looked = 0;
+            if copy.round > 1 && !self.redraw.is_empty() {
+                copy.places = self.redraw.draw(copy.round, index as u32);
+            }
             let old = |&file: &u32| self.created[file as usize] > 0 && layout.holds(file);
             copy.old = files.clone().filter(old).collect();
         }
@@ -155,7 +170,13 @@ impl<'a> Copies<'a> {
                 copy.looked = look;
                 layout.write_back_old(&files, event.time_ms, out)?;
             }
-            layout.apply(&event, out)?;
+            if event.op == FileOp::Write && !copy.places.is_empty() {
+                let file = event.file - files.start;
+                let apply = |part: &TraceEvent| layout.apply(part, out);
+                self.redraw.each_part(&event, file, &copy.places, apply)?;
+            } else {
+                layout.apply(&event, out)?;
+            }
             self.account(&mut copy, before, layout, &out[begin..]);
         }
         let ended = copy.next == self.events.len();

@@ -1,0 +1,235 @@
+//! Draws anew, for each further round of a trace, in which order data are overwritten.
+//!
+//! Repeating a trace as it is repeats the order of its writes: all data of a reclaim unit die
+//! together in the next round, so write amplification is 1 whatever the program does. A trace shows
+//! how often an address is written and what is written in one go, but not that the next overwrites
+//! come in the same order. So each further round exchanges the addresses of *cells*: ranges of a
+//! file that are always written whole. Only cells of a file with the same length and about the same
+//! number of writes are exchanged, so hot data stay hot, and all else of a round is as recorded:
+//! times, sizes, sequential runs, and the order of overwrites within the round.
+//!
+//! Data keep their addresses
+//! * in files that the trace creates, truncates or deletes: a round makes them anew;
+//! * in ranges that are trimmed, and in cells like no other, such as a file written in one run;
+//! * if the trace itself overwrites data in the order in which it wrote them.
+
+use super::BLOCK_BYTES;
+use super::events::{FileOp, TraceEvent};
+use writecliff_base::Prng;
+
+/// Label of the random generator for the order of a round.
+const SEED_LABEL: u64 = 0x5245_4452;
+/// Runs that a write can continue: the last ones, of a few sequential writers.
+const RECENT_RUNS: usize = 8;
+/// A write continues a run if it begins within so many of its lengths from where the run is.
+const REACH: u64 = 4;
+/// Overwrites that must show their order before the order counts as repeated.
+const PAIRS_MIN: u64 = 100;
+
+/// Consecutive blocks of a file, written in one go.
+#[derive(Clone, Copy)]
+struct Run {
+    file: u32,
+    first: u64,
+    end: u64,
+    /// Where the last write ended.
+    at: u64,
+    has_gaps: bool,
+}
+
+/// The cells of a trace, and which of them change places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Redraw {
+    /// First cell of each file; one more element than files.
+    of_file: Vec<u32>,
+    /// First block of each cell; the end of a file's last cell is in `ends`.
+    firsts: Vec<u64>,
+    ends: Vec<u64>,
+    /// Cells that are exchanged with each other.
+    classes: Vec<Vec<u32>>,
+    /// Whether a cell of a class may be written more or less often than in the trace.
+    independent: bool,
+    /// Blocks that a round writes to cells of classes.
+    pub blocks: u64,
+}
+
+/// Blocks that an operation covers, whole or in part.
+fn blocks(event: &TraceEvent) -> (u64, u64) {
+    (event.offset / BLOCK_BYTES, (event.offset + event.length).div_ceil(BLOCK_BYTES))
+}
+
+impl Redraw {
+    pub(super) fn new(events: &[TraceEvent], files: u32) -> Self {
+        let mut is_fixed = vec![true; files as usize];
+        for event in events {
+            match event.op {
+                FileOp::Write | FileOp::Punch | FileOp::Sync => {}
+                _ => is_fixed[event.file as usize] = false,
+            }
+        }
+        let kept = |event: &&TraceEvent| is_fixed[event.file as usize] && event.length > 0;
+        let runs = runs(events.iter().filter(kept).filter(|event| event.op == FileOp::Write));
+        if repeats_its_order(&runs) {
+            return Self::default();
+        }
+        let punched = events.iter().filter(kept).filter(|event| event.op == FileOp::Punch);
+        let punched: Vec<_> = punched.map(|event| (event.file, blocks(event))).collect();
+        Self::of_cells(&runs, &punched, files)
+    }
+
+    fn of_cells(runs: &[Run], punched: &[(u32, (u64, u64))], files: u32) -> Self {
+        let mut bounds: Vec<(u32, u64)> = Vec::with_capacity(2 * (runs.len() + punched.len()));
+        bounds.extend(runs.iter().flat_map(|run| [(run.file, run.first), (run.file, run.end)]));
+        bounds.extend(punched.iter().flat_map(|&(file, (a, b))| [(file, a), (file, b)]));
+        bounds.sort_unstable();
+        bounds.dedup();
+        let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
+        // Changes from one cell to the next in the number of runs, and of what forbids a change.
+        let mut writes = vec![0_i64; bounds.len() + 1];
+        let mut fixed = vec![0_i64; bounds.len() + 1];
+        for run in runs {
+            let (first, end) = (at(run.file, run.first), at(run.file, run.end));
+            writes[first] += 1;
+            writes[end] -= 1;
+            fixed[first] += i64::from(run.has_gaps);
+            fixed[end] -= i64::from(run.has_gaps);
+        }
+        for &(file, (first, end)) in punched {
+            fixed[at(file, first)] += 1;
+            fixed[at(file, end)] -= 1;
+        }
+        let mut found = Self::default();
+        let mut keys = Vec::new();
+        let mut counts = [0_u64; 4];
+        let (mut count, mut is_fixed) = (0, 0);
+        for (index, &(file, first)) in bounds.iter().enumerate() {
+            count += writes[index];
+            is_fixed += fixed[index];
+            let next = bounds.get(index + 1).filter(|next| next.0 == file);
+            let end = next.map_or(first, |next| next.1);
+            found.firsts.push(first);
+            found.ends.push(end);
+            if count > 0 && is_fixed == 0 {
+                keys.push((file, end - first, heat(count as u64), index as u32, count as u64));
+                counts[count.min(3) as usize] += u64::from(count <= 3);
+            }
+        }
+        keys.sort_unstable();
+        for class in keys.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
+            if class.len() > 1 {
+                found.blocks += class.iter().map(|cell| cell.1 * cell.4).sum::<u64>();
+                found.classes.push(class.iter().map(|cell| cell.3).collect());
+            }
+        }
+        let first = |file| at(file, 0) as u32;
+        found.of_file = (0..=files).map(first).collect();
+        // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson); a
+        // program that writes each once, before it writes any again, does not.
+        found.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
+        found
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// The cell that takes the place of each cell, in a round of a copy.
+    pub(super) fn draw(&self, round: u32, copy: u32) -> Vec<u32> {
+        let mut random = Prng::derive(u64::from(copy) << 32 | u64::from(round), SEED_LABEL);
+        let mut places: Vec<u32> = (0..self.firsts.len() as u32).collect();
+        for class in &self.classes {
+            let mut drawn = class.clone();
+            for last in (1..drawn.len()).rev() {
+                if self.independent {
+                    drawn[last] = class[random.below(class.len() as u64) as usize];
+                } else {
+                    drawn.swap(last, random.below(last as u64 + 1) as usize);
+                }
+            }
+            for (&cell, place) in class.iter().zip(drawn) {
+                places[cell as usize] = place;
+            }
+        }
+        places
+    }
+
+    /// Calls `apply` for each part of a write, at its place in the round that `places` is of.
+    pub(super) fn each_part<E>(
+        &self,
+        write: &TraceEvent,
+        file: u32,
+        places: &[u32],
+        mut apply: impl FnMut(&TraceEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let cells = self.of_file[file as usize] as usize..self.of_file[file as usize + 1] as usize;
+        let (end, mut next) = (write.offset + write.length, write.offset);
+        while next < end {
+            let block = next / BLOCK_BYTES;
+            let after = self.firsts[cells.clone()].partition_point(|&first| first <= block);
+            let cell = (cells.start + after).checked_sub(1).filter(|&cell| cell >= cells.start);
+            let Some(cell) = cell.filter(|&cell| block < self.ends[cell]) else {
+                return apply(&TraceEvent { offset: next, length: end - next, ..*write });
+            };
+            let length = end.min(self.ends[cell] * BLOCK_BYTES) - next;
+            let place = self.firsts[places[cell] as usize];
+            let offset = next - self.firsts[cell] * BLOCK_BYTES + place * BLOCK_BYTES;
+            apply(&TraceEvent { offset, length, ..*write })?;
+            next += length;
+        }
+        Ok(())
+    }
+}
+
+/// Classes of numbers of writes between which chance cannot decide: they are four standard
+/// deviations wide.
+fn heat(count: u64) -> u64 {
+    count.isqrt() / 2
+}
+
+/// Joins writes that continue one of the last runs.
+fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    // Indices of runs, the one that was continued last at the end.
+    let mut recent: Vec<usize> = Vec::with_capacity(RECENT_RUNS + 1);
+    for write in writes {
+        let (first, end) = blocks(write);
+        let reach = REACH * (end - first);
+        let continues = |&index: &usize| {
+            let run = &runs[index];
+            run.file == write.file && run.at.abs_diff(first) <= reach
+        };
+        if let Some(nth) = recent.iter().rposition(continues) {
+            let index = recent.remove(nth);
+            let run = &mut runs[index];
+            run.has_gaps |= first > run.end || end < run.first;
+            (run.first, run.end, run.at) = (run.first.min(first), run.end.max(end), end);
+            recent.push(index);
+            continue;
+        }
+        recent.push(runs.len());
+        runs.push(Run { file: write.file, first, end, at: end, has_gaps: false });
+        if recent.len() > RECENT_RUNS {
+            recent.remove(0);
+        }
+    }
+    runs
+}
+
+/// Whether runs that overwrite earlier ones mostly do so in the order of the earlier ones.
+fn repeats_its_order(runs: &[Run]) -> bool {
+    let mut by_address: Vec<usize> = (0..runs.len()).collect();
+    by_address.sort_unstable_by_key(|&run| (runs[run].file, runs[run].first, run));
+    let mut before = vec![usize::MAX; runs.len()];
+    for two in by_address.windows(2) {
+        let (a, b) = (&runs[two[0]], &runs[two[1]]);
+        if (a.file, a.first) == (b.file, b.first) {
+            before[two[1]] = two[0];
+        }
+    }
+    let (mut pairs, mut repeated) = (0, 0);
+    for two in before.windows(2).filter(|two| two[1] != usize::MAX) {
+        pairs += 1;
+        repeated += u64::from(two[0] != usize::MAX && two[1] == two[0] + 1);
+    }
+    pairs >= PAIRS_MIN && 2 * repeated > pairs
+}
