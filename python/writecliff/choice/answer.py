@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.choice.certainty import model_error
-from writecliff.choice.measured import Figures, figures_of, metrics_of, over_seeds
+from writecliff.choice.measured import (
+    Figures,
+    LifeEnd,
+    figures_of,
+    life_end,
+    metrics_of,
+    over_seeds,
+)
 from writecliff.choice.question import LIFE, PRICE, Question
 from writecliff.choice.ranking import Ranked, rank, said_of
 from writecliff.devices import show_device
@@ -25,7 +32,8 @@ if TYPE_CHECKING:
     from writecliff.suite.folder import SuiteFolder
 
 SCHEMA = "writecliff/choose/1"
-_SAID = ("p99.99", "iops", LIFE, PRICE)  # figures in the verdict
+_SAID = ("p99.99", "iops", "flush/p99.9", LIFE, PRICE)  # figures in the verdict
+SCALED_TEXT = "rates are those of the whole drive; its slowest I/Os may differ in either direction"
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,15 @@ class Measured:
     figures: Figures
     runs: tuple[Path, ...]
     scale: float
+    power_loss_protection: bool | None = None  # None: the drive has no volatile buffer
+    life_end: LifeEnd | None = None  # the rating that ends its life
+
+    @property
+    def protection_text(self) -> str:
+        """ "with power-loss protection"."""
+        if self.power_loss_protection is None:
+            return "without a volatile buffer"
+        return f"{'with' if self.power_loss_protection else 'without'} power-loss protection"
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,7 @@ class Answer:
                 return f"{first.name} does not meet the limits: {first.why}"
             return f"None of {many} drives meets all limits; {first.name} is nearest: {first.why}"
         said = ", ".join(said_of(first.figures[key]) for key in _SAID if key in first.figures)
+        said += f", {self.measured[first.name].protection_text}"
         if many == 1:
             return f"{first.name} meets the limits: {said}"
         begin = f"{first.name} is first of {many}: {said}"
@@ -139,7 +157,7 @@ class Answer:
         most = max(one.scale for one in smaller)
         said = (
             f"{len(smaller)} of {len(self.measured)} drives were simulated smaller, at 1/{most:g}"
-            " at most: rates are those of the whole drive, the slowest I/Os may be faster."
+            f" at most: {SCALED_TEXT}."
         )
         least = [one for one in smaller if one.scale > self.question.scale]
         if not least:
@@ -168,6 +186,8 @@ class Answer:
             "limits": [vars(limit) for limit in one.judged],
             "model_error": vars(one.error),
             "scale": measured.scale,
+            "power_loss_protection": measured.power_loss_protection,
+            "life_end": measured.life_end,
             "runs": list(measured.runs),
         }
 
@@ -188,7 +208,10 @@ def measure(
         price = question.price_of(one.drive)
         figures = [figures_of(report.loads, device, question, price) for report in reports]
         scale = reports[0].data.manifest.device.scale
-        found[one.name] = Measured(one, over_seeds(figures), tuple(runs[one.name]), scale)
+        means = over_seeds(figures)
+        protected = None if device.kind == "scm" else device.power_loss_protection
+        found[one.name] = Measured(one, means, tuple(runs[one.name]), scale, protected,
+                                   life_end(means, device))  # fmt: skip
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from writecliff.choice.question import LIFE, PRICE, Question
 from writecliff.latency_basis import PREFIX, Basis, merged, prefix_of
@@ -46,6 +46,7 @@ METRICS: Mapping[str, str] = {
 """Names of figures in JSON, with units, by the names that limits and weights use."""
 
 Figures = Mapping[str, Headline]
+LifeEnd = Literal["rated cycles", "rated bytes (TBW)"]
 
 
 def figures_of(
@@ -158,15 +159,31 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
     rate = wear.rate_bytes_per_s
     if question.writes_per_day_bytes is not None:
         rate = question.writes_per_day_bytes / DAY_S
-    ends = []
-    if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
-        ends.append(device.rated_cycles * device.raw_bytes / waf)
-    if device.rated_tbw_bytes is not None:
-        ends.append(float(device.rated_tbw_bytes))
+    ends = _ends(device, waf)
     if not ends and device.raw_bytes is None:  # no flash, and nobody rates its life
         return
-    years = min((end / rate / YEAR_S for end in ends if rate), default=LIFE_MOST_YEARS)
+    years = min((end / rate / YEAR_S for end in ends.values() if rate), default=LIFE_MOST_YEARS)
     yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")
+
+
+def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
+    """Return the host bytes until each end of a drive's life that is known."""
+    ends: dict[LifeEnd, float] = {}
+    if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
+        ends["rated cycles"] = device.rated_cycles * device.raw_bytes / waf
+    if device.rated_tbw_bytes is not None:
+        ends["rated bytes (TBW)"] = float(device.rated_tbw_bytes)
+    return ends
+
+
+def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
+    """Return the rating that ends the life of a drive with these figures; None if it lives for the
+    longest time that is quoted, or no rating is known."""
+    life = figures.get(LIFE)
+    if life is None or life.value >= LIFE_MOST_YEARS:
+        return None
+    ends = _ends(device, figures["waf"].value if "waf" in figures else None)
+    return min(ends, key=ends.__getitem__, default=None)
 
 
 def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:

@@ -24,7 +24,19 @@ from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
 
 PAGE_NAME = "choice.html"
-_SHOWN = ("iops", "mean", "p99.9", "p99.99", "waf", LIFE, "watts", PRICE)
+_SHOWN = (
+    "iops",
+    "mean",
+    "p99.9",
+    "p99.99",
+    "flush/mean",
+    "flush/p99.9",
+    "waf",
+    LIFE,
+    "watts",
+    PRICE,
+)
+_PROTECTION = {True: "yes", False: "no", None: "not needed"}
 _PAIRS = (("p99.99", LIFE), ("p99.99", PRICE), ("p99.99", "iops"))
 
 
@@ -70,8 +82,10 @@ _PICTURES = (
 )
 _SURE = (
     "Model error: the median error of published figures of the same family which the fit of the "
-    "model had not seen; 'all families' where the family has no such figure: the median of those "
-    "that have. The difference to the first drive is compared with the errors of both."
+    "model had not seen, with their number; for a family without such a figure that of other "
+    "families. Figures that the model predicts alike for several families do not count. Not known: "
+    "no source publishes such figures. The difference to the first drive is compared with the "
+    "errors of both."
 )
 
 
@@ -126,7 +140,7 @@ def _ranking(answer: Answer, data: DataFile) -> Table:
 
 def _figures(answer: Answer, data: DataFile) -> Table:
     keys = [key for key in _SHOWN if any(key in one.figures for one in answer.ranked)]
-    head = ("Drive", *(_head(answer, key) for key in keys))
+    head = ("Drive", *(_head(answer, key) for key in keys), "Life ends by", "Power-loss protection")
     rows = [
         (
             one.name,
@@ -136,12 +150,14 @@ def _figures(answer: Answer, data: DataFile) -> Table:
                 else units.UNKNOWN
                 for key in keys
             ),
+            answer.measured[one.name].life_end or units.UNKNOWN,
+            _PROTECTION[answer.measured[one.name].power_loss_protection],
         )
         for one in answer.ranked
     ]
     note = "95 % intervals, from the batches of a run or over the seeds"
-    return table("Figures that count and others", head, rows, "w" + "r" * len(keys), note=note,
-                 data=data)  # fmt: skip
+    align = "w" + "r" * len(keys) + "ll"
+    return table("Figures that count and others", head, rows, align, note=note, data=data)
 
 
 def _pictures(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
@@ -170,7 +186,10 @@ def _certainty(answer: Answer) -> Table:
     def pct(error: ModelError, group: Group, value: float | None) -> str:
         if value is None:
             return "not known"
-        return f"{value:.0f} %{', all families' if group in error.of_all else ''}"
+        count = error.counts.get(group, error.figures)
+        shown = "less than 1 %" if value < 1 else f"{value:.0f} %"
+        where = " of other families" if group in error.of_all else ""
+        return f"{shown} ({count} figure{'' if count == 1 else 's'}{where})"
 
     rows = [
         (

@@ -22,7 +22,8 @@ SCHEMA = "writecliff/choice/1"
 FILE_NAME = "choice.json"
 LIFE, PRICE = "life", "price"
 DEFAULT_WEIGHTS: Mapping[str, float] = {"p99.99": 1.0, LIFE: 1.0, PRICE: 1.0}
-"""Of a load whose rate is given; where drives run as fast as they can, IOPS count too."""
+"""Of a load whose rate is given; where drives run as fast as they can, IOPS count too. The latency
+of flushes counts where the load has some."""
 
 
 @dataclass(frozen=True, kw_only=True)

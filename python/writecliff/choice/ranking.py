@@ -16,6 +16,7 @@ from writecliff.choice.certainty import ModelError
 from writecliff.choice.measured import Figures
 from writecliff.choice.question import DEFAULT_WEIGHTS, LIFE, PRICE, Question
 from writecliff.errors import ConfigError
+from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Judged, judge
 from writecliff.report.headline import Headline, value_text
 
@@ -62,8 +63,9 @@ def weights_of(
     question: Question, *, open_loop: bool, known: Collection[str] | None = None
 ) -> dict[str, float]:
     """The figures that count, and how much: as asked, else latency, life, the price if there is a
-    price list, and IOPS if drives run as fast as they can. Of a load too short for its slowest
-    I/Os the highest percentile counts that is among those `known`, the figures of any drive."""
+    price list, IOPS if drives run as fast as they can, and the latency of flushes if the load has
+    some. Of a load too short for its slowest I/Os or flushes the highest percentile counts that is
+    among those `known`, the figures of any drive."""
     if question.weights:
         found = {key: weight for key, weight in question.weights.items() if weight}
     else:
@@ -75,6 +77,9 @@ def weights_of(
         if known is not None and _TAIL not in known:
             weight = found.pop(_TAIL)
             found |= dict.fromkeys([key for key in _LESS if key in known][:1], weight)
+        if known is not None:
+            commits = [f"{FLUSH}/{key}" for key in _LESS if f"{FLUSH}/{key}" in known]
+            found |= dict.fromkeys(commits[:1], 1.0)
     return found
 
 
@@ -110,7 +115,7 @@ def rank(
             score = exp(sums / sum(weights.values()))
         rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=told))
     rows.sort(key=lambda one: (_misses(one), -(one.score or 0.0), one.name))
-    return [_placed(one, number, rows[0], weights) for number, one in enumerate(rows, 1)]
+    return [_placed(one, number, rows, weights) for number, one in enumerate(rows, 1)]
 
 
 def _misses(one: Ranked) -> int:
@@ -142,9 +147,10 @@ def _share(one: Headline | None, best: Headline | None) -> float | None:
     return value / best_value if one.higher_is_better is not False else best_value / value
 
 
-def _placed(one: Ranked, rank: int, first: Ranked, weights: Mapping[str, float]) -> Ranked:
+def _placed(one: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str, float]) -> Ranked:
+    first = rows[0]
     sure = None if one.name == first.name else _sure(one, first, weights)
-    return Ranked(**{**vars(one), "rank": rank, "sure": sure, "why": _why(one, first, sure)})
+    return Ranked(**{**vars(one), "rank": rank, "sure": sure, "why": _why(one, rows)})
 
 
 def _sure(one: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
@@ -188,26 +194,34 @@ def _sure_of_limits(one: Ranked) -> Sure:
     return "within the model's error"
 
 
-def _why(one: Ranked, first: Ranked, sure: Sure | None) -> str:
-    """Why a drive wins or loses, in words."""
-    late = one.not_sustained
-    missed = [_missed(limit) for limit in one.judged if not limit.met and limit.note != late]
+def _why(one: Ranked, rows: Sequence[Ranked]) -> str:
+    """Why a drive wins or loses, in words. Superlatives hold for all `rows` of the table."""
+    first, late = rows[0], one.not_sustained
+    limits = [limit for limit in one.judged if not limit.met]
+    missed = [_missed(limit) for limit in limits if not late or limit.note != late]
     if late or missed:
         return "; ".join([*([late] if late else []), *missed])
     if one.score is None:
         gone = "too few I/Os, or the drive does not tell"
         return f"a figure that counts is unknown: {gone}"
-    if sure is None:
-        best = [one.figures[key] for key, share in one.shares.items() if share >= 1 - _TOLD]
-        said = [said_of(each) for each in best]
-        return f"best {' and '.join(said)}" if said else "best on the whole"
+    if one.name == first.name:
+        best = [said_of(one.figures[key]) for key in one.shares if _is_best(one, key, rows)]
+        return f"best {' and '.join(best)}" if best else "highest score"
     if abs(one.score / (first.score or one.score) - 1) < _TOLD:
-        return "as good as the first"
+        return f"score within {100 * _TOLD:g} % of the first"
     ratios = {key: share / first.shares[key] for key, share in one.shares.items()
               if key in first.shares}  # fmt: skip
     behind = [key for key, ratio in ratios.items() if ratio < 1 - _TOLD]
+    behind = behind or [key for key, ratio in ratios.items() if ratio < 1]
     worst = sorted(behind, key=lambda key: ratios[key])
     return "; ".join(_behind(one.figures[key], first.figures[key]) for key in worst[:_SAID])
+
+
+def _is_best(one: Ranked, key: str, rows: Sequence[Ranked]) -> bool:
+    """`True` if no drive of the table has a better value, whether it passes or not."""
+    mine = one.figures[key]
+    values = [row.figures[key].value for row in rows if key in row.figures]
+    return mine.value == (max if mine.higher_is_better is not False else min)(values)
 
 
 def _missed(limit: Judged) -> str:
