@@ -44,7 +44,7 @@ compile-python-tests: setup
 	@said=$$($(BIN)/python -m pytest --quiet --collect-only tests) || { echo "$$said" | grep -v "^tests.*::"; exit 1; }
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
-	$(BIN)/python -m pytest --quiet -m measures tests/device
+	$(BIN)/python -m pytest --quiet -m measures tests/device tests/unit/workload
 
 # Apart from test: it takes minutes of real time, and a busy machine fails it.
 test-served: ## served drives against simulated ones, in real time; needs a quiet machine

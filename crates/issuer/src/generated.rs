@@ -57,6 +57,14 @@ pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     each.collect()
 }
 
+/// The next request, of the operation that is due if reads and writes have their own rates.
+fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequest {
+    if let Some(operation) = pacing.next_operation(0) {
+        generator.steer(operation);
+    }
+    generator.next()
+}
+
 fn deadline_ns(job: &JobSpec) -> Option<u64> {
     job.duration_ns.map(|length| job.start_delay_ns.saturating_add(length))
 }
@@ -78,8 +86,8 @@ impl Generated {
                 let mut generator = ThreadGenerator::new(of, capacity, spec.seed, number, thread)?;
                 generator.share_zones(&mut zones);
                 let mut pacing = ThreadPacing::new(of, spec.seed, number, thread);
-                let next = generator.next();
-                let Some(due_ns) = pacing.next_arrival_ns(next.length) else {
+                let next = steered(&mut generator, &mut pacing);
+                let Some(due_ns) = pacing.next_arrival_ns(next.op, next.length) else {
                     let text = format!("job '{}' has no rate", of.name);
                     return Err(SpecError::Workload(text));
                 };
@@ -137,10 +145,11 @@ impl Generated {
 
 impl Thread {
     fn advance(&mut self) {
-        self.next = self.generator.next();
+        self.next = steered(&mut self.generator, &mut self.pacing);
         // A flush belongs to the write before it, because the rate counts I/Os.
         if self.next.op != Operation::Flush {
-            self.due_ns = self.pacing.next_arrival_ns(self.next.length).unwrap_or(u64::MAX);
+            let Self { pacing, next, .. } = self;
+            self.due_ns = pacing.next_arrival_ns(next.op, next.length).unwrap_or(u64::MAX);
         }
     }
 }

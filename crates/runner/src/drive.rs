@@ -7,6 +7,7 @@
 mod batching;
 mod finish;
 mod flushes;
+mod paced;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -384,6 +385,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             let job = &self.jobs[thread.job];
             if !job.may_issue(now) {
                 self.flows.leave(index);
+                self.pause(index, now);
                 return;
             }
             if FLOWS && self.flows.holds(index) {
@@ -398,47 +400,18 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 }
                 return;
             }
-            if let Some(pause) = thread.pause {
-                if thread.outstanding == 0 {
-                    thread.pause = None;
-                    self.sleep(index, now + pause);
-                }
+            if thread.pause.is_some() {
+                self.pause(index, now);
                 return;
             }
             let request = thread.requests.next(self.drive);
             if request.op != Operation::Flush {
-                thread.pause = thread.pacing.pause_after_issue();
+                thread.pause = thread.pacing.pause_after_issue(request.op);
                 if FLOWS {
                     self.flows.count(index);
                 }
             }
             self.submit(index, &request, now, now);
-        }
-    }
-
-    fn issue_by_schedule(&mut self, index: usize, now: u64) {
-        while self.threads[index].outstanding < self.threads[index].queue_depth {
-            let thread = &mut self.threads[index];
-            let (start, drive) = (self.start_ns, &*self.drive);
-            let (arrival, request) = *thread.next.get_or_insert_with(|| {
-                let request = thread.requests.next(drive);
-                if request.op == Operation::Flush {
-                    // A flush belongs to the write before it, because the rate counts I/Os.
-                    return (now, request);
-                }
-                let due = thread.pacing.next_arrival_ns(request.length).unwrap_or(0);
-                (start.saturating_add(due), request)
-            });
-            let job = &self.jobs[thread.job];
-            if !job.may_issue(now.max(arrival)) {
-                return;
-            }
-            if arrival > now {
-                self.sleep(index, arrival);
-                return;
-            }
-            thread.next = None;
-            self.submit(index, &request, now, arrival);
         }
     }
 

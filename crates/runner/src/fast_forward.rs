@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use writecliff_workload::{SpecError, WorkloadSpec};
+use writecliff_workload::{Operation, SpecError, WorkloadSpec};
 
 use crate::batches::BatchColumns;
 use crate::device::DriveModel;
@@ -123,8 +123,10 @@ impl<D: DriveModel> Run<'_, D> {
             if self.stop || !self.one(index) {
                 continue;
             }
+            let pacing = &mut self.threads[index].pacing;
             let mean = 4096; // lengths of past requests do not order future ones
-            let next = self.threads[index].pacing.next_arrival_ns(mean).unwrap_or(0);
+            let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
+            let next = pacing.next_arrival_ns(operation, mean).unwrap_or(0);
             due.push(Reverse((next, index)));
         }
     }
@@ -142,8 +144,8 @@ impl<D: DriveModel> Run<'_, D> {
             }
             return false;
         }
-        let request = thread.requests.next(self.drive);
-        if request.op != writecliff_workload::Operation::Flush {
+        let request = thread.next_request(self.drive, 0);
+        if request.op != Operation::Flush {
             job.count_issue(request.length);
             thread.ios += 1;
             self.flows.count(index);

@@ -26,8 +26,8 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    fn new(mut generator: ThreadGenerator) -> Self {
-        let on_demand = generator.is_shared();
+    fn new(mut generator: ThreadGenerator, is_steered: bool) -> Self {
+        let on_demand = is_steered || generator.is_shared();
         let none = IoRequest {
             op: Kind::Flush,
             offset: 0,
@@ -77,7 +77,7 @@ pub(crate) struct Thread {
     pub queue_depth: u32,
     /// Open loop: the next request and its intended arrival.
     pub next: Option<(u64, IoRequest)>,
-    /// Closed loop: idle time once nothing is outstanding.
+    /// Idle time once nothing is outstanding.
     pub pause: Option<u64>,
     /// Whether a timer will wake the thread.
     pub asleep: bool,
@@ -85,6 +85,18 @@ pub(crate) struct Thread {
     /// closed, and nothing but the end of the job holds requests back.
     pub is_plain: bool,
     pub ios: u64,
+}
+
+impl Thread {
+    /// The next request at `now_ns` of the step: of the operation that is due, if reads and writes
+    /// have their own rates.
+    #[inline]
+    pub(crate) fn next_request<D: DriveModel>(&mut self, drive: &D, now_ns: u64) -> IoRequest {
+        if let Some(operation) = self.pacing.next_operation(now_ns) {
+            self.requests.generator.steer(operation);
+        }
+        self.requests.next(drive)
+    }
 }
 
 /// End conditions of a job and what remains until them.
@@ -223,7 +235,7 @@ pub(crate) fn threads(
             generator.share_zones(&mut zones);
             threads.push(Thread {
                 job: index,
-                requests: Requests::new(generator),
+                requests: Requests::new(generator, spec.rate_read_pct.is_some()),
                 pacing: ThreadPacing::new(spec, seed, index as u32, thread),
                 outstanding: 0,
                 queue_depth: spec.queue_depth,

@@ -11,6 +11,7 @@
 
 use writecliff_base::{Bytes, Prng};
 
+use crate::block_map::BlockMap;
 use crate::generator::Operation;
 use crate::normal::Normal;
 use crate::pareto::Pareto;
@@ -96,6 +97,7 @@ pub(crate) enum AddressGenerator {
     Zoned { zones: Zoned, offsets: OffsetMap },
     Sequence { blocks: Sequence, offsets: OffsetMap },
     Sprandom { writes: Box<Sprandom>, offsets: OffsetMap },
+    Once(Box<BlockMap>),
 }
 
 /// Maps units of the active amount to offsets in the range.
@@ -146,6 +148,13 @@ impl Sequential {
         let offset = if *position + length > self.range { 0 } else { *position };
         *position = offset + length;
         offset
+    }
+
+    fn room(&self, operation: Operation) -> u64 {
+        let own = if self.one_position { 0 } else { operation as usize };
+        let position = self.positions[own];
+        let next = if self.align > 1 { position.next_multiple_of(self.align) } else { position };
+        self.range.saturating_sub(next)
     }
 
     /// The same through segments laid end to end, where a block that would cross the end of a
@@ -218,6 +227,7 @@ impl AddressGenerator {
                 let offsets = OffsetMap { unit, segments };
                 Self::Sprandom { writes: Box::new(writes), offsets }
             }
+            AddressKind::Once => Self::Once(Box::new(BlockMap::new(units, unit))),
         };
         Ok((generator, classes))
     }
@@ -264,6 +274,16 @@ impl AddressGenerator {
             Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
             Self::Sequence { blocks, offsets } => offsets.offset(blocks.next(operation), class),
             Self::Sprandom { writes, offsets } => offsets.offset(writes.draw(random), class),
+            Self::Once(map) => map.draw(random, class.length).0,
+        }
+    }
+
+    /// Bytes from the next offset of an operation to the end of the range, where its sequence
+    /// starts over; `None` if the addresses are not those of one sequence.
+    pub(crate) fn room(&self, operation: Operation) -> Option<u64> {
+        match self {
+            Self::Sequential(sequential) => Some(sequential.room(operation)),
+            _ => None,
         }
     }
 }

@@ -307,6 +307,24 @@ impl JobSpec {
         ensure(self.arrival == Arrival::Linear || iops || bytes, "arrival", || {
             "poisson arrivals need a rate".to_owned()
         })?;
+        ensure(self.rate_read_pct.is_none() || iops || bytes, "rate_read", || {
+            "there is no rate to share".to_owned()
+        })?;
+        ensure(
+            self.rate_read_pct.is_none_or(|share| {
+                share > 0.0 && share < 100.0 && self.read_pct > 0.0 && self.read_pct < 100.0
+            }),
+            "rate_read",
+            || "shares of a rate need reads and writes, each above 0 %".to_owned(),
+        )?;
+        ensure(self.rate_read_pct.is_none() || self.trim_pct == 0.0, "rate_read", || {
+            "trims have no share of a rate".to_owned()
+        })?;
+        ensure(
+            !self.rate_ignores_think || ((iops || bytes) && self.think_ns > 0),
+            "rate_ignores_think",
+            || "there is no rate with think time".to_owned(),
+        )?;
         ensure(self.think_after_ios > 0, "think_after_ios", || "0 is not above 0".to_owned())?;
         let (burst, pause) = (self.burst_ns > 0, self.pause_ns > 0);
         ensure(burst == pause, if burst { "pause" } else { "burst" }, || {

@@ -232,6 +232,11 @@ impl ThreadGenerator {
         }
     }
 
+    /// Sets the operation of the requests from now on. The job must not have trims.
+    pub fn steer(&mut self, operation: Operation) {
+        self.mix.single = Some(operation);
+    }
+
     /// Whether requests depend on when other threads issue theirs, and must not be drawn early.
     pub fn is_shared(&self) -> bool {
         self.zones.is_some()

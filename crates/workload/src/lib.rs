@@ -8,6 +8,7 @@
 
 mod address;
 pub mod assign;
+mod block_map;
 mod check;
 mod ends;
 mod file;

@@ -10,9 +10,13 @@
 //! T, and together they form one of the full rate. With a rate in bytes, each I/O advances the
 //! schedule by the time that its bytes take at that rate.
 //!
-//! Think time in a closed loop: after every n I/Os the thread waits until its outstanding I/Os
-//! complete, idles, and continues (as fio does with `thinktime`). In an open loop the schedule
-//! itself pauses: all later arrivals move by the think time.
+//! Think time: after every n I/Os the thread waits until its outstanding I/Os complete, idles, and
+//! continues (as fio does with `thinktime`). In an open loop nothing arrives while the thread is
+//! idle: what was due arrives when it continues, so that the rate catches up. If the rate ignores
+//! think time, the schedule moves: its next I/O is due when the thread continues.
+//!
+//! Reads and writes with shares of the rate of their own each follow a schedule. If both are behind
+//! theirs, the mix of the job decides which comes next, as in fio; else the one that is due first.
 //!
 //! A job that repeats a log is an open loop with the times of the log, one with a model likewise.
 //!
@@ -23,7 +27,7 @@
 
 use writecliff_base::Prng;
 
-use crate::generator::{ARRIVALS_LABEL, thread_random};
+use crate::generator::{ARRIVALS_LABEL, Operation, thread_random};
 use crate::spec::{Arrival, JobSpec};
 
 /// Nanoseconds per second, in millionths: the numerator for rates in millionths.
@@ -38,6 +42,13 @@ pub struct ThreadPacing {
     /// I/Os until the next pause.
     left: u64,
     schedule: Option<Schedule>,
+    /// The schedule of writes, if they have one of their own.
+    writes: Option<Schedule>,
+    mix: Prng,
+    reads: f64,
+    moves_schedule: bool,
+    /// End of the last think time, relative to the start of the step.
+    idle_until_ns: u64,
 }
 
 /// Arrival schedule of an open loop: the next I/O arrives at `ns + rest / denominator`.
@@ -45,6 +56,8 @@ pub struct ThreadPacing {
 struct Schedule {
     ns: u64,
     gaps: Gaps,
+    /// Shortest mean time between two I/Os.
+    gap_ns: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -92,13 +105,16 @@ impl ThreadPacing {
     /// The job must have passed [`crate::WorkloadSpec::check`].
     pub fn new(job: &JobSpec, seed: u64, job_index: u32, thread_index: u32) -> Self {
         let rate = job.rate_iops.or(job.rate_bytes_per_s);
-        let per_byte = job.rate_bytes_per_s.is_some();
-        let schedule = rate.map(|rate| match job.arrival {
-            Arrival::Linear => Schedule::linear(job, rate, per_byte, thread_index),
-            Arrival::Poisson => {
-                let random = thread_random(seed, job_index, thread_index, ARRIVALS_LABEL);
-                Schedule::poisson(job, rate, per_byte, random)
-            }
+        let mut random = thread_random(seed, job_index, thread_index, ARRIVALS_LABEL);
+        let at_rate = |rate: f64, random: &Prng| match job.arrival {
+            Arrival::Linear => Schedule::linear(job, rate, thread_index),
+            Arrival::Poisson => Schedule::poisson(job, rate, random.clone()),
+        };
+        let share = job.rate_read_pct.map(|pct| pct / 100.0);
+        let schedule = rate.map(|rate| at_rate(share.map_or(rate, |share| rate * share), &random));
+        let writes = rate.zip(share).map(|(rate, share)| {
+            random.next_u64(); // another sequence of gaps than that of the reads
+            at_rate(rate * (1.0 - share), &random)
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
         let schedule = schedule
@@ -113,8 +129,13 @@ impl ThreadPacing {
             think_after: job.think_after_ios,
             left: job.think_after_ios,
             schedule,
+            writes,
+            mix: random,
+            reads: job.read_pct / 100.0,
+            moves_schedule: job.rate_ignores_think,
+            idle_until_ns: 0,
         };
-        if let Some(schedule) = &mut pacing.schedule {
+        for schedule in pacing.schedule.iter_mut().chain(&mut pacing.writes) {
             schedule.ns = schedule.ns.saturating_add(job.start_delay_ns);
         }
         pacing
@@ -135,29 +156,40 @@ impl ThreadPacing {
         self.start_ns
     }
 
-    /// Returns the intended arrival of the thread's next I/O, relative to the start of the step,
-    /// and advances the schedule by an I/O of `length` bytes. `None` in a closed loop.
+    /// Operation of the next I/O at `now_ns` of the step, if reads and writes have schedules of
+    /// their own.
     #[inline]
-    pub fn next_arrival_ns(&mut self, length: u32) -> Option<u64> {
-        let schedule = self.schedule.as_mut()?;
-        let arrival = schedule.ns;
-        schedule.advance(length);
-        if self.think_ns > 0 {
-            self.left -= 1;
-            if self.left == 0 {
-                self.left = self.think_after;
-                schedule.ns = schedule.ns.saturating_add(self.think_ns);
-            }
-        }
-        Some(arrival)
+    pub fn next_operation(&mut self, now_ns: u64) -> Option<Operation> {
+        let (reads, writes) = self.schedule.as_ref().zip(self.writes.as_ref())?;
+        let both_are_due = reads.ns.max(writes.ns) <= now_ns;
+        let is_write =
+            if both_are_due { self.mix.unit() >= self.reads } else { writes.ns < reads.ns };
+        Some(if is_write { Operation::Write } else { Operation::Read })
     }
 
-    /// Must be called once for each I/O issued in a closed loop. `Some(ns)` requests a pause: wait
-    /// until all outstanding I/Os of the thread complete, then idle for `ns`. Always `None` in an
-    /// open loop, whose schedule contains the pauses.
+    /// Returns the intended arrival of the thread's next I/O, relative to the start of the step,
+    /// and advances its schedule by an I/O of `length` bytes. `None` in a closed loop.
     #[inline]
-    pub fn pause_after_issue(&mut self) -> Option<u64> {
-        if self.think_ns == 0 || self.schedule.is_some() {
+    pub fn next_arrival_ns(&mut self, operation: Operation, length: u32) -> Option<u64> {
+        let idle_until_ns = self.idle_until_ns;
+        let schedule = self.schedule_of(operation)?;
+        let arrival = schedule.ns;
+        schedule.advance(length);
+        Some(arrival.max(idle_until_ns))
+    }
+
+    fn schedule_of(&mut self, operation: Operation) -> Option<&mut Schedule> {
+        match operation {
+            Operation::Write if self.writes.is_some() => self.writes.as_mut(),
+            _ => self.schedule.as_mut(),
+        }
+    }
+
+    /// Must be called once for each I/O issued. `Some(ns)` requests a pause: wait until all
+    /// outstanding I/Os of the thread complete, then idle for `ns`, and call [`Self::idle_until`].
+    #[inline]
+    pub fn pause_after_issue(&mut self, operation: Operation) -> Option<u64> {
+        if self.think_ns == 0 {
             return None;
         }
         self.left -= 1;
@@ -165,12 +197,26 @@ impl ThreadPacing {
             return None;
         }
         self.left = self.think_after;
-        Some(self.think_ns)
+        let think_ns = self.think_ns;
+        if self.moves_schedule
+            && let Some(schedule) = self.schedule_of(operation)
+        {
+            // The next I/O is due at the end of the pause instead of a gap after the last one.
+            let gap_ns = if schedule.gap_ns <= think_ns { schedule.gap_ns } else { 0 };
+            schedule.ns = schedule.ns.saturating_add(think_ns - gap_ns);
+        }
+        Some(think_ns)
+    }
+
+    /// Makes nothing arrive before `ns`, relative to the start of the step: the end of a pause.
+    pub fn idle_until(&mut self, ns: u64) {
+        self.idle_until_ns = ns;
     }
 }
 
 impl Schedule {
-    fn linear(job: &JobSpec, rate: f64, per_byte: bool, thread: u32) -> Self {
+    fn linear(job: &JobSpec, rate: f64, thread: u32) -> Self {
+        let per_byte = job.rate_bytes_per_s.is_some();
         let mut line = Linear {
             rest: 0,
             denominator: (rate * 1e6).round() as u64,
@@ -187,14 +233,17 @@ impl Schedule {
         let ns = u64::try_from(phase / u128::from(line.denominator)).unwrap_or(u64::MAX);
         line.rest = (phase % u128::from(line.denominator)) as u64;
         line.factor = u128::from(job.threads);
-        line.set_length(job.block_sizes[0].bytes as u32);
-        Self { ns, gaps: Gaps::Linear(line) }
+        line.set_length(smallest_bytes(job));
+        let gap_ns = line.whole;
+        Self { ns, gaps: Gaps::Linear(line), gap_ns }
     }
 
-    fn poisson(job: &JobSpec, rate: f64, per_byte: bool, random: Prng) -> Self {
+    fn poisson(job: &JobSpec, rate: f64, random: Prng) -> Self {
+        let per_byte = job.rate_bytes_per_s.is_some();
         let mean_ns = 1e9 * f64::from(job.threads) / rate;
         let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
-        let mut schedule = Self { ns: 0, gaps: Gaps::Poisson(Box::new(poisson)) };
+        let gaps = Gaps::Poisson(Box::new(poisson));
+        let mut schedule = Self { ns: 0, gaps, gap_ns: 0 };
         // The process is stationary, so there is a random gap before the first arrival too.
         schedule.advance(job.mean_block_bytes().round() as u32);
         schedule
@@ -202,7 +251,7 @@ impl Schedule {
 
     fn logged(times_ns: Vec<u64>) -> Self {
         let ns = times_ns[0];
-        Self { ns, gaps: Gaps::Logged(Logged { times_ns, next: 0 }) }
+        Self { ns, gaps: Gaps::Logged(Logged { times_ns, next: 0 }), gap_ns: 0 }
     }
 
     #[inline]
@@ -214,6 +263,10 @@ impl Schedule {
         };
         self.ns = self.ns.saturating_add(step);
     }
+}
+
+fn smallest_bytes(job: &JobSpec) -> u32 {
+    job.all_block_sizes().map(|size| size.bytes).min().unwrap_or(0) as u32
 }
 
 impl Linear {

@@ -4,21 +4,18 @@
 //! in bytes are shares of the drive: TOML files may contain `range = "25 %"` before the drive is
 //! known. [`WorkloadSpec::resolved`] converts them to bytes; Python only sees bytes.
 
+mod derived;
+
 use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
 
 use crate::check::SpecError;
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
-use crate::generator::Operation;
 use crate::host_zones::HostZones;
 use crate::io_log::IoLog;
 use crate::io_model::IoModel;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
-/// modelled drive.
-const SHARE_STEP: u64 = 4096;
-
 /// Jobs that run concurrently; `seed` determines all their random choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,6 +80,8 @@ pub enum AddressKind {
     Sequence,
     /// The writes that leave the drive as random writes would in the long run; see `sprandom`.
     Sprandom,
+    /// Each block of the range once in a pass; see `block_map`.
+    Once,
 }
 
 /// How writes are distributed over several streams.
@@ -202,10 +201,15 @@ pub struct JobSpec {
     pub stream_order: StreamOrder,
     pub rate_iops: Option<f64>,
     pub rate_bytes_per_s: Option<f64>,
+    /// Share of the rate that belongs to reads. Reads and writes then each follow a schedule of
+    /// their own; `None`: one schedule for all operations.
+    pub rate_read_pct: Option<f64>,
     pub arrival: Arrival,
     /// Idle time after every `think_after_ios` I/Os of a thread.
     pub think_ns: u64,
     pub think_after_ios: u64,
+    /// Think time moves the schedule of a rate, which otherwise catches up after it.
+    pub rate_ignores_think: bool,
     /// Alternates between issuing for `burst_ns` and pausing for `pause_ns`; 0 for no pauses. The
     /// cycle is counted from the job's start, regardless of outstanding I/Os.
     pub burst_ns: u64,
@@ -271,9 +275,11 @@ impl Default for JobSpec {
             stream_order: StreamOrder::InTurn,
             rate_iops: None,
             rate_bytes_per_s: None,
+            rate_read_pct: None,
             arrival: Arrival::Linear,
             think_ns: 0,
             think_after_ios: 1,
+            rate_ignores_think: false,
             burst_ns: 0,
             pause_ns: 0,
             start_delay_ns: 0,
@@ -315,106 +321,6 @@ impl WorkloadSpec {
     }
 }
 
-impl JobSpec {
-    /// Returns the job for a drive of `capacity`, with shares of the drive converted to bytes and
-    /// rounded down to 4 KiB.
-    #[must_use]
-    pub fn resolved(&self, capacity: Bytes) -> Self {
-        let share = |pct: f64| {
-            let exact = capacity.0 as f64 * (pct / 100.0);
-            let whole = if pct >= 100.0 && pct % 100.0 == 0.0 {
-                capacity.0 * (pct / 100.0) as u64
-            } else {
-                exact as u64
-            };
-            whole / SHARE_STEP * SHARE_STEP
-        };
-        let mut job = self.clone();
-        if let Some(pct) = job.offset_pct.take() {
-            job.offset_bytes = share(pct);
-        }
-        if let Some(pct) = job.range_pct.take() {
-            job.range_bytes = Some(share(pct));
-        }
-        if let Some(pct) = job.volume_pct.take() {
-            job.volume_bytes = Some(share(pct));
-        }
-        job
-    }
-
-    /// Size of the range on a drive of `capacity`; 0 if the offset lies beyond the drive.
-    pub fn range_on(&self, capacity: Bytes) -> Bytes {
-        let job = self.resolved(capacity);
-        Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
-    }
-
-    /// Block sizes of an operation: its own, or the job's.
-    pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
-        self.own_blocks(operation).map_or(&self.block_sizes, |own| &own.block_sizes)
-    }
-
-    pub(crate) fn own_blocks(&self, operation: Operation) -> Option<&OwnBlocks> {
-        match operation {
-            Operation::Write => self.writes.as_ref(),
-            Operation::Trim => self.trims.as_ref(),
-            Operation::Read | Operation::Flush => None,
-        }
-    }
-
-    /// All block sizes that the job may use.
-    pub(crate) fn all_block_sizes(&self) -> impl Iterator<Item = &BlockSize> {
-        let own = self.writes.iter().chain(&self.trims).flat_map(|own| &own.block_sizes);
-        self.block_sizes.iter().chain(own)
-    }
-
-    /// Mean block size in bytes, over the mix of operations.
-    pub fn mean_block_bytes(&self) -> f64 {
-        let of = |operation: Operation| {
-            let sizes = self.block_sizes_of(operation);
-            let total: f64 = sizes.iter().map(|size| size.weight).sum();
-            sizes.iter().map(|size| size.bytes as f64 * size.weight).sum::<f64>() / total
-        };
-        if self.writes.is_none() && self.trims.is_none() {
-            return of(Operation::Read);
-        }
-        let shares = [
-            (Operation::Read, self.read_pct),
-            (Operation::Write, 100.0 - self.read_pct - self.trim_pct),
-            (Operation::Trim, self.trim_pct),
-        ];
-        shares.iter().map(|&(operation, share)| of(operation) * share / 100.0).sum()
-    }
-
-    /// Whether some I/Os of a random job continue where the last one ended.
-    pub(crate) fn continues(&self) -> bool {
-        self.sequential_read_pct > 0.0
-            || self.sequential_write_pct > 0.0
-            || self.has_ordered_sizes()
-    }
-
-    /// Whether some I/Os of a size go on in order.
-    pub(crate) fn has_ordered_sizes(&self) -> bool {
-        let own = self.writes.iter().flat_map(|own| &own.block_sizes);
-        self.block_sizes.iter().chain(own).any(|size| size.sequential_pct > 0.0)
-    }
-
-    /// Whether arrivals are given and do not wait for the drive.
-    pub fn is_open(&self) -> bool {
-        self.rate_iops.is_some()
-            || self.rate_bytes_per_s.is_some()
-            || self.log.as_ref().is_some_and(|log| !log.times_ns.is_empty())
-            || self.model.is_some()
-    }
-
-    /// Whether the job issues TRIM commands.
-    pub fn trims_blocks(&self) -> bool {
-        self.trim_pct > 0.0
-            || self.trim_first
-            || self.log.as_ref().is_some_and(IoLog::trims)
-            || self.model.as_ref().is_some_and(IoModel::trims)
-    }
-}
-
 fn one() -> u64 {
     1
 }
@@ -441,8 +347,10 @@ mod tests {
         "blocks":[],"advancing":false,"spare_pct":null,"regions":null},"run_ios":1,"hole_bytes":0,
         "hole_after_bytes":0,"files":1,"one_position":false,"trim_first":false,"host_zones":null,
         "log":null,"model":null,"compressible_pct":0.0,"duplicate_pct":0.0,"stream":0,"streams":[],
-        "stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear",
-        "think_ns":0,"think_after_ios":1,"burst_ns":0,"pause_ns":0,"start_delay_ns":0,
+        "stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,
+        "rate_read_pct":null,"arrival":"linear",
+        "think_ns":0,"think_after_ios":1,"rate_ignores_think":false,
+        "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,"volume_bytes":null,"ios":1,
         "ends_all":false,"flow_weight":0,"flow_group":0,"until_steady":null,"latency_target":null,
         "least_rates":[]}],"seed":1,"interval_ns":1000000000}"#;

@@ -235,9 +235,11 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         stream_order: table.optional_choice("stream_order", ORDERS)?.unwrap_or_default(),
         rate_iops,
         rate_bytes_per_s,
+        rate_read_pct: table.optional_percent("rate_read", 0.0..=100.0)?,
         arrival: table.optional_choice("arrival", ARRIVALS)?.unwrap_or_default(),
         think_ns: time("think")?.unwrap_or(0),
         think_after_ios: count("think_after_ios", 1)?.unwrap_or(1),
+        rate_ignores_think: table.optional_flag("rate_ignores_think")?.unwrap_or(false),
         burst_ns: time("burst")?.unwrap_or(0),
         pause_ns: time("pause")?.unwrap_or(0),
         start_delay_ns: time("start_delay")?.unwrap_or(0),
@@ -280,6 +282,7 @@ const KINDS: &[(&str, AddressKind)] = &[
     ("hot_cold", AddressKind::HotCold),
     ("sequence", AddressKind::Sequence),
     ("sprandom", AddressKind::Sprandom),
+    ("once", AddressKind::Once),
 ];
 
 fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>)> {

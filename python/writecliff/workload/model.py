@@ -21,7 +21,7 @@ from writecliff.workload.io_model import IoModel, io_model_from_mapping
 Pattern = Literal["random", "sequential"]
 Arrival = Literal["linear", "poisson"]
 AddressKind = Literal[
-    "uniform", "zipf", "pareto", "normal", "zoned", "hot_cold", "sequence", "sprandom"
+    "uniform", "zipf", "pareto", "normal", "zoned", "hot_cold", "sequence", "sprandom", "once"
 ]
 StreamOrder = Literal["in_turn", "random"]
 
@@ -65,6 +65,8 @@ class Addresses:
     - `sequence`: `blocks` in their order, over and over
     - `sprandom`: writes of one thread; a volume of the range and its spare flash leaves the drive
       as random writes would in the long run (SPRandom of SanDisk)
+    - `once`: each block of the range once in a pass, as with fio's random map; an I/O of several
+      sizes is cut where it would meet a block that the pass has accessed
     """
 
     kind: AddressKind = "uniform"  # see above
@@ -251,9 +253,12 @@ class Job:
     stream_order: StreamOrder = "in_turn"  # which of them a write goes to
     rate_iops: float | None = None  # arrivals per second; None: as fast as the drive completes
     rate_bytes_per_s: float | None = None  # the same in bytes
+    rate_read_pct: float | None = None  # share of the rate that reads follow on a schedule of their
+    # own, writes on another; None: one schedule for all operations
     arrival: Arrival = "linear"  # spacing of the arrivals of a rate
     think_ns: int = 0  # idle after every `think_after_ios` I/Os of a thread
     think_after_ios: int = 1  # see `think_ns`
+    rate_ignores_think: bool = False  # think time moves the schedule of a rate; else it catches up
     burst_ns: int = 0  # issue for `burst_ns`, then nothing for `pause_ns`, over and over from the
     pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
     start_delay_ns: int = 0  # before the first I/O

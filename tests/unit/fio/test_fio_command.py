@@ -23,7 +23,6 @@ GLOBAL = dedent("""\
     thread
     group_reporting
     exitall_on_error
-    norandommap
     random_generator=tausworthe64
     randrepeat=0
     randseed=7
@@ -60,6 +59,7 @@ def test_random_write_for_a_time() -> None:
         iodepth=16
         offset=0
         size=4294967296
+        norandommap
         refill_buffers
         runtime=60000000us
         time_based
@@ -105,6 +105,7 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         offset=1048576
         size=1073741824
         blockalign=4096
+        norandommap
         random_distribution=zoned:50/5:30/15:20/80
         refill_buffers
         buffer_compress_percentage=25

@@ -46,7 +46,7 @@ def _job(draw: random.Random, name: str) -> Job:
     )
     kind = draw.choice(("time", "time", "pauses", "steady", "target"))
     if kind == "pauses":
-        # Ends by a count, so that all pauses but the last, which no I/O follows, are whole.
+        # Ends by a count, so that all pauses are whole.
         job = replace(job, queue_depth=1, threads=1, think_ns=2 * MS, duration_ns=None,
                       ios=draw.randrange(20, 200), think_after_ios=draw.choice((1, 5, 20)))  # fmt: skip
     if kind == "steady":
@@ -64,7 +64,7 @@ def _expected(job: Job, result: JobResult) -> float:
     if not job.think_ns:
         return depth
     ios = sum(done.ios for done in result.operations.values())
-    idle_ns = (ios - 1) // job.think_after_ios * job.think_ns
+    idle_ns = ios // job.think_after_ios * job.think_ns
     return 1 - idle_ns / result.elapsed_ns
 
 

@@ -6,6 +6,7 @@ One fio run does all cases on a small sparse file and logs every address (write_
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,13 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from writecliff import _native
+from tests.support.fio_figures import compare, job_file
+from writecliff import SimEngine, _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.model import Job
 
 FIO = shutil.which("fio")
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
+# Of the job files that are compared; `python -m tests.support.fio_figures` compares more.
+SEEDS = range(int(os.environ.get("WRITECLIFF_FIO_FILES", "4")))
 CAPACITY = 8 << 20
 MIB = 1 << 20
 
@@ -355,7 +359,53 @@ def test_rates_are_those_of_fio(tmp_path: Path) -> None:
         weight = sum(size.weight for size in job.block_sizes)
         mean = sum(size.bytes * size.weight for size in job.block_sizes) / weight
         rate = job.rate_iops or (job.rate_bytes_per_s or 0) / mean
-        assert rate * job.read_pct / 100 == pytest.approx(reads)
-        assert rate * (100 - job.read_pct) / 100 == pytest.approx(writes)
+        read_pct = job.read_pct if job.rate_read_pct is None else job.rate_read_pct
+        assert rate * read_pct / 100 == pytest.approx(reads)
+        assert rate * (100 - read_pct) / 100 == pytest.approx(writes)
         assert entry["read"]["total_ios"] == pytest.approx(reads, rel=0.15)
         assert entry["write"]["total_ios"] == pytest.approx(writes, rel=0.15, abs=1)
+
+
+@needs_fio
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.measures
+def test_figures_of_random_job_files_are_those_of_fio(seed: int, tmp_path: Path) -> None:
+    assert FIO is not None
+    file = job_file(seed)
+    assert not compare(file, tmp_path, FIO), file.text
+
+
+# Options, and what fio 3.33 does in two seconds: reads, writes.
+PACED = {
+    "catches-up": ("rate_iops=400\nthinktime=100ms\nthinktime_blocks=50", (390, 801), None),
+    "every-io": ("rate_iops=200\nthinktime=1ms\nthinktime_blocks=1", (396, 401), None),
+    "cannot": ("rate_iops=100\nthinktime=500ms\nthinktime_blocks=100", (178, 201), None),
+    "moves": (
+        "rate_iops=400\nthinktime=100ms\nthinktime_blocks=50\nrate_ignore_thinktime=1",
+        (446, 452),
+        None,
+    ),
+    "directions": ("rw=rw\nbs=64k\nrate=8m,2m", (256, 256), (64, 64)),
+}
+
+
+@pytest.mark.parametrize("name", PACED)
+def test_paced_ios_are_those_of_fio(name: str, tmp_path: Path) -> None:
+    options, reads, writes = PACED[name]
+    file = tmp_path / "case.fio"
+    file.write_text(f"[case]\nrw=randread\nsize=16m\nruntime=2\ntime_based\n{options}\n")
+    (workload,) = load_fio_job(file, device_capacity_bytes=64 * MIB).workloads
+    (result,) = SimEngine("nvme-ms-480").run(workload).jobs
+    assert reads[0] <= result.operations["read"].ios <= reads[1]
+    if writes is not None:
+        assert writes[0] <= result.operations["write"].ios <= writes[1]
+
+
+@pytest.mark.parametrize("options", ["rw=read", "rw=randread", "rw=write\nnumjobs=2"])
+@pytest.mark.parametrize("sizes", ["bssplit=4k/30:64k/70", "bsrange=4k-64k"])
+def test_several_sizes_end_with_the_size(options: str, sizes: str, tmp_path: Path) -> None:
+    file = tmp_path / "case.fio"
+    file.write_text(f"[case]\nsize=10485760\n{options}\n{sizes}\ngroup_reporting\n")
+    (workload,) = load_fio_job(file, device_capacity_bytes=64 * MIB).workloads
+    result = SimEngine("nvme-ms-480").run(workload)
+    assert result.total()[1] == 10485760 * len(result.jobs)

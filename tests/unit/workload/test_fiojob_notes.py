@@ -20,7 +20,7 @@ import pytest
         ("bs=4k-8k", "as a list for read,write,trim"),
         ("rw=write\nend_fsync=1", "not flushed at the end"),
         ("rw=write\nsync=1", "a flush follows every write"),
-        ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
+        ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 decides only"),
         ("randrepeat=0", "still repeat"),
         ("write_hist_log=x", "write_hist_log: not written"),
         ("verify=crc32c", "verification is skipped"),

@@ -54,7 +54,7 @@ fn each_thread_issues_what_the_simulator_would() {
         for io in mine {
             let wanted = requests.next();
             assert_eq!((io.operation, io.offset), (wanted.op, wanted.offset));
-            assert_eq!(Some(io.due_ns), pacing.next_arrival_ns(wanted.length));
+            assert_eq!(Some(io.due_ns), pacing.next_arrival_ns(wanted.op, wanted.length));
         }
     }
 }

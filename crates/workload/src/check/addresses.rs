@@ -71,8 +71,15 @@ impl JobSpec {
         ensure(!(sequence || sprandom) || self.has_one_size(), key, || {
             "sequence and sprandom need a single block size".to_owned()
         })?;
-        ensure(!(sequence || sprandom) || self.segments.is_none(), key, || {
-            "sequence and sprandom do not work on segments".to_owned()
+        let once = spec.kind == AddressKind::Once;
+        ensure(!(sequence || sprandom || once) || self.segments.is_none(), key, || {
+            "once, sequence and sprandom do not work on segments".to_owned()
+        })?;
+        let plain = self.run_ios == 1 && !self.continues() && self.host_zones.is_none();
+        ensure(!once || (self.writes.is_none() && self.trims.is_none() && plain), key, || {
+            "once needs the same block sizes for all operations, without runs, sequential shares \
+             and zones"
+                .to_owned()
         })
     }
 

@@ -3,7 +3,8 @@
 use writecliff_base::{Bytes, Nanos};
 
 use super::SpecError;
-use crate::spec::{JobSpec, WorkloadSpec};
+use crate::block_map::BlockMap;
+use crate::spec::{AddressKind, JobSpec, WorkloadSpec};
 
 /// Rows of a step's series: one for each interval, job and operation. With what is stored and drawn
 /// of it, a row takes up to 500 bytes.
@@ -81,8 +82,18 @@ impl JobSpec {
         let each = THREAD_BYTES
             .saturating_add(u64::from(self.queue_depth) * OUTSTANDING_BYTES)
             .saturating_add(segments.saturating_mul(SEGMENT_BYTES))
-            .saturating_add(u64::from(self.files) * FILE_BYTES);
+            .saturating_add(u64::from(self.files) * FILE_BYTES)
+            .saturating_add(self.block_map_bytes());
         each.saturating_mul(u64::from(self.threads))
+    }
+
+    /// A map of the range, if it is known and the job keeps one.
+    fn block_map_bytes(&self) -> u64 {
+        let smallest = self.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
+        let unit = self.align_bytes.unwrap_or(smallest).max(1);
+        let is_kept = self.addresses.kind == AddressKind::Once;
+        let range = if is_kept { self.range_bytes.unwrap_or(0) } else { 0 };
+        BlockMap::memory_bytes(range / unit)
     }
 
     fn least_length_ns(&self) -> u64 {

@@ -6,7 +6,7 @@ use writecliff_base::{Prng, StreamId};
 use super::{Mix, Operation, out_of_two_to_32};
 use crate::address::{AddressGenerator, SizeClass, SizeClasses};
 use crate::io_log::Replay;
-use crate::spec::{JobSpec, Pattern, StreamOrder};
+use crate::spec::{AddressKind, JobSpec, Pattern, StreamOrder};
 
 #[derive(Clone, Debug)]
 pub(super) struct Course {
@@ -71,7 +71,12 @@ struct Streams {
 impl Course {
     /// The course of a job; `None` if its I/Os are plain draws.
     pub(super) fn of(job: &JobSpec, classes: &SizeClasses, range: u64) -> Option<Box<Self>> {
+        let is_mix_of_sizes = job.all_block_sizes().count() > 1;
+        let fitted =
+            (job.pattern == Pattern::Sequential && is_mix_of_sizes && job.host_zones.is_none())
+                || job.addresses.kind == AddressKind::Once;
         let plain = job.writes.is_none()
+            && !fitted
             && job.trims.is_none()
             && (job.run_ios == 1 || job.pattern == Pattern::Sequential)
             && !job.continues()
@@ -135,7 +140,21 @@ impl Course {
             Operation::Read | Operation::Flush => None,
         };
         let (first, upto) = own.map_or((only, &mix.sizes), |own| (&own.first, &own.upto));
-        let class = upto.iter().find(|(below, _)| for_size < *below).map_or(first, |(_, c)| c);
+        let of = |draw: u64| upto.iter().find(|(below, _)| draw < *below).map_or(first, |(_, c)| c);
+        let mut class = of(for_size);
+        if let AddressGenerator::Once(map) = addresses {
+            let (offset, length) = map.draw(random, class.length);
+            self.trimmed = self.trim_first.then_some((offset, length));
+            return (operation, offset, length);
+        }
+        if let Some(room) = addresses.room(operation).filter(|_| !upto.is_empty())
+            && upto.iter().any(|(_, class)| u64::from(class.length) <= room)
+        {
+            // Sizes that fit before the end of the range, as fio draws them.
+            while u64::from(class.length) > room {
+                class = of(random.next_u64() & 0xffff_ffff);
+            }
+        }
         let offset = match (&mut self.runs, &mut self.continued, &mut self.ordered) {
             (Some(runs), ..) => runs.next(random, class, operation, addresses),
             (None, Some(continued), _) => continued.next(random, class, operation, addresses),

@@ -13,7 +13,7 @@ fn paced(change: impl FnOnce(&mut JobSpec)) -> JobSpec {
 
 fn arrivals(job: &JobSpec, thread: u32, count: usize) -> Vec<u64> {
     let mut pacing = ThreadPacing::new(job, 1, 0, thread);
-    (0..count).map(|_| pacing.next_arrival_ns(4096).unwrap()).collect()
+    (0..count).map(|_| pacing.next_arrival_ns(Operation::Write, 4096).unwrap()).collect()
 }
 
 #[test]
@@ -41,19 +41,58 @@ fn byte_rates_space_arrivals_by_io_size() {
         job.block_sizes = vec![BlockSize { bytes: 512, weight: 1.0, sequential_pct: 0.0 }];
     });
     let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
-    let times: Vec<u64> =
-        [512, 1024, 512, 512].map(|length| pacing.next_arrival_ns(length).unwrap()).to_vec();
+    let times: Vec<u64> = [512, 1024, 512, 512]
+        .map(|length| pacing.next_arrival_ns(Operation::Write, length).unwrap())
+        .to_vec();
     assert_eq!(times, [0, 512_000, 1_536_000, 2_048_000]);
 }
 
+/// Arrivals of a thread whose I/Os take no time and whose pauses are as long as asked.
+fn arrivals_with_pauses(job: &JobSpec, count: usize) -> Vec<u64> {
+    let mut pacing = ThreadPacing::new(job, 1, 0, 0);
+    let mut next = || {
+        let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
+        let arrival = pacing.next_arrival_ns(operation, 4096).unwrap();
+        if let Some(pause) = pacing.pause_after_issue(operation) {
+            pacing.idle_until(arrival + pause);
+        }
+        arrival
+    };
+    (0..count).map(|_| next()).collect()
+}
+
 #[test]
-fn delays_and_pauses_move_the_schedule() {
-    let job = paced(|job| {
+fn a_rate_catches_up_after_a_pause_unless_it_ignores_think_time() {
+    let mut job = paced(|job| {
         (job.rate_iops, job.start_delay_ns) = (Some(1e6), 500);
-        (job.think_ns, job.think_after_ios) = (10_000, 2);
+        (job.think_ns, job.think_after_ios) = (2500, 3);
     });
-    assert_eq!(arrivals(&job, 0, 5), [500, 1500, 12_500, 13_500, 24_500]);
-    assert_eq!(ThreadPacing::new(&job, 1, 0, 0).pause_after_issue(), None);
+    let caught_up = [500, 1500, 2500, 5000, 5000, 5500, 8000, 8000, 8500];
+    assert_eq!(arrivals_with_pauses(&job, 9), caught_up);
+    job.rate_ignores_think = true;
+    let moved = [500, 1500, 2500, 5000, 6000, 7000, 9500, 10_500, 11_500];
+    assert_eq!(arrivals_with_pauses(&job, 9), moved);
+}
+
+#[test]
+fn reads_and_writes_have_their_own_schedules() {
+    let job = paced(|job| {
+        (job.rate_bytes_per_s, job.rate_read_pct) = (Some(10.0 * 4096.0), Some(80.0));
+        job.read_pct = 50.0;
+    });
+    let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
+    let mut counts = [0, 0];
+    loop {
+        let operation = pacing.next_operation(0).unwrap();
+        if pacing.next_arrival_ns(operation, 4096).unwrap() >= 10_000_000_000 {
+            break;
+        }
+        counts[operation as usize] += 1;
+    }
+    assert_eq!(counts, [80, 20]);
+    let behind = |_| usize::from(pacing.next_operation(u64::MAX) == Some(Operation::Read));
+    let reads: usize = (0..10_000).map(behind).sum();
+    assert!((4800..5200).contains(&reads), "the mix decides where both are behind: {reads}");
 }
 
 #[test]
@@ -61,11 +100,12 @@ fn a_closed_loop_pauses_after_every_nth_io() {
     let job = paced(|job| (job.think_ns, job.think_after_ios) = (7000, 3));
     let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
     assert!(!pacing.is_open());
-    assert_eq!(pacing.next_arrival_ns(4096), None);
-    let pauses: Vec<Option<u64>> = (0..6).map(|_| pacing.pause_after_issue()).collect();
+    assert_eq!(pacing.next_arrival_ns(Operation::Write, 4096), None);
+    let pauses: Vec<Option<u64>> =
+        (0..6).map(|_| pacing.pause_after_issue(Operation::Write)).collect();
     assert_eq!(pauses, [None, None, Some(7000), None, None, Some(7000)]);
     let mut unpaced = ThreadPacing::new(&paced(|_| ()), 1, 0, 0);
-    assert_eq!((unpaced.pause_after_issue(), unpaced.start_ns()), (None, 0));
+    assert_eq!((unpaced.pause_after_issue(Operation::Write), unpaced.start_ns()), (None, 0));
 }
 
 #[test]

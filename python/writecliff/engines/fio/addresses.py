@@ -89,6 +89,9 @@ def _add_size(section: Section, size: int) -> None:
 def _add_distribution(section: Section, size: int) -> None:
     addresses = section.job.addresses
     kind, theta, zones = addresses.kind, addresses.theta, addresses.zones
+    if kind == "once":  # fio's own default
+        return
+    section.add("norandommap", "")
     if kind == "uniform":
         return
     if kind in ("sequence", "sprandom"):

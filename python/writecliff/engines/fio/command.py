@@ -120,7 +120,6 @@ def _global_options(
         ("thread", ""),
         ("group_reporting", ""),
         ("exitall_on_error", ""),
-        ("norandommap", ""),
         ("random_generator", "tausworthe64"),
         ("randrepeat", "0"),
         ("randseed", str(workload.seed)),

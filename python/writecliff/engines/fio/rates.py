@@ -31,6 +31,8 @@ def add_rates(section: Section) -> None:
             section.refuse(f"think_ns {job.think_ns}: fio takes whole microseconds")
         section.add("thinktime", f"{job.think_ns // _US}us")
         section.add("thinktime_blocks", job.think_after_ios)
+        if job.rate_ignores_think:
+            section.add("rate_ignore_thinktime", 1)
     if job.start_delay_ns:
         section.add("startdelay", f"{round(job.start_delay_ns / _US)}us")
 
@@ -39,6 +41,8 @@ def _shares(section: Section) -> dict[int, float]:
     """Share of the I/Os by fio's direction: 0 read, 1 write, 2 trim."""
     if section.job.trim_pct:
         return {2: 1.0}
+    if (share := section.job.rate_read_pct) is not None:
+        return {0: share / 100, 1: 1 - share / 100}
     reads = section.whole_percent("read_pct", section.job.read_pct) / 100
     return {key: share for key, share in ((0, reads), (1, 1 - reads)) if share > 0}
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 
-from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Operations
+from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.splits import Distribution
 from writecliff.workload.model import Addresses, Zone
 
 
-def addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addresses, int]:
+def addresses(
+    settings: Settings, ops: Operations, blocks: Blocks, length: int
+) -> tuple[Addresses, int]:
     """The distribution, and the range without what no zone covers."""
     if settings.sprandom:
         return _sprandom(settings, ops), length
+    if _has_map(settings, ops, blocks):
+        return Addresses("once"), length
     chosen: Distribution = settings.random_distribution
     if ops.pattern == "sequential" or chosen.kind == "random":
         return Addresses(), length
@@ -51,6 +55,23 @@ def addresses(settings: Settings, ops: Operations, length: int) -> tuple[Address
     return Addresses("zoned", zones=zones), length
 
 
+def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
+    """Whether the job needs fio's random map: it cuts I/Os of several sizes. Those of one size are
+    as many and as long without it."""
+    return (
+        ops.pattern == "random"
+        and settings.random_distribution.kind == "random"
+        and not settings.norandommap
+        and settings.zonemode != "zbd"
+        and not settings.given("blockalign")
+        and blocks.is_mix
+        and blocks.writes is None
+        and ops.run_ios == 1
+        and not ops.sequential_read_pct
+        and not ops.sequential_write_pct
+    )
+
+
 def _deviation_pct(spread_pct: float) -> float:
     """fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
     deviation is a twelfth of the range (lib/gauss.c)."""
@@ -67,7 +88,7 @@ def _sprandom(settings: Settings, ops: Operations) -> Addresses:
     return Addresses("sprandom", spare_pct=100 * share[0], regions=settings.spr_num_regions)
 
 
-def add_notes_on_addresses(settings: Settings, ops: Operations) -> None:
+def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) -> None:
     """Add a note for everything about addresses that is not as in fio."""
     if settings.sprandom:
         if settings.spr_cs:
@@ -75,7 +96,7 @@ def add_notes_on_addresses(settings: Settings, ops: Operations) -> None:
         return
     chosen = settings.random_distribution
     repeats = chosen.kind == "random" and not settings.norandommap and settings.zonemode != "zbd"
-    if ops.pattern == "random" and repeats:
+    if ops.pattern == "random" and repeats and not _has_map(settings, ops, blocks):
         settings.note(
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"

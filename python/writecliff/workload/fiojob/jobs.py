@@ -63,7 +63,7 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     common = with_pauses(_common_job(settings, ops, sizes, rate, host), settings)
     jobs = _jobs_of_threads(settings, common, ops, sizes, capacity_bytes)
     _check_totals(jobs, settings)
-    add_notes_on_addresses(settings, ops)
+    add_notes_on_addresses(settings, ops, sizes)
     return jobs
 
 
@@ -76,7 +76,8 @@ def _jobs_of_threads(
         return _thread_job(settings, job, ops, sizes, capacity=capacity_bytes, thread=thread)
 
     shifted = settings.offset_increment.bytes or settings.offset_increment.percent
-    if threads > 1 and (shifted or not settings.group_reporting):
+    # Threads of several sizes end at different times, as their sizes are drawn.
+    if threads > 1 and (shifted or not settings.group_reporting or sizes.is_mix):
         return tuple(
             of_thread(replace(common, name=f"{common.name}.{thread}"), thread)
             for thread in range(threads)
@@ -164,7 +165,7 @@ def _common_job(
     return Job(
         **host,
         pattern=ops.pattern,
-        read_pct=ops.read_pct if rate.read_pct is None else rate.read_pct,
+        read_pct=ops.read_pct,
         trim_pct=ops.trim_pct,
         trim_first=ops.trim_first,
         run_ios=ops.run_ios,
@@ -179,7 +180,9 @@ def _common_job(
         writes=sizes.writes,
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,
+        rate_read_pct=rate.rate_read_pct,
         arrival=rate.arrival,
+        rate_ignores_think=rate.ignores_think,
         flow_weight=settings.flow,
         flow_group=settings.flow_id if settings.flow else 0,
     )
@@ -189,7 +192,7 @@ def _thread_job(
     settings: Settings, common: Job, ops: Operations, sizes: Blocks, *, capacity: int, thread: int
 ) -> Job:
     whole = extent(settings, ops, sizes, capacity, thread)
-    spread, length = addresses(settings, ops, whole.range_bytes)
+    spread, length = addresses(settings, ops, sizes, whole.range_bytes)
     return replace(common, **{**vars(whole), "range_bytes": length}, addresses=spread)
 
 

@@ -256,7 +256,7 @@ class FioOptions:
         read.choice("linear", "poisson"), "linear", "arrival of rate-limited I/Os"
     )
     rate_ignore_thinktime: bool = option(
-        read.boolean, "0", "only 0, if a job has both rate and thinktime"
+        read.boolean, "0", "1: pauses move the schedule of a rate; 0: it catches up after them"
     )
     rate_min: Triple[int] = option(
         read.triple(0), "0", "ends the job where an operation is slower (bytes/s)", "ratemin"

@@ -18,12 +18,13 @@ _US = 1000
 
 @dataclass(frozen=True)
 class Pace:
-    """Rates of one thread, over its operations, and the share of reads that they make."""
+    """Rates of one thread, over its operations."""
 
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
     arrival: Arrival = "linear"
-    read_pct: float | None = None  # None: as the mix says
+    rate_read_pct: float | None = None  # share of the reads; None: of one operation
+    ignores_think: bool = False
 
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
@@ -41,33 +42,48 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
             f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
             "limit both, or use two jobs",
         )
-    _check_thinktime(settings)
     if settings.flow:
         raise settings.error("flow", "flow: rates determine the shares of jobs already", "keep one")
     arrival: Arrival = settings.rate_process
-    read_pct = None
-    if ops.used == ("read", "write"):
-        ios = [
-            rate / blocks.mean(op) if option == "rate" else rate
-            for rate, op in zip(rates, ops.used, strict=True)
-        ]
-        read_pct = 100 * ios[0] / sum(ios)
-        if abs(read_pct - ops.read_pct) > 0.5:
-            settings.note(
-                f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} has no effect,"
-                " as in fio"
-            )
-    total = float(sum(rates))
-    if option == "rate" and arrival == "poisson":
+    is_mix = ops.used == ("read", "write")
+    if is_mix:
+        _note_shares(settings, ops, blocks, option, rates)
+    in_ios = option == "rate_iops"
+    amounts = [float(rate) for rate in rates]
+    if not in_ios and arrival == "poisson":
         # fio draws gaps for I/Os of the smallest size, whatever their size is.
-        return Pace(total / blocks.smallest, None, arrival, read_pct)
-    if option == "rate_iops" and blocks.is_mix and arrival == "linear":
+        amounts = [rate / _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
+        in_ios = True
+    elif in_ios and blocks.is_mix and arrival == "linear":
         settings.note("rate_iops counts I/Os of the smallest block size, as in fio")
-        rates = [rate * _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
-        return Pace(None, float(sum(rates)), arrival, read_pct)
-    if option == "rate":
-        return Pace(None, total, arrival, read_pct)
-    return Pace(total, None, arrival, read_pct)
+        amounts = [
+            float(rate * _smallest(blocks, op)) for rate, op in zip(rates, ops.used, strict=False)
+        ]
+        in_ios = False
+    total = sum(amounts)
+    return Pace(
+        total if in_ios else None,
+        None if in_ios else total,
+        arrival,
+        rate_read_pct=100 * amounts[0] / total if is_mix else None,
+        ignores_think=bool(settings.thinktime and settings.rate_ignore_thinktime),
+    )
+
+
+def _note_shares(
+    settings: Settings, ops: Operations, blocks: Blocks, option: str, rates: list[int]
+) -> None:
+    """Add a note if the rates of reads and writes make another mix than rwmixread."""
+    ios = [
+        rate / blocks.mean(op) if option == "rate" else rate
+        for rate, op in zip(rates, ops.used, strict=True)
+    ]
+    read_pct = 100 * ios[0] / sum(ios)
+    if abs(read_pct - ops.read_pct) > 0.5:
+        settings.note(
+            f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} decides only"
+            " while both are behind their rates, as in fio"
+        )
 
 
 def _smallest(blocks: Blocks, operation: str) -> int:
@@ -88,12 +104,3 @@ def with_pauses(job: Job, settings: Settings) -> Job:
             message = f"thinktime_iotime and {other} are not available together"
             raise settings.error("thinktime_iotime", message, "keep one")
     return replace(job, burst_ns=burst_ns, pause_ns=pause_ns)
-
-
-def _check_thinktime(settings: Settings) -> None:
-    if settings.thinktime and settings.rate_ignore_thinktime:
-        raise settings.error(
-            "rate_ignore_thinktime",
-            "rate_ignore_thinktime: a rate always catches up after a pause",
-            "leave it out",
-        )

@@ -1,0 +1,62 @@
+//! Threads that wait for something else than completions: the schedule of a rate, and think time.
+
+use writecliff_workload::Operation;
+
+use super::Run;
+use crate::device::DriveModel;
+
+impl<D: DriveModel> Run<'_, D> {
+    /// Begins the pause of a thread once nothing of it is outstanding. The pause after the last I/O
+    /// of a job belongs to the job, as in fio.
+    pub(super) fn pause(&mut self, index: usize, now: u64) {
+        let thread = &mut self.threads[index];
+        let Some(pause) = thread.pause.filter(|_| thread.outstanding == 0) else { return };
+        thread.pause = None;
+        let ends = now.saturating_add(pause);
+        thread.pacing.idle_until(ends - self.start_ns);
+        let job = &mut self.jobs[thread.job];
+        if job.may_issue(now) && job.may_issue(ends) {
+            self.sleep(index, ends);
+        } else {
+            let ends = job.deadline_ns.map_or(ends, |deadline| ends.min(deadline));
+            job.last_completion_ns = job.last_completion_ns.max(ends);
+        }
+    }
+
+    /// Issues what is due of a thread that follows a schedule.
+    pub(super) fn issue_by_schedule(&mut self, index: usize, now: u64) {
+        while self.threads[index].outstanding < self.threads[index].queue_depth {
+            let thread = &mut self.threads[index];
+            if thread.pause.is_some() {
+                self.pause(index, now);
+                return;
+            }
+            let (arrival, request) = if let Some(next) = thread.next {
+                next
+            } else {
+                let request = thread.next_request(&*self.drive, now - self.start_ns);
+                // A flush belongs to the write before it, because the rate counts I/Os.
+                let due = if request.op == Operation::Flush {
+                    now - self.start_ns
+                } else {
+                    thread.pacing.next_arrival_ns(request.op, request.length).unwrap_or(0)
+                };
+                (self.start_ns.saturating_add(due), request)
+            };
+            thread.next = Some((arrival, request));
+            let job = &self.jobs[thread.job];
+            if !job.may_issue(now.max(arrival)) {
+                return;
+            }
+            if arrival > now {
+                self.sleep(index, arrival);
+                return;
+            }
+            thread.next = None;
+            if request.op != Operation::Flush {
+                thread.pause = thread.pacing.pause_after_issue(request.op);
+            }
+            self.submit(index, &request, now, arrival);
+        }
+    }
+}
