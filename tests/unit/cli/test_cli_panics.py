@@ -12,6 +12,7 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine, _native
 from writecliff.cli.main import main
+from writecliff.devices import open_device
 from writecliff.errors import InternalError
 from writecliff.serve import DriveServer, ServeOptions
 
@@ -50,6 +51,7 @@ def test_a_panic_under_a_command_is_an_internal_error(
 def test_a_panic_under_the_seam_is_an_internal_error_for_commands_and_python(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    open_device.cache_clear()
     monkeypatch.setattr(_native, "Device", lambda *_: _native.panic_for_test("lost two units"))
     assert main(["device", "show", "sata-tlc-120", "--json"]) == 1
     error = json.loads(capfd.readouterr().err)["error"]
@@ -65,7 +67,10 @@ def test_a_panic_in_a_thread_ends_a_served_drive_and_leaves_its_state_file(
 ) -> None:
     drive, state = f"sim:{write_small_drive(tmp_path)}", tmp_path / "drive.state"
 
+    before: list[bytes] = []
+
     def panic() -> None:
+        before.append(state.read_bytes())
         _native.panic_for_test("lost a connection", in_thread=True)
 
     timer = threading.Timer(0.5, panic)
@@ -76,7 +81,7 @@ def test_a_panic_in_a_thread_ends_a_served_drive_and_leaves_its_state_file(
     err = capfd.readouterr().err
     assert err.startswith("serving ")
     _assert_reported(tmp_path, err.partition("\n")[2], "lost a connection")
-    assert not state.exists()
+    assert before == [state.read_bytes()]
 
 
 def test_a_server_made_after_a_panic_serves(tmp_path: Path) -> None:
