@@ -46,6 +46,9 @@ class TraceReader:
     def late(self) -> int:
         """I/Os whose time is before that of one that was given before."""
     @property
+    def span(self) -> tuple[int, int]:
+        """I/Os so far, and the time of the last one since the first, in ns."""
+    @property
     def read_of_file(self) -> tuple[int, int]:
         """Bytes of the file that have been read so far, as they are packed, and all of them; of a
         trace in several files, those of all."""

@@ -125,6 +125,12 @@ impl TraceReader {
         locked(&self.reader).late()
     }
 
+    /// I/Os so far, and the time of the last one since the first, in ns.
+    #[getter]
+    fn span(&self) -> (u64, i64) {
+        locked(&self.reader).span()
+    }
+
     /// Bytes of the file that have been read so far, as they are packed, and all of them.
     #[getter]
     fn read_of_file(&self) -> (u64, u64) {

@@ -43,6 +43,7 @@ pub struct Reader {
     members: Vec<String>,
     passed_over: Vec<String>,
     read_bytes: u64,
+    latest_ns: i64,
 }
 
 /// The name of the format that `--columns` describes.
@@ -78,6 +79,7 @@ impl Reader {
             members: Vec::new(),
             passed_over: Vec::new(),
             read_bytes: 0,
+            latest_ns: 0,
         };
         reader.next_member()?;
         if reader.member.is_none() {
@@ -127,6 +129,11 @@ impl Reader {
         self.order.late
     }
 
+    /// I/Os so far, and the time of the last one since the first, in ns.
+    pub fn span(&self) -> (u64, i64) {
+        (self.sink.records, self.latest_ns)
+    }
+
     /// Bytes so far, unpacked.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes
@@ -163,6 +170,7 @@ impl Reader {
                 }
             }
         }
+        self.latest_ns = batch.time_ns.last().map_or(self.latest_ns, |&ns| ns.max(self.latest_ns));
         Ok(true)
     }
 

@@ -10,9 +10,11 @@ from typing import Any, Protocol
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
+from writecliff.workload.fiojob.iolog import doubt_of_times
 
 PARQUET = "parquet"
 OWN_TRACE = "writecliff"
+FIO_LOG = "fio-iolog"
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -124,10 +126,12 @@ class NativeSource:
         return [Skipped(*one) for one in self._reader.skipped()]
 
     def notes(self) -> list[str]:
-        passed_over = self._reader.passed_over
-        if not passed_over:
-            return []
-        return [f"members of the archive that are no traces: {', '.join(passed_over)}"]
+        notes = []
+        if passed_over := self._reader.passed_over:
+            notes.append(f"members of the archive that are no traces: {', '.join(passed_over)}")
+        if self._reader.formats == [FIO_LOG] and (doubt := doubt_of_times(*self._reader.span)):
+            notes.append(doubt)
+        return notes
 
 
 def open_trace(

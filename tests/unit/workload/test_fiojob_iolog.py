@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from writecliff import SimEngine
 from writecliff.cli.main import main
 from writecliff.errors import ConfigError
+from writecliff.traces.characterise import characterise
+from writecliff.traces.source import open_trace
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.model import IoLog, Job, Workload
 
@@ -152,3 +155,47 @@ def test_converted_traces_with_trims_of_4_gib_and_more_run(
     (result,) = answer["steps"][0]["jobs"]
     assert result["operations"]["trim"]["bytes"] == total
     assert result["operations"]["trim"]["ios"] == 1 + 2 + 3 + 10
+
+
+PAUSES = "fio version 2 iolog\n/d read 0 4096\n{}\n/d read 4096 4096\n/d sync\n"
+
+
+@pytest.mark.parametrize("pause", ["/d wait 700 0", "/d wait 700", "wait 700"])
+def test_run_and_characterise_read_the_same_pauses(pause: str, tmp_path: Path) -> None:
+    log = PAUSES.format(pause)
+    job = _job(tmp_path, log)
+    assert job.log == IoLog("rrf", (0, 4096, 0), (4096, 4096, 0), (0, 700_000, 700_000))
+    source = open_trace(tmp_path / "io.log")
+    (batch,) = source.batches()
+    assert batch["time_ns"].tolist() == [0, 700_000, 700_000]
+    assert not source.skipped()
+
+
+def _stamped(count: int, step: int) -> str:
+    lines = (f"{number * step} /d read 0 4096\n" for number in range(count))
+    return "fio version 3 iolog\n0 /d add\n0 /d open\n" + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("count", "step", "doubt"),
+    [
+        (3000, 1_000_000, "3,000 I/Os in 49 min 59 s are 1.000 a second: .* are nanoseconds, div"),
+        (4, 1_000_000_000, "if these are nanoseconds, divide"),
+        (3000, 0, None),  # without times
+        (30_000, 1, None),
+        (3000, 1000, None),
+        (3000, 50_000, None),
+        (4, 5_000_000, None),
+    ],
+)
+def test_times_of_another_unit_are_doubted(
+    count: int, step: int, doubt: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "io.log").write_text(_stamped(count, step))
+    file = tmp_path / "job.fio"
+    file.write_text(f"[j]\nread_iolog={tmp_path / 'io.log'}\n")
+    notes = load_fio_job(file, device_capacity_bytes=1 << 20).notes
+    measured = characterise(open_trace(tmp_path / "io.log"), tmp_path / "io.log").notes
+    for texts in (notes, measured):
+        matches = [text for text in texts if re.search(doubt or "fio's times are", text)]
+        assert len(matches) == (doubt is not None), texts

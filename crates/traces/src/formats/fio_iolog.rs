@@ -42,7 +42,11 @@ impl LineFormat for FioIolog {
             let time = time_ns(words.field()?, NS_PER_US)?;
             self.now_ns = self.now_ns.max(time);
         }
-        let (file, action) = (words.field()?, words.field()?);
+        let (mut file, mut action) = (words.field()?, words.field()?);
+        if file == b"wait" && self.version == 2 && action.iter().all(u8::is_ascii_digit) {
+            (file, action, words) = (b"", b"wait", Words::new(line));
+            words.field()?;
+        }
         let operation = match action {
             b"add" | b"open" | b"close" | b"unlink" => {
                 return Ok(Line::Beside("file opened or closed"));

@@ -40,7 +40,7 @@ def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> in
 
 
 def _bytes(size: Size, capacity: int) -> int:
-    return size.bytes if size.percent is None else capacity * size.percent // 100
+    return size.bytes if size.percent is None else int(capacity * size.percent // 100)
 
 
 def extent(
@@ -121,7 +121,7 @@ def _sizes(
             "use size=100% for all of the drive, or a larger drive",
         )
     if size is not None and size.percent is not None and size.percent != 100:
-        length = min((start + length) * size.percent // 100, length)
+        length = min(int((start + length) * size.percent // 100), length)
         length -= length % blocks.unit
         one_pass = length
     return length, one_pass
@@ -156,7 +156,7 @@ def _volume(
     io_size: Size | None = settings.io_size
     limit = one_pass
     if io_size is not None and io_size.percent is not None:
-        limit = min(one_pass, length * io_size.percent // 100 or length)
+        limit = min(one_pass, int(length * io_size.percent // 100) or length)
     elif io_size is not None and io_size.bytes:
         limit = io_size.bytes
     if settings.sprandom:  # as much as the drive has flash

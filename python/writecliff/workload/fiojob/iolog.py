@@ -3,6 +3,8 @@
 fio 3.42, iolog.c and HOWTO "Trace file format". A log of version 2 has no times but pauses
 (`wait`), counted from the one before; version 3 has a time for each line, in microseconds. Here an
 I/O arrives at its time whether or not those before it are complete; fio shifts all later ones.
+Pauses are in microseconds, as the HOWTO has them; iolog.c sleeps until that many milliseconds after
+fio's own start. The reader of traces (`crates/traces`) accepts the same lines.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from writecliff import units
 from writecliff.errors import ConfigError
 from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES
@@ -21,10 +24,14 @@ from writecliff.workload.model import IoLog
 
 _US = 1000
 _COMMAND_BYTES = 1 << 32  # the length of a command is less
+_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # no log of a fio job that is worth a run has other rates
+_MANY_IOS, _LONG_NS = 100, 600 * 10**9  # fewer I/Os in a shorter time may be slow
 LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as numbers of Python
 _HEADER = re.compile(r"fio version (\d+) iolog")
 _FILE_ACTIONS = ("add", "open", "close", "unlink")
-_LETTERS = {"read": "r", "write": "w", "trim": "t", "sync": "f", "datasync": "f"}
+_FLUSHES = ("sync", "datasync")
+_LETTERS = {"read": "r", "write": "w", "trim": "t", **dict.fromkeys(_FLUSHES, "f")}
+_ACTIONS = {*_FILE_ACTIONS, *_LETTERS, "wait"}
 _BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # its magic number in both byte orders
 
 
@@ -49,11 +56,9 @@ def read_io_log(settings: Settings) -> IoLog:
             continue
         if version == 3:
             now_us = max(now_us, _whole(location, words.pop(0)))
-        name, action, *numbers = [*words, "", ""] if len(words) < 2 else words
-        if len(numbers) == 0 and action in _FILE_ACTIONS:
+        name, action, numbers = _action(location, words, version)
+        if action in _FILE_ACTIONS:
             continue
-        if len(numbers) != 2 or action not in (*_LETTERS, "wait"):
-            raise fail(location, f"'{' '.join(words)}' is no action of a version {version} log")
         offset, length = (_whole(location, number) for number in numbers)
         if action == "wait":
             if version == 3:
@@ -67,6 +72,8 @@ def read_io_log(settings: Settings) -> IoLog:
     speed = settings.replay_time_scale / 100
     paced = not settings.replay_no_stall and any(rows.times_us)
     first = rows.times_us[0]
+    if paced and (doubt := doubt_of_times(len(rows.times_us), (rows.times_us[-1] - first) * _US)):
+        settings.note(f"{path.name}: {doubt}")
     times = (round((time - first) * _US / speed) for time in rows.times_us)
     return IoLog(
         "".join(rows.letters),
@@ -74,6 +81,32 @@ def read_io_log(settings: Settings) -> IoLog:
         tuple(rows.lengths),
         tuple(times) if paced else (),
     )
+
+
+def doubt_of_times(ios: int, span_ns: int) -> str | None:
+    """A sentence about a log whose times cannot be in microseconds by the rate that they imply;
+    None if they can. `span_ns` is from the first I/O to the last."""
+    rate = ios / (span_ns / 1e9) if span_ns > 0 else 0.0
+    is_slow = 0 < rate < _SLOW_IOPS and (ios >= _MANY_IOS or span_ns >= _LONG_NS)
+    if not is_slow and not (rate > _FAST_IOPS and ios >= _MANY_IOS):
+        return None
+    unit, change = ("nanoseconds", "divide") if is_slow else ("milliseconds", "multiply")
+    return (
+        f"{ios:,} I/Os in {units.duration(span_ns)} are {units.number(rate, 3)} a second: fio's"
+        f" times are microseconds; if these are {unit}, {change} them by 1,000"
+    )
+
+
+def _action(location: SourceLocation, words: list[str], version: int) -> tuple[str, str, list[str]]:
+    """(file, action, [offset, length]) of a line. Pauses need no length, flushes no numbers."""
+    if len(words) == 2 and words[0] == "wait":  # of the whole log: without a file
+        words = ["", *words]
+    name, action, *numbers = [*words, "", ""] if len(words) < 2 else words
+    if (action == "wait" and len(numbers) == 1) or (action in _FLUSHES and not numbers):
+        numbers = [*numbers, "0", "0"][:2]
+    if len(numbers) != (0 if action in _FILE_ACTIONS else 2) or action not in _ACTIONS:
+        raise fail(location, f"'{' '.join(words)}' is no action of a version {version} log")
+    return name, action, numbers
 
 
 def _lines(settings: Settings, path: Path) -> Iterator[tuple[SourceLocation, list[str]]]:

@@ -89,9 +89,9 @@ class FioOptions:
     rw_sequencer: str = option(
         read.choice("sequential", "identical"), "sequential", "identical is refused with runs"
     )
-    rwmixread: int = option(read.integer(0, 100), "50", "share of reads in rw and randrw")
+    rwmixread: int = option(read.whole_percent, "50", "share of reads in rw and randrw")
     percentage_random: Triple[int] = option(
-        read.triple(0, 100),
+        read.triple(0, 100, read.whole_percent),
         "100",
         "random jobs: the rest continues where the operation's last I/O ended; not for trims and"
         " runs; sequential jobs: fio ignores it there",
@@ -278,11 +278,9 @@ class FioOptions:
     flow_id: int = option(read.integer(), "0", "whose jobs share")
     # Data and flushes
     buffer_compress_percentage: int = option(
-        read.integer(0, 100), "0", "share that the drive could compress"
+        read.whole_percent, "0", "share that the drive could compress"
     )
-    dedupe_percentage: int = option(
-        read.integer(0, 100), "0", "share of the writes that repeat data"
-    )
+    dedupe_percentage: int = option(read.whole_percent, "0", "share of the writes that repeat data")
     zero_buffers: bool = option(read.flag, None, "fully compressible")
     buffer_pattern: str | None = option(
         read.string, None, "fully compressible, unless buffer_compress_percentage is given"

@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from writecliff.workload.fiojob.values import Context, FioValueError, Triple, number
+from writecliff.workload.fiojob.values import (
+    Context,
+    FioValueError,
+    Triple,
+    number,
+    whole_percent,
+)
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,16 @@ def _entries(text: str) -> list[tuple[str, str | None]]:
     return entries
 
 
-def _share(text: str | None, entry: str) -> int | None:
+def _share(text: str | None, entry: str, context: Context) -> int | None:
     """A percentage; 0 counts as missing, as in fio."""
     if text is None:
         return None
-    if not re.fullmatch(r"\d+%?", text):
-        raise FioValueError(f"'{text}' in '{entry}' is not a whole percentage")
-    return min(int(text.rstrip("%")), 100) or None
+    match = re.fullmatch(r"(\d+)(\.\d*)?%?", text)
+    if match is None:
+        raise FioValueError(f"'{text}' in '{entry}' is not a percentage")
+    if match.group(2):
+        whole_percent(text.rstrip("%"), context)
+    return min(int(match.group(1)), 100) or None
 
 
 def _fill(shares: list[int | None], what: str) -> list[int]:
@@ -82,7 +91,7 @@ def _block_sizes(text: str, context: Context) -> Split:
     sizes = [number(first, context) for first, _ in entries]
     if min(sizes) < 1:
         raise FioValueError(f"block size {min(sizes)} in '{text}'")
-    shares = [_share(second, text) for _, second in entries]
+    shares = [_share(second, text, context) for _, second in entries]
     weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
     # fio draws from the list in the order of the shares; whatever is left goes to the last one.
     order = sorted(range(len(sizes)), key=lambda index: weights[index])
@@ -177,15 +186,15 @@ def _sequence(text: str, context: Context) -> tuple[int, ...]:
 
 def _zones(text: str, absolute: bool, context: Context) -> Split:
     entries = _entries(text)
-    accesses = [number(first, context) for first, _ in entries]
-    if sum(accesses) != 100 or min(accesses) < 0:
+    accesses = [whole_percent(first, context) for first, _ in entries]
+    if sum(accesses) != 100:
         raise FioValueError(f"the accesses of '{text}' add up to {sum(accesses)} %, not to 100")
     if absolute:
         if any(second is None for _, second in entries):
             raise FioValueError(f"'{text}' leaves out a zone's size")
         sizes = [number(second or "0", context) for _, second in entries]
     else:
-        sizes = _fill([_share(second, text) for _, second in entries], "the zones' sizes")
+        sizes = _fill([_share(second, text, context) for _, second in entries], "the zones' sizes")
     if min(sizes) <= 0:
         raise FioValueError(f"a zone of '{text}' has no size")
     return tuple(zip(accesses, sizes, strict=True))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
@@ -52,7 +53,7 @@ class Size:
     """A size in bytes, in percent of the drive, or in zones, which `zones.resolve` converts."""
 
     bytes: int = 0
-    percent: int | None = None
+    percent: Fraction | None = None
     zones: int | None = None
 
 
@@ -104,6 +105,15 @@ def _number(text: str, context: Context) -> int:
     return int(match.group(1)) * _byte_unit(match.group(2), text, context)
 
 
+def whole_percent(text: str, context: Context) -> int:
+    """A whole percentage. fio cuts a fraction off, and so does this, with a note."""
+    match = re.fullmatch(r"(\d+)\.\d*", text.strip())
+    if match is None:
+        return _at_least(0, number(text, context), 100)
+    context.notes.append(f"{text.strip()} % is cut to {match.group(1)} %, as in fio")
+    return _at_least(0, int(match.group(1)), 100)
+
+
 def _fraction_hint(text: str) -> str | None:
     if re.fullmatch(r"\d+\.\d+\w*", text):
         return "fio cuts a number at its decimal point; use a smaller unit, such as 1536m for 1.5g"
@@ -131,11 +141,17 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
 def size(text: str, context: Context) -> Size:
     """Bytes, percent, or zones (`z`)."""
     stripped = text.strip()
-    match = re.fullmatch(r"(\d+)\s*%", stripped)
+    match = re.fullmatch(r"(\d+)(\.\d*)?\s*%", stripped)
     if match:
-        if not 0 <= int(match.group(1)) <= 100:
+        percent = Fraction(match.group(1) + (match.group(2) or ""))
+        if not 0 <= percent <= 100:
             raise FioValueError(f"'{stripped}': a percentage is 0% to 100%")
-        return Size(percent=int(match.group(1)))
+        if match.group(2):
+            context.notes.append(
+                f"{stripped} is a share of the drive here; fio cuts it at its decimal point and"
+                f" takes {match.group(1)} bytes"
+            )
+        return Size(percent=percent)
     if re.fullmatch(r"\d+z", stripped):
         return Size(zones=int(stripped[:-1]))
     return Size(bytes=_at_least(0, number(stripped, context)))
@@ -198,7 +214,7 @@ def inverted(text: str, context: Context) -> bool:
 
 def complement(text: str, context: Context) -> int:
     """rwmixwrite, kept as the share of the reads."""
-    return 100 - _at_least(0, number(text, context), 100)
+    return 100 - whole_percent(text, context)
 
 
 def flag(text: str, context: Context) -> bool:
@@ -234,7 +250,7 @@ def choice(*names: str, **same: str) -> Reader:
     return read
 
 
-def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
+def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number) -> Reader:
     """`read[,write[,trim]]`; what is left out follows fio's rules (`4k` all, `,8k` not reads).
 
     fio also splits at : and -; a comma at the end leaves what follows as it was.
@@ -250,7 +266,7 @@ def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
         if not any(part.strip() for part in parts):
             raise FioValueError("needs a value")
         values: list[int | None] = [
-            _at_least(minimum, number(part, context), maximum) if part.strip() else None
+            _at_least(minimum, value(part, context), maximum) if part.strip() else None
             for part in parts
         ]
         while len(values) < 3:
