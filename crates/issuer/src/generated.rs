@@ -14,6 +14,7 @@ use writecliff_workload::{
 
 use crate::feed::Feeder;
 use crate::io::{Io, Lane};
+use crate::measured::JobTime;
 
 struct Thread {
     job: usize,
@@ -63,6 +64,19 @@ fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequ
         generator.steer(operation);
     }
     generator.next()
+}
+
+/// When each job starts and ends.
+pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
+    let last_ns = spec.jobs.iter().filter(|job| job.ends_all).filter_map(deadline_ns).min();
+    let time = |job: &JobSpec| JobTime {
+        start_ns: job.start_delay_ns,
+        deadline_ns: deadline_ns(job).into_iter().chain(last_ns).min(),
+        bytes: job.volume_bytes,
+        ios: job.ios,
+        ends_all: job.ends_all,
+    };
+    spec.jobs.iter().map(time).collect()
 }
 
 fn deadline_ns(job: &JobSpec) -> Option<u64> {

@@ -16,7 +16,7 @@ use crate::data::Data;
 use crate::deallocator::{Deallocated, Deallocator};
 use crate::feed::{Feed, Next};
 use crate::io::{Failure, Io, Lane};
-use crate::measured::{Collector, Measured};
+use crate::measured::{Collector, JobTime, Measured};
 use crate::ring::{BATCH, Request, Ring};
 use crate::shared::{Done, Live, Shared};
 
@@ -47,8 +47,8 @@ pub struct Target<'a> {
 pub struct Issue<'a> {
     pub target: Target<'a>,
     pub lanes: Vec<Lane>,
-    /// Number of jobs that the lanes belong to.
-    pub jobs: u32,
+    /// The jobs that the lanes belong to.
+    pub jobs: Vec<JobTime>,
     pub interval_ns: u64,
     /// Of the data that are written.
     pub seed: u64,
@@ -124,7 +124,7 @@ pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measur
         is_short: false,
         start_ns: 0,
         due_ns: 0,
-        collector: Collector::new(what.jobs, what.interval_ns),
+        collector: Collector::new(&what.jobs, what.interval_ns),
         records: Vec::new(),
         completions: Vec::new(),
         deallocated: Vec::new(),
@@ -137,7 +137,8 @@ pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measur
         arena.leak();
     }
     ended?;
-    Ok(collector.finish())
+    let stopped = shared.is_stopped() || collector.measured.failures > 0;
+    Ok(collector.finish(stopped))
 }
 
 impl Issuing<'_> {

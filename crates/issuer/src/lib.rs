@@ -25,7 +25,7 @@ pub mod traced;
 pub use feed::{Feed, Feeder, feed};
 pub use io::{Failure, Io, Lane, Operation};
 pub use issue::{Issue, Target, issue};
-pub use measured::{Lateness, Measured};
+pub use measured::{JobMeasured, JobTime, Lateness, Measured};
 pub use shared::{Done, Live, Shared};
 
 /// The longest read or write that is issued.

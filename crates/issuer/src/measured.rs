@@ -22,18 +22,70 @@ pub struct Lateness {
     pub length_ns: u64,
 }
 
+/// The time in which a job may issue I/Os, and its other ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobTime {
+    /// Since the beginning.
+    pub start_ns: u64,
+    pub deadline_ns: Option<u64>,
+    /// Ends it before its deadline.
+    pub bytes: Option<u64>,
+    /// Ends it before its deadline.
+    pub ios: Option<u64>,
+    /// All other jobs end with it.
+    pub ends_all: bool,
+}
+
+/// The results of a job.
+#[derive(Clone, Debug)]
+pub struct JobMeasured {
+    pub operations: [OperationOutcome; OPERATIONS],
+    /// Its flushes.
+    pub flush: OperationOutcome,
+    /// How it kept to its schedule.
+    pub schedule: ScheduleFit,
+    /// When it started, since the beginning.
+    pub began_ns: u64,
+    /// From there to its deadline or its last completion, whichever is later; to its last
+    /// completion if another end came before the deadline.
+    pub elapsed_ns: u64,
+    last_completion_ns: u64,
+}
+
+impl JobMeasured {
+    fn new(time: JobTime) -> Self {
+        let open =
+            || OperationOutcome { response: Some(Histogram::new()), ..OperationOutcome::default() };
+        let began_ns = time.start_ns;
+        Self {
+            operations: std::array::from_fn(|_| open()),
+            flush: OperationOutcome::default(),
+            schedule: ScheduleFit::default(),
+            began_ns,
+            elapsed_ns: 0,
+            last_completion_ns: began_ns,
+        }
+    }
+
+    fn total(&self, of: fn(&OperationOutcome) -> u64) -> u64 {
+        self.operations.iter().map(of).sum()
+    }
+
+    /// `true` if its bytes or I/Os were its end.
+    fn is_done(&self, time: JobTime) -> bool {
+        time.ios.is_some_and(|most| self.total(|one| one.ios) >= most)
+            || time.bytes.is_some_and(|most| self.total(|one| one.bytes) >= most)
+    }
+}
+
 /// The results of an issue.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Of the monotonic clock, at the beginning.
     pub started_ns: u64,
-    /// Until the last I/O was complete.
+    /// Until the last I/O was complete and the last job had ended.
     pub elapsed_ns: u64,
-    pub jobs: Vec<[OperationOutcome; OPERATIONS]>,
-    /// How each job kept to its schedule.
-    pub schedules: Vec<ScheduleFit>,
-    /// Flushes of each job.
-    pub flushes: Vec<OperationOutcome>,
+    pub jobs: Vec<JobMeasured>,
     pub lateness: Lateness,
     pub intervals: Columns,
     pub failure: Option<Failure>,
@@ -50,28 +102,23 @@ pub(crate) struct Collector {
     pub(crate) measured: Measured,
     pub(crate) ios: u64,
     pub(crate) bytes: u64,
+    times: Vec<JobTime>,
     series: IntervalSeries,
 }
 
 const UNKNOWN: WholeDrive = WholeDrive { waf: f64::NAN, watts: f64::NAN, celsius: f64::NAN };
 
 impl Collector {
-    pub(crate) fn new(jobs: u32, interval_ns: u64) -> Self {
-        let cells: Vec<Cell> = (0..jobs)
+    pub(crate) fn new(times: &[JobTime], interval_ns: u64) -> Self {
+        let cells: Vec<Cell> = (0..times.len() as u32)
             .flat_map(|job| (0..OPERATIONS as u8).map(move |operation| Cell { job, operation }))
             .collect();
-        let open =
-            || OperationOutcome { response: Some(Histogram::new()), ..OperationOutcome::default() };
-        let each = (0..jobs).map(|_| std::array::from_fn(|_| open())).collect();
+        let jobs = times.iter().copied().map(JobMeasured::new).collect();
         Self {
-            measured: Measured {
-                jobs: each,
-                schedules: vec![ScheduleFit::default(); jobs as usize],
-                flushes: vec![OperationOutcome::default(); jobs as usize],
-                ..Measured::default()
-            },
+            measured: Measured { jobs, ..Measured::default() },
             ios: 0,
             bytes: 0,
+            times: times.to_vec(),
             series: IntervalSeries::new(0, interval_ns, &cells),
         }
     }
@@ -80,10 +127,11 @@ impl Collector {
     pub(crate) fn record(&mut self, io: &Io, job: u32, issue_ns: u64, complete_ns: u64) {
         let service = complete_ns - issue_ns;
         self.measured.elapsed_ns = complete_ns;
+        let measured = &mut self.measured.jobs[job as usize];
+        measured.last_completion_ns = complete_ns;
         if io.operation == Operation::Flush {
-            let outcome = &mut self.measured.flushes[job as usize];
-            outcome.ios += 1;
-            outcome.service.record(service);
+            measured.flush.ios += 1;
+            measured.flush.service.record(service);
             return;
         }
         self.ios += 1;
@@ -94,7 +142,7 @@ impl Collector {
         }
         let (job, operation) = (job as usize, io.operation as usize);
         self.series.record(job * OPERATIONS + operation, io.length, service);
-        let outcome = &mut self.measured.jobs[job][operation];
+        let outcome = &mut measured.operations[operation];
         outcome.ios += 1;
         outcome.bytes += io.length;
         outcome.service.record(service);
@@ -102,7 +150,7 @@ impl Collector {
             let age_ns = complete_ns - io.due_ns;
             response.record(age_ns);
             self.series.record_response(job * OPERATIONS + operation, age_ns);
-            self.measured.schedules[job].record(io.due_ns, age_ns);
+            measured.schedule.record(io.due_ns, age_ns);
         }
     }
 
@@ -115,8 +163,18 @@ impl Collector {
         lateness.length_ns = issue_ns;
     }
 
-    pub(crate) fn finish(self) -> Measured {
+    /// The results; `stopped`: not all I/Os that were due were issued.
+    pub(crate) fn finish(self, stopped: bool) -> Measured {
         let mut measured = self.measured;
+        let mut jobs: Vec<_> = measured.jobs.iter_mut().zip(&self.times).collect();
+        let stopped =
+            stopped || jobs.iter().any(|(job, time)| time.ends_all && job.is_done(**time));
+        for (job, time) in &mut jobs {
+            let deadline_ns = time.deadline_ns.filter(|_| !stopped && !job.is_done(**time));
+            let end_ns = deadline_ns.unwrap_or(0).max(job.last_completion_ns);
+            job.elapsed_ns = end_ns - job.began_ns;
+            measured.elapsed_ns = measured.elapsed_ns.max(end_ns);
+        }
         measured.intervals = if self.series.has_room(measured.elapsed_ns) {
             self.series.finish(measured.elapsed_ns, |_| UNKNOWN)
         } else {

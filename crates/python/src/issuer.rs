@@ -10,9 +10,11 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::Bytes;
-use writecliff_issuer::generated::{Generated, lanes};
+use writecliff_issuer::generated::{Generated, lanes, times};
 use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
-use writecliff_issuer::{Done, Feed, Feeder, Issue, Lane, Measured, Shared, Target, feed, issue};
+use writecliff_issuer::{
+    Done, Feed, Feeder, Issue, JobTime, Lane, Measured, Shared, Target, feed, issue,
+};
 use writecliff_runner::outcome::JobOutcome;
 use writecliff_traces::Batch;
 use writecliff_workload::WorkloadSpec;
@@ -120,6 +122,7 @@ struct Prepared {
     is_file: bool,
     lanes: Vec<Lane>,
     jobs: Vec<String>,
+    times: Vec<JobTime>,
     interval_ns: u64,
     seed: u64,
     /// A workload, on a drive of that capacity, and where its I/Os go.
@@ -198,6 +201,7 @@ impl Issuer {
             is_file,
             lanes: vec![Lane::of_trace(in_flight.max(1), compressible_pct)],
             jobs: vec!["trace".to_owned()],
+            times: vec![JobTime::default()],
             interval_ns: interval_ns.max(1),
             seed,
             generated: None,
@@ -224,6 +228,7 @@ impl Issuer {
             feed,
             is_file,
             lanes: lanes(&spec.resolved(capacity)),
+            times: times(&spec.resolved(capacity)),
             jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
             interval_ns: spec.interval_ns.max(1),
             seed: spec.seed,
@@ -248,10 +253,9 @@ impl Issuer {
         }
         let shared = Arc::clone(&self.shared);
         *state = State::Running(std::thread::spawn(move || {
-            let Prepared { fd, feed, is_file, lanes, jobs, interval_ns, seed, .. } = *prepared;
-            let jobs = jobs.len() as u32;
+            let Prepared { fd, feed, is_file, lanes, times, interval_ns, seed, .. } = *prepared;
             let target = Target { fd: fd.as_fd(), is_file };
-            issue(&Issue { target, lanes, jobs, interval_ns, seed }, feed, &shared)
+            issue(&Issue { target, lanes, jobs: times, interval_ns, seed }, feed, &shared)
         }));
         Ok(())
     }
@@ -361,13 +365,13 @@ fn results<'py>(
     to.set_item("started_ns", measured.started_ns)?;
     to.set_item("elapsed_ns", measured.elapsed_ns)?;
     let jobs = PyList::empty(py);
-    let each = measured.jobs.into_iter().zip(measured.flushes).zip(measured.schedules);
-    for (name, ((operations, flush), kept)) in names.iter().zip(each) {
-        let operations = operations.map(|one| (one.ios > 0).then_some(one));
+    for (name, job) in names.iter().zip(measured.jobs) {
+        let (kept, flush) = (job.schedule, job.flush);
+        let operations = job.operations.map(|one| (one.ios > 0).then_some(one));
         let job = JobOutcome {
             name: name.clone(),
-            began_ns: 0,
-            elapsed_ns: measured.elapsed_ns,
+            began_ns: job.began_ns,
+            elapsed_ns: job.elapsed_ns,
             operations,
             flush: (flush.ios > 0).then_some(flush),
             thread_ios: Vec::new(),

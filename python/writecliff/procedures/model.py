@@ -92,7 +92,8 @@ class StepRow:
 
     @property
     def bytes_per_s(self) -> float:
-        return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+        """Over the same time as `iops`."""
+        return self.bytes * self.iops / self.ios if self.ios else 0.0
 
 
 @dataclass(frozen=True)

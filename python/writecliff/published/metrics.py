@@ -32,7 +32,7 @@ _SLOW_SHARE = 0.001  # of the seconds: those beyond the 99.9th percentile
 def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:
     """Metrics over all steps of one load."""
     seconds = sum(part.elapsed_ns for part in parts) / 1e9
-    metrics = _rates(parts, seconds)
+    metrics = _rates(parts, sum(part.measured_ns for part in parts) / 1e9)
     whole = [merged(filter(None, (part.service() for part in parts)))]
     metrics |= _latencies(whole, "")
     metrics |= _spread(parts, None, "iops", "")

@@ -18,6 +18,7 @@ from writecliff.engines.fio import parse
 from writecliff.engines.fio.intervals import IntervalSeries, difference
 from writecliff.engines.fio.process import DocumentSplitter
 from writecliff.errors import EngineError
+from writecliff.workload.model import Job
 
 RECORDED = Path(__file__).parent / "fixtures" / "fio-3.33-two-jobs.out"
 
@@ -86,9 +87,9 @@ def test_recorded_figures(documents: list[dict[str, Any]]) -> None:
 
 def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) -> None:
     pytest.importorskip("writecliff._native", reason="the native module is not built")
-    names = ("mix", "trim")
-    jobs = parse.job_results(names, parse.read_document(documents[-1]))
-    assert [job.name for job in jobs] == ["mix", "trim"]
+    asked = (Job(name="mix"), Job(name="trim", start_delay_ns=7 * parse.MS))
+    jobs = parse.job_results(asked, parse.read_document(documents[-1]))
+    assert [(job.name, job.began_ns) for job in jobs] == [("mix", 0), ("trim", 7 * parse.MS)]
     assert set(jobs[0].operations) == {"read", "write"}
     read, raw = jobs[0].operations["read"], documents[-1]["jobs"][0]["read"]["lat_ns"]
     assert read.response is None

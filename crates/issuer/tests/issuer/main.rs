@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use writecliff_issuer::{
-    Done, Io, Issue, LENGTH_MAX_BYTES, Lane, Measured, Operation, Shared, Target, feed, issue,
+    Done, Io, Issue, JobTime, LENGTH_MAX_BYTES, Lane, Measured, Operation, Shared, Target, feed,
+    issue,
 };
 
 mod generated;
@@ -58,7 +59,8 @@ fn issued(file: &File, lanes: Vec<Lane>, ios: Vec<Io>) -> (Measured, Vec<Done>) 
     std::thread::spawn(move || ios.into_iter().all(|io| feeder.add(io)));
     let shared = Shared::new(true);
     let target = Target { fd: file.as_fd(), is_file: true };
-    let what = Issue { target, lanes, jobs: 1, interval_ns: 100 * MS, seed: 5 };
+    let what =
+        Issue { target, lanes, jobs: vec![JobTime::default()], interval_ns: 100 * MS, seed: 5 };
     let measured = issue(&what, feed, &shared).unwrap();
     (measured, shared.take())
 }
@@ -87,7 +89,7 @@ fn every_io_is_issued_once_at_its_time_and_never_before() {
     assert!(done.iter().all(|one| one.result as u64 == one.io.length));
     done.sort_by_key(|one| one.io.due_ns);
     assert_eq!(done.iter().map(|one| one.io).collect::<Vec<_>>(), ios);
-    let [reads, writes, _] = &measured.jobs[0];
+    let [reads, writes, _] = &measured.jobs[0].operations;
     let writes_wanted = ios.iter().filter(|io| io.operation == Operation::Write);
     assert_eq!(writes.ios, writes_wanted.clone().count() as u64);
     assert_eq!(writes.bytes, writes_wanted.map(|io| io.length).sum::<u64>());
@@ -103,7 +105,7 @@ fn writes_reach_their_addresses_with_data_of_their_own() {
     let written = [(0, 4096), (64 << 10, 128 << 10), (1020 << 10, 4096), (512 << 10, 512)];
     let ios = written.iter().map(|&(offset, length)| io(0, Operation::Write, offset, length));
     let (measured, _) = issued(&file.open(true), one_lane(64), ios.collect());
-    assert_eq!((measured.failure, measured.jobs[0][1].ios), (None, 4));
+    assert_eq!((measured.failure, measured.jobs[0].operations[1].ios), (None, 4));
     let after = file.bytes();
     assert_eq!(after.len(), before.len());
     let is_written = |at: usize| {
@@ -130,8 +132,8 @@ fn a_trim_of_a_file_is_a_hole_and_a_flush_is_counted_apart() {
         io(2 * MS, Operation::Read, 4096, 4096),
     ];
     let (measured, done) = issued(&file.open(true), one_lane(64), ios);
-    assert_eq!((measured.failure, measured.flushes[0].service.count()), (None, 1));
-    let [reads, writes, trims] = &measured.jobs[0];
+    assert_eq!((measured.failure, measured.jobs[0].flush.service.count()), (None, 1));
+    let [reads, writes, trims] = &measured.jobs[0].operations;
     assert_eq!((reads.ios, writes.ios, trims.ios, trims.bytes), (1, 0, 1, 64 << 10));
     assert_eq!(done.len(), 3);
     let after = file.bytes();
@@ -180,7 +182,7 @@ fn an_error_of_the_drive_ends_it_and_is_told() {
     let (measured, _) = issued(&file.open(false), one_lane(8), ios(bad));
     let failure = measured.failure.unwrap();
     assert_eq!((failure.io, failure.errno, failure.moved), (bad, 0, 0));
-    assert_eq!(measured.jobs[0][0].ios, 1, "no more is issued");
+    assert_eq!(measured.jobs[0].operations[0].ios, 1, "no more is issued");
     // Direct I/O refuses an address within a sector.
     let bad = io(MS, Operation::Read, 100, 4096);
     let (measured, done) = issued(&file.open(false), one_lane(8), ios(bad));
@@ -190,6 +192,40 @@ fn an_error_of_the_drive_ends_it_and_is_told() {
     let bad = io(MS, Operation::Write, 0, 4096);
     let (measured, _) = issued(&file.open(false), one_lane(8), ios(bad));
     assert_eq!(measured.failure.unwrap().errno, libc::EBADF);
+}
+
+#[test]
+fn each_job_has_its_own_time() {
+    let file = Temporary::new(1 << 20);
+    let ios: Vec<Io> = (0..20_u64)
+        .flat_map(|n| (0..4_u32).map(move |lane| (n * MS, lane)))
+        .filter(|&(due_ns, lane)| lane != 2 || due_ns < 3 * MS)
+        .map(|(due_ns, lane)| Io { lane, ..io(due_ns, Operation::Read, 0, 4096) })
+        .collect();
+    let lane = |job| Lane { job, ..Lane::of_trace(64, 0.0) };
+    let until = |deadline_ns| JobTime { deadline_ns: Some(deadline_ns), ..JobTime::default() };
+    let jobs = vec![
+        until(30 * MS),
+        JobTime { start_ns: 5 * MS, ..until(40 * MS) },
+        JobTime { ios: Some(3), ..until(500 * MS) },
+        JobTime::default(),
+    ];
+    let (mut feeder, feed) = feed();
+    std::thread::spawn(move || ios.into_iter().all(|io| feeder.add(io)));
+    let file = file.open(false);
+    let target = Target { fd: file.as_fd(), is_file: true };
+    let what =
+        Issue { target, lanes: (0..4).map(lane).collect(), jobs, interval_ns: 10 * MS, seed: 5 };
+    let measured = issue(&what, feed, &Shared::new(false)).unwrap();
+    // Later than these only if the machine stalls for longer than the I/Os leave.
+    let times: Vec<_> = measured.jobs.iter().map(|job| (job.began_ns, job.elapsed_ns)).collect();
+    assert!(times[0].0 == 0 && times[0].1 >= 30 * MS);
+    assert!(times[1].0 == 5 * MS && times[1].1 >= 35 * MS);
+    assert!(times[2].1 >= 2 * MS && times[2].1 < 500 * MS, "its count ended it: {times:?}");
+    assert!(times[3].1 >= 19 * MS, "it has no end but its last I/O: {times:?}");
+    let ends = times.iter().map(|(began_ns, elapsed_ns)| began_ns + elapsed_ns);
+    assert_eq!(measured.elapsed_ns, ends.max().unwrap());
+    assert_eq!(measured.jobs[2].operations[0].ios, 3);
 }
 
 #[test]
@@ -203,7 +239,13 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
     let shared = Shared::new(false);
     let file = file.open(false);
     let target = Target { fd: file.as_fd(), is_file: true };
-    let what = Issue { target, lanes: one_lane(64), jobs: 1, interval_ns: 10 * MS, seed: 1 };
+    let what = Issue {
+        target,
+        lanes: one_lane(64),
+        jobs: vec![JobTime::default()],
+        interval_ns: 10 * MS,
+        seed: 1,
+    };
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| {
             while shared.live().ios < 20 {
@@ -213,8 +255,12 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
         });
         issue(&what, feed, &shared).unwrap()
     });
-    assert!(measured.jobs[0][0].ios >= 20);
-    assert_eq!(measured.lateness.each.count(), measured.jobs[0][0].ios, "all were waited for");
+    assert!(measured.jobs[0].operations[0].ios >= 20);
+    assert_eq!(
+        measured.lateness.each.count(),
+        measured.jobs[0].operations[0].ios,
+        "all were waited for"
+    );
     assert_eq!((measured.abandoned, measured.failures), (0, 0));
 }
 
@@ -232,5 +278,5 @@ fn no_ios_and_the_longest_are_fine() {
         .collect();
     let (measured, _) = issued(&file.open(true), one_lane(8), ios);
     assert_eq!(measured.failure, None);
-    assert_eq!(measured.jobs[0][1].bytes, 4 * LENGTH_MAX_BYTES);
+    assert_eq!(measured.jobs[0].operations[1].bytes, 4 * LENGTH_MAX_BYTES);
 }

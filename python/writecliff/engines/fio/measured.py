@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import (
@@ -70,7 +70,9 @@ class Measured:
 
     def begin_part(self, begin_ms: float = 0.0, begin: tuple[float, Stats] = (0.0, {})) -> None:
         """The reports that follow are of a new part; `begin` is the report that it begins at."""
-        delays_ms = tuple(job.start_delay_ns / parse.MS for job in self.workload.jobs)
+        jobs = self.workload.jobs
+        # A part of a load in bursts begins after the delay.
+        delays_ms = tuple(0 if job.burst_ns else job.start_delay_ns / parse.MS for job in jobs)
         series = IntervalSeries(delays_ms, self.workload.interval_ns / parse.MS, begin)
         self.parts.append(Part(begin_ms, series))
 
@@ -168,7 +170,7 @@ class Measured:
         return StepResult(
             started_ns=self.started_ns,
             elapsed_ns=round(self.elapsed_ms * parse.MS),
-            jobs=self._jobs(names),
+            jobs=self._jobs(),
             intervals=columns,
             counters_before=before.counters,
             counters_after=counted_since(before.counters, after.vitals.counters),
@@ -182,20 +184,23 @@ class Measured:
             },
         )
 
-    def _jobs(self, names: tuple[str, ...]) -> tuple[JobResult, ...]:
-        results = self._results(names)
-        return tuple(
-            one.following(job) for one, job in zip(results, self.workload.jobs, strict=True)
-        )
+    def _jobs(self) -> tuple[JobResult, ...]:
+        jobs = self.workload.jobs
+        return tuple(one.following(job) for one, job in zip(self._results(), jobs, strict=True))
 
-    def _results(self, names: tuple[str, ...]) -> tuple[JobResult, ...]:
-        each = [parse.job_results(names, part.series.stats) for part in self.parts]
-        if len(each) == 1:
-            return each[0]
-        elapsed_ns = round(self.elapsed_ms * parse.MS)
+    def _results(self) -> tuple[JobResult, ...]:
+        jobs = self.workload.jobs
+        by_part = [parse.job_results(jobs, part.series.stats) for part in self.parts]
+        if not any(job.burst_ns for job in jobs):
+            return by_part[0]
+        begin_ms = self.parts[0].begin_ms if self.parts else 0.0
+        length_ns = round((self.elapsed_ms - begin_ms) * parse.MS)
         return tuple(
-            _together(name, elapsed_ns, [jobs[index] for jobs in each])
-            for index, name in enumerate(names)
+            replace(
+                _together(job.name, length_ns, [part[index] for part in by_part]),
+                began_ns=round(begin_ms * parse.MS),
+            )
+            for index, job in enumerate(jobs)
         )
 
     def columns(self) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ an upper bound, and a warning says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +24,7 @@ from writecliff.operation_names import FLUSH
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+    from writecliff.workload.model import Job
 
 MS = 1_000_000
 _SUB_BUCKET_BITS = 6
@@ -194,11 +195,12 @@ def flush_result(stats: OperationStats) -> OperationResult:
 
 
 def job_results(
-    names: tuple[str, ...], stats: Mapping[tuple[int, Measurable], OperationStats]
+    jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """One result for each job, in their order; `response` stays None (fio does not measure it)."""
+    """The result of each job over its own running time, which starts after its start delay.
+    `response` stays None (fio does not measure it)."""
     results = []
-    for index, name in enumerate(names):
+    for index, job in enumerate(jobs):
         mine = {op: stats[index, op] for op in OPERATIONS if (index, op) in stats}
         runtime_ms = max((one.runtime_ms for one in mine.values()), default=0)
         operations = {
@@ -206,7 +208,10 @@ def job_results(
         }
         flushes = stats.get((index, FLUSH))
         flush = None if flushes is None else flush_result(flushes)
-        results.append(JobResult(name, runtime_ms * MS, operations, flush=flush))
+        began_ns = job.start_delay_ns
+        results.append(
+            JobResult(job.name, runtime_ms * MS, operations, began_ns=began_ns, flush=flush)
+        )
     return tuple(results)
 
 

@@ -127,7 +127,9 @@ class TimedLoad:
         if others or only is None or first.log or first.model or not live.get("ios"):
             return ()
         done = OperationResult(live["ios"], live["bytes"], _native.Histogram(), scheduled=True)
-        return (JobResult(first.name, live["elapsed_ns"], {only: done}),)
+        began_ns = min(first.start_delay_ns, live["elapsed_ns"])
+        took_ns = live["elapsed_ns"] - began_ns
+        return (JobResult(first.name, took_ns, {only: done}, began_ns=began_ns),)
 
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
@@ -160,6 +162,7 @@ class TimedLoad:
 def _job(raw: Mapping[str, Any]) -> JobResult:
     return JobResult(
         name=raw["name"],
+        began_ns=raw["began_ns"],
         elapsed_ns=raw["elapsed_ns"],
         adherence=None if raw["adherence"] is None else Adherence(**raw["adherence"]),
         operations={

@@ -155,7 +155,7 @@ class Steps:
         if operation is None:
             return row.iops
         ios: int = self.data.columns[self.data.seq(row)][f"{operation}_ios"]
-        return ios / (row.elapsed_ns / 1e9) if row.elapsed_ns else 0.0
+        return ios * row.iops / row.ios if row.ios else 0.0
 
     def histogram(self, row: StepRow, operation: str | None = None) -> Histogram | None:
         """Service times of a step; None if there are none."""

@@ -1,0 +1,181 @@
+"""Each job on a real target is divided by its own running time, in every output."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.device.test_device_engine import opened
+from tests.support.small_drive import write_small_drive
+from writecliff import run_workload
+from writecliff.cli.main import main
+from writecliff.engines.base import JobResult
+from writecliff.engines.fio import FioEngine
+from writecliff.workload.model import Job, Workload
+
+MS = 1_000_000
+MIB = 1 << 20
+CLOSED_WORKLOADS = int(os.environ.get("WRITECLIFF_CLOSED_WORKLOADS_FILE", "3"))
+
+# `late` and `long` overlap; `after` is a step of its own.
+JOB_FILE = """\
+[global]
+rw=randread
+bs=4k
+iodepth=512
+size=16m
+time_based
+rate_iops=500
+[late]
+runtime=400ms
+startdelay=300ms
+[long]
+runtime=1
+[after]
+stonewall
+runtime=300ms
+"""
+RUN_S = {"late": 0.4, "long": 1.0, "after": 0.3}
+
+
+def _ios(result: JobResult) -> int:
+    return sum(done.ios for done in result.operations.values())
+
+
+def _outstanding(result: JobResult) -> float:
+    """Mean outstanding I/Os of a job by Little's law."""
+    spent_ns = sum(done.ios * (done.service.mean_ns or 0.0) for done in result.operations.values())
+    return spent_ns / result.elapsed_ns
+
+
+@pytest.mark.parametrize("kind", ["loop", "file"])
+def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -> None:
+    late = Job(name="late", read_pct=100, rate_iops=500, queue_depth=512,
+               start_delay_ns=300 * MS, duration_ns=200 * MS)  # fmt: skip
+    counted = Job(name="counted", read_pct=100, rate_iops=500, queue_depth=512, ios=100,
+                  duration_ns=900 * MS)  # fmt: skip
+    long = Job(name="long", read_pct=100, rate_iops=500, queue_depth=512, duration_ns=800 * MS)
+    file = tmp_path / "file"
+    with opened(loop) if kind == "loop" else FioEngine.open_file(file, size_bytes=MIB) as engine:
+        step = engine.run(Workload("w", (late, counted, long), interval_ns=50 * MS))
+        alone = engine.run(Workload("w", (late,), interval_ns=50 * MS))
+    jobs = {job.name: job for job in step.jobs}
+    assert [(name, jobs[name].began_ns) for name in jobs] == [
+        ("late", 300 * MS), ("counted", 0), ("long", 0)
+    ]  # fmt: skip
+    # The count of `counted` ends it at its last I/O, 99 intervals of 2 ms after its first one.
+    for name, length_ms in (("late", 200), ("counted", 198), ("long", 800)):
+        _check_length(jobs[name], length_ms)
+    assert step.elapsed_ns == max(job.began_ns + job.elapsed_ns for job in step.jobs)
+    # The delay before it is no running time.
+    assert alone.iops() == 1e9 * _ios(alone.jobs[0]) / alone.jobs[0].elapsed_ns
+    _check_length(alone.jobs[0], 200)
+
+
+def _check_length(result: JobResult, length_ms: int) -> None:
+    """A job of 500 I/Os a second ends at its time, or with an I/O that is slower."""
+    assert 0 < _ios(result) <= 0.5 * length_ms + 1  # fewer where the machine stalls until the end
+    read = result.operations["read"]
+    assert read.response is not None
+    over_ns = result.elapsed_ns - length_ms * MS
+    assert 0 <= over_ns <= (read.response.max_ns or 0)
+
+
+def test_closed_jobs_have_their_own_times(loop: str) -> None:
+    """fio's figures, with delays: the mean of outstanding I/Os is the queue depth. Reads only,
+    because fio spends time on the data of writes while they are not outstanding."""
+    with opened(loop) as engine:
+        for seed in range(CLOSED_WORKLOADS):
+            draw = random.Random(seed)
+            jobs = tuple(_reads(draw, f"j{number}") for number in range(draw.choice((1, 2))))
+            step = engine.run(Workload("w", jobs, seed=seed, interval_ns=100 * MS))
+            for job, result in zip(jobs, step.jobs, strict=True):
+                assert result.began_ns == job.start_delay_ns
+                expected = job.threads * job.queue_depth
+                assert _outstanding(result) == pytest.approx(expected, rel=0.03), (seed, job)
+
+
+def _reads(draw: random.Random, name: str) -> Job:
+    """Reads that take far longer than fio takes between them."""
+    return Job(
+        name=name,
+        pattern=draw.choice(("random", "sequential")),
+        read_pct=100,
+        block_size=draw.choice((256 << 10, MIB)),
+        threads=draw.choice((1, 1, 2)),
+        queue_depth=draw.choice((1, 2, 4, 8)),
+        start_delay_ns=draw.choice((0, 200 * MS)),
+        duration_ns=draw.choice((300, 600)) * MS,
+    )
+
+
+def test_a_load_in_bursts_starts_after_its_delay(loop: str) -> None:
+    job = Job(read_pct=100, burst_ns=200 * MS, pause_ns=500 * MS, start_delay_ns=400 * MS,
+              duration_ns=700 * MS)  # fmt: skip
+    with opened(loop) as engine:
+        step = engine.run(Workload("w", (job,), interval_ns=100 * MS))
+    (result,) = step.jobs
+    assert 400 * MS <= result.began_ns < 500 * MS
+    assert result.began_ns + result.elapsed_ns == step.elapsed_ns
+    assert step.elapsed_ns == pytest.approx(1100 * MS, rel=0.01)
+
+
+@pytest.fixture(params=["file", "sim"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sim":
+        return f"sim:{write_small_drive(tmp_path)}"
+    (tmp_path / "drive").write_bytes(bytes(32 * MIB))
+    return f"file:{tmp_path / 'drive'}"
+
+
+def test_every_output_has_the_same_rates(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "times.fio"
+    file.write_text(JOB_FILE)
+    run = tmp_path / "run"
+    words = ["run", file, "--on", target, "--output", run, "--quiet"]
+    limits = [
+        word
+        for step, name in (("times-1", "late"), ("times-1", "long"), ("times-2", "after"))
+        for word in ("--expect", f"{step}/{name}/reads/iops > 0")
+    ]
+    assert main([*map(str, words), *limits, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    rates = {}
+    for job in (job for step in answer["steps"] for job in step["jobs"]):
+        reads = job["operations"]["read"]
+        _check_rate(job["name"], reads["ios"], job["elapsed_ns"] / 1e9, reads["latency"]["max_ns"])
+        rates[job["name"]] = reads["ios"] / (job["elapsed_ns"] / 1e9)
+        assert reads["iops"] == pytest.approx(rates[job["name"]])
+        assert reads["bytes_per_s"] == pytest.approx(4096 * rates[job["name"]])
+    assert [limit["value"] for limit in answer["expectations"]] == pytest.approx(list(rates.values()))
+    page = (run / "report.html").read_text()
+    assert all(f"{rate:,.0f}" in page for rate in rates.values())
+    data = run_workload(file, target).data
+    for step in data["steps"]:
+        for job in step["jobs"]:
+            reads = job["operations"]["read"]
+            _check_rate(
+                job["name"], reads["ios"], job["elapsed_ns"] / 1e9, reads["latency"]["max_ns"]
+            )
+    plain = ["--on", target, "--quiet"]
+    commands = [["run", file, *plain, "--output", tmp_path / "b", "--output-format", "fio-json"]]
+    if target.startswith("sim:"):
+        commands.append(["fio", *plain, "--output-format=json", file])
+    for words in commands:
+        assert main(list(map(str, words))) == 0
+        for job in json.loads(capsys.readouterr().out)["jobs"]:
+            reads, runtime_s = job["read"], job["read"]["runtime"] / 1000
+            _check_rate(job["jobname"], reads["total_ios"], runtime_s, 1e9)
+            assert reads["iops"] == pytest.approx(reads["total_ios"] / runtime_s)
+            assert job["job_runtime"] == reads["runtime"]
+
+
+def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
+    assert 0 < ios <= 500 * RUN_S[name] + 1  # fewer where the machine stalls until the end
+    assert 0 <= seconds - RUN_S[name] <= slowest_ns / 1e9
