@@ -179,6 +179,18 @@ class Load:
         """`True` if a job has intended arrivals, so that latency is not service time."""
         return any(job.is_scheduled for job in self.workload.jobs)
 
+    @property
+    def operations(self) -> Sequence[str]:
+        """Operations that were issued."""
+        return list(dict.fromkeys(done.operation for done in self.done))
+
+    def rates(self, operation: str) -> tuple[float, float]:
+        """I/Os and bytes a second of all jobs together, over `measured_ns`: jobs that ran one after
+        another do not add up."""
+        mine = [done for done in self.done if done.operation == operation]
+        per_s = 1e9 / self.measured_ns if self.measured_ns else 0.0
+        return sum(done.ios for done in mine) * per_s, sum(done.bytes for done in mine) * per_s
+
     def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
         """Latencies by operation, over all jobs; without operations of which they are unknown.
         Flushes have the basis "arrival" alone."""

@@ -175,8 +175,8 @@ class WorkloadRunReport(TestReport):
         """A load in a few words: its rates and how slow one I/O in ten thousand is."""
         apart = load.histograms()
         parts = []
-        for operation in dict.fromkeys(one.operation for one in load.done):
-            iops = sum(one.iops or 0.0 for one in load.done if one.operation == operation)
+        for operation in load.operations:
+            iops, _ = load.rates(operation)
             known = operation in apart and not load.not_sustained
             slow = apart[operation].quantile(0.9999).value_ns if known else None
             times = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
@@ -189,13 +189,12 @@ class WorkloadRunReport(TestReport):
     def key_figures(self) -> Iterator[KeyFigure]:
         many = len(self.loads) > 1
         for load in self.loads[:_KEY_LOADS]:
-            for operation in dict.fromkeys(one.operation for one in load.done):
-                mine = [one for one in load.done if one.operation == operation]
+            for operation in load.operations:
                 label = plural_of(operation).capitalize()
-                rate = sum(one.bytes_per_s or 0.0 for one in mine)
+                iops, rate = load.rates(operation)
                 yield KeyFigure(
                     f"{load.title}: {plural_of(operation)}" if many else label,
-                    units.number(sum(one.iops or 0.0 for one in mine)),
+                    units.number(iops),
                     "a second" if operation == FLUSH else "IOPS",
                     "" if operation == FLUSH else units.throughput(rate),
                 )
@@ -276,13 +275,12 @@ class WorkloadRunReport(TestReport):
             return None
         names = [load.title for load in self.loads]
         found = []
-        done = [one for load in self.loads for one in load.done if one.operation != FLUSH]
-        for operation in dict.fromkeys(one.operation for one in done):
-            sums = [
-                [one.iops or 0.0 for one in load.done if one.operation == operation]
+        issued = dict.fromkeys(name for load in self.loads for name in load.operations)
+        for operation in (name for name in issued if name != FLUSH):
+            values = [
+                load.rates(operation)[0] if operation in load.operations else known(None)
                 for load in self.loads
             ]
-            values = [sum(each) if each else known(None) for each in sums]
             found.append(plots.Bars(f"{operation}s", values))
         return plots.bars("steps-iops", "IOPS by step", self._results_file, names, found,
                           Axis("IOPS"), wide=len(names) > 4)  # fmt: skip
