@@ -420,9 +420,18 @@ def test_ramp_is_a_step_before_without_ends_of_its_own(load) -> None:  # type: i
         load("[global]\nsize=1m\n[a]\nramp_time=5\n[b]\n")
 
 
-def test_start_delays_of_later_steps_are_refused(load) -> None:  # type: ignore[no-untyped-def]
+def test_start_delays_count_from_the_start_of_the_run(load) -> None:  # type: ignore[no-untyped-def]
+    timed = "[global]\nsize=1m\ntime_based\nruntime=2\n[a]\nstartdelay=1\n[b]\nstonewall\n"
+    for asked, left in ((5, 2), (3, 0), (1, 0)):
+        workloads = load(f"{timed}startdelay={asked}\n").workloads
+        assert [load.jobs[0].start_delay_ns for load in workloads] == [1 * S, left * S]
+    ramped = "[global]\nsize=1m\ntime_based\nruntime=2\nramp_time=1\nstartdelay=4\n[a]\n"
+    ramp, step, second = load(f"{ramped}[b]\nstonewall\nramp_time=0\nstartdelay=9\n").workloads
+    assert [load.jobs[0].start_delay_ns for load in (ramp, step, second)] == [4 * S, 0, 2 * S]
     with pytest.raises(ConfigError, match="counts it from its own start"):
         load("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=5\n")
+    with pytest.raises(ConfigError, match="startdelay differs between jobs"):
+        load(f"{ramped}[b]\nstartdelay=1\n")
 
 
 def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-def]

@@ -7,7 +7,7 @@ ramps, start delays.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -207,6 +207,7 @@ def _finish(
 ) -> FioJobFile:
     """Steps of the collected sections, with checks that concern several jobs."""
     steps = []
+    spent_ns: int | None = 0
     for index, group in enumerate(groups):
         stem = printable(path.stem)
         name = stem if len(groups) == 1 else f"{stem}-{index + 1}"
@@ -214,8 +215,9 @@ def _finish(
         before = [job for earlier in groups[:index] for one in earlier for job in one.jobs]
         zones_written = any(job.host_zones and job.read_pct < 100 for job in before)
         step = settings.attempt(
-            _step, name, group, first=index == 0, zones_written=zones_written, notes=notes
+            _step, name, group, spent_ns=spent_ns, zones_written=zones_written, notes=notes
         )
+        spent_ns = _sum(spent_ns, _length_ns(group, spent_ns))
         steps += [step] if step else []
         notes += (note for section in group for note in section.settings.notes)
         if any(s.settings.exitall and s.settings.exit_what == "all" for s in group):
@@ -276,20 +278,25 @@ def _ends_all(section: _Section, group: _Group) -> bool:
 
 
 def _step(
-    name: str, group: _Group, *, first: bool, zones_written: bool, notes: list[str]
+    name: str, group: _Group, *, spent_ns: int | None, zones_written: bool, notes: list[str]
 ) -> FioStep:
     jobs: list[Job] = []
     sections = []
-    for one in group:
+    delays_ns = [_delay_ns(one, spent_ns) for one in group]
+    _check_delays(group, delays_ns)
+    for one, delay_ns in zip(group, delays_ns, strict=True):
         indices = tuple(range(len(jobs), len(jobs) + len(one.jobs)))
         ends_all = _ends_all(one, group)
-        jobs += (replace(job, ends_all=ends_all) for job in one.jobs)
+        jobs += (replace(job, ends_all=ends_all, start_delay_ns=delay_ns or 0) for job in one.jobs)
         sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
-    _check_delays(group, first)
     check_shared((one.settings, one.jobs) for one in group)
     in_state = with_state(jobs, written=zones_written, notes=notes)
     workload = Workload(name, in_state, _seed(group, notes), _interval_ns(group))
-    return FioStep(workload, tuple(sections), _ramp(workload, group))
+    ramp = _ramp(workload, group)
+    if ramp is not None:  # which waits in place of the step
+        at_once = tuple(replace(job, start_delay_ns=0) for job in workload.jobs)
+        workload = replace(workload, jobs=at_once)
+    return FioStep(workload, tuple(sections), ramp)
 
 
 def _interval_ns(group: _Group) -> int:
@@ -300,18 +307,49 @@ def _interval_ns(group: _Group) -> int:
     return math.gcd(*asked, *needed) or SECOND_NS
 
 
-def _check_delays(group: _Group, first: bool) -> None:
-    """fio counts start delays from its own start, not from that of the step."""
-    if first and not any(section.ramp_ns for section in group):
-        return
+def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
+    """What is left of the start delay of a section when its step starts, `spent_ns` after the run;
+    None if that is unknown. fio counts delays from its own start."""
+    asked_ns = section.settings.startdelay * 1000
+    if not asked_ns:
+        return 0
+    return None if spent_ns is None else max(0, asked_ns - spent_ns)
+
+
+def _length_ns(group: _Group, spent_ns: int | None) -> int | None:
+    """The length of a step whose jobs end by time alone; None of others."""
+    longest_ns = 0
     for section in group:
-        if section.settings.startdelay:
-            what = "after ramp_time" if first else "in a job that waits for others"
+        delay_ns = _delay_ns(section, spent_ns)
+        for job in section.jobs:
+            ends = (job.volume_bytes, job.ios, job.until_steady, job.latency_target)
+            if job.duration_ns is None or delay_ns is None or any(end is not None for end in ends):
+                return None
+            length_ns = delay_ns + section.ramp_ns + job.duration_ns
+            longest_ns = max(longest_ns, length_ns)
+    return None if any(section.settings.exitall for section in group) else longest_ns
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
+    """Raises for delays whose rest is unknown, or that would leave jobs idle after a ramp."""
+    for section, delay_ns in zip(group, delays_ns, strict=True):
+        if delay_ns is None:
             raise section.settings.error(
                 "startdelay",
-                f"startdelay {what} is not available: fio counts it from its own start",
-                "leave it out, or put the job first",
+                "startdelay after a step without a runtime is not available: fio counts it from"
+                " its own start",
+                "give the jobs before it time_based and a runtime, or put the job first",
             )
+    if len(set(delays_ns)) > 1 and any(section.ramp_ns for section in group):
+        raise group[0].settings.error(
+            "startdelay ramp_time",
+            "startdelay differs between jobs that run together after a ramp_time",
+            "put it into [global]",
+        )
 
 
 def _seed(group: _Group, notes: list[str]) -> int:
