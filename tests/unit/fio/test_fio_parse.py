@@ -264,8 +264,8 @@ def test_flushes_are_measured_and_are_no_ios() -> None:
         series.add(last)
     assert (whole.ios, second.ios) == (16, 6)
     assert set(whole.columns()["operation"]) == {1} and whole.columns()["ios"].sum() == 16
-    (job,) = parse.job_results(("log",), whole.stats)
-    (later,) = parse.job_results(("log",), second.stats)
+    (job,) = parse.job_results((Job(name="log"),), whole.stats)
+    (later,) = parse.job_results((Job(name="log"),), second.stats)
     assert job.flush is not None and later.flush is not None
     assert (job.flush.ios, job.flush.bytes, job.operations["write"].bytes) == (15, 0, 65536)
     assert job.flush.service.mean_ns == 250_000 and job.flush.service.max_ns == 400_000
