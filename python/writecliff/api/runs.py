@@ -231,11 +231,11 @@ def execute(
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report import write_report
-    from writecliff.report.expectations import judge_run, parse_expectations
+    from writecliff.report.expectations import check_procedure, judge_run
 
-    own = parse_expectations(getattr(procedure, "expect", ()))
+    limits = check_procedure(expect, procedure)
     outcome = run_procedure(procedure, engine, directory, progress or RunProgress(), resume=resume)
-    if limits := [*own, *expect]:
+    if limits:
         judge_run(outcome.run_directory, limits)
     return outcome, write_report(outcome.run_directory)
 

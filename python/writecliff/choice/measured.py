@@ -13,9 +13,10 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from writecliff.choice.question import LIFE, PRICE, Question
+from writecliff.choice.question import LIFE, PRICE, QUOTED, Question
 from writecliff.latency_basis import PREFIX, Basis, merged, prefix_of
 from writecliff.operation_names import FLUSH
+from writecliff.report.expectations import percentiles_of
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, mean_interval, ms
 from writecliff.report.intervals import BATCHES, Bounds, Measured
 from writecliff.units import MB_S
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
 LIFE_MOST_YEARS = 100.0  # of a load that hardly writes: nobody knows more
-QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 _LATENCIES = {
     "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
     "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
@@ -71,16 +71,18 @@ def figures_of(
             "MB/s",
             interval=_interval(whole.bytes_per_s(rate * MB_S.size), MB_S.size),
         )
+    asked = percentiles_of(question.expectations())
+    quantiles = {**QUOTED, **{f"p{pct:.10g}": pct / 100 for pct in asked}}
     for basis, word in _WORDS.items():
-        found += _latencies(prefix_of(basis), word, basis, done, loads)
+        found += _latencies(prefix_of(basis), word, basis, done, loads, quantiles)
         for operation in ("read", "write"):
             mine = [one for one in done if one.operation == operation]
             prefix = f"{operation}s/{prefix_of(basis)}"
-            found += _latencies(prefix, f"{word} of {operation}s", basis, mine, loads)
+            found += _latencies(prefix, f"{word} of {operation}s", basis, mine, loads, quantiles)
     if measured_s and flushes:
         rate = sum(one.ios for one in flushes) / measured_s
         found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS")
-    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads)
+    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads, quantiles)
     found += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]
     if seconds and joules and None not in joules:
@@ -117,7 +119,12 @@ def _interval(bounds: Bounds | None, unit: float = 1.0) -> Interval | None:
 
 
 def _latencies(
-    prefix: str, label: str, basis: Basis, done: Sequence[Done], loads: Sequence[Load]
+    prefix: str,
+    label: str,
+    basis: Basis,
+    done: Sequence[Done],
+    loads: Sequence[Load],
+    quantiles: Mapping[str, float],
 ) -> Iterator[Headline]:
     times = [one.latency(basis) for one in done if one.ios]
     total = merged(h for h in times if h is not None)
@@ -129,7 +136,7 @@ def _latencies(
                         interval=_interval(measured.mean(total.mean_ns), NS_PER_MS))  # fmt: skip
     yield from headline(f"{prefix}max", f"{label}, maximum", ms(total.max_ns), "ms",
                         higher_is_better=False)  # fmt: skip
-    for key, q in QUANTILES.items():
+    for key, q in quantiles.items():
         yield from headline(f"{prefix}{key}", f"{label}, {key}", ms(total.quantile(q).value_ns),
                             "ms", higher_is_better=False,
                             interval=_interval(measured.quantile(q), NS_PER_MS))  # fmt: skip

@@ -14,7 +14,9 @@ from typing import Self
 
 from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
-from writecliff.report.expectations import Expectation, parse_expectations
+from writecliff.latency_basis import BASES, prefix_of
+from writecliff.operation_names import FLUSH
+from writecliff.report.expectations import Expectation, check_figures, parse_expectations
 from writecliff.store.checksums import read_document, write_document
 from writecliff.store.typed import typed
 
@@ -24,6 +26,15 @@ LIFE, PRICE = "life", "price"
 DEFAULT_WEIGHTS: Mapping[str, float] = {"p99.99": 1.0, LIFE: 1.0, PRICE: 1.0}
 """Of a load whose rate is given; where drives run as fast as they can, IOPS count too. The latency
 of flushes counts where the load has some."""
+QUOTED: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+FIGURE_UNITS: Mapping[str, str] = {
+    "iops": "IOPS", "mb_per_s": "MB/s",
+    **{f"{operation}{prefix_of(basis)}{time}": "ms" for basis in BASES
+       for operation in ("", "reads/", "writes/") for time in ("mean", *QUOTED, "max")},
+    f"{FLUSH}/iops": "IOPS", **{f"{FLUSH}/{time}": "ms" for time in ("mean", *QUOTED, "max")},
+    "waf": "", "watts": "W", LIFE: "years", PRICE: "",
+}  # fmt: skip
+"""Units of the figures of a whole load, by key; limits may name other percentiles too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +83,9 @@ class Question:
 
     def expectations(self) -> Sequence[Expectation]:
         """The limits. Raises ConfigError."""
-        plain = [text.replace("≤", "<=").replace("≥", ">=") for text in self.limits]
-        return parse_expectations(plain)
+        limits = parse_expectations(self.limits)
+        check_figures(limits, FIGURE_UNITS)
+        return limits
 
     def write(self, folder: Path) -> None:
         """Write choice.json. Raises StoreError."""

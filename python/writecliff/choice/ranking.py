@@ -14,7 +14,7 @@ from typing import Literal
 
 from writecliff.choice.certainty import ModelError
 from writecliff.choice.measured import Figures
-from writecliff.choice.question import DEFAULT_WEIGHTS, LIFE, PRICE, Question
+from writecliff.choice.question import DEFAULT_WEIGHTS, FIGURE_UNITS, LIFE, PRICE, Question
 from writecliff.errors import ConfigError
 from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Judged, judge
@@ -96,7 +96,7 @@ def rank(
         if key not in known:
             raise ConfigError.unknown("figure", key, list(known), where="--weight")
     judged = {
-        name: [judge(one, list(figures.values())) for one in expected]
+        name: [judge(one, list(figures.values()), _missing(figures)) for one in expected]
         for name, (_, figures, _) in drives.items()
     }
     passing = [
@@ -116,6 +116,12 @@ def rank(
         rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=told))
     rows.sort(key=lambda one: (_misses(one), -(one.score or 0.0), one.name))
     return [_placed(one, number, rows, weights) for number, one in enumerate(rows, 1)]
+
+
+def _missing(figures: Figures) -> Mapping[str, str]:
+    """Why figures are unknown, by key."""
+    why = "not enough samples, or the drive does not report it"
+    return dict.fromkeys(FIGURE_UNITS.keys() - figures.keys(), why)
 
 
 def _misses(one: Ranked) -> int:

@@ -88,15 +88,14 @@ def run(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
-    from writecliff.report.expectations import check_names, parse_expectations
-    from writecliff.report.loads import figure_keys
+    from writecliff.report.expectations import check_procedure
 
     drive_seed = 1 if seed is None else seed
     with opened(target, seed=drive_seed, look_only=run.dry_run) as engine:
         identity = engine.identify()
         load = load_workload(file, capacity_bytes=identity.capacity_bytes, seed=seed)
-        check_names([*limits, *parse_expectations(load.expect)], figure_keys(load.steps))
         procedure = WorkloadRun.of(load, identity, precondition=precondition, seed=drive_seed)
+        check_procedure(limits, procedure)
         screen = Screen(quiet=run.quiet)
         for note in load.notes:
             screen.log(f"note: {note}")
@@ -128,8 +127,10 @@ def _resumed(
         raise ConfigError("--output-format fio-json cannot be given with --resume",
                           hint="use --json")  # fmt: skip
     from writecliff.procedures.workload import WorkloadRun
+    from writecliff.report.expectations import check_procedure
 
     procedure, target, directory = stored_run("workload", target, run)
+    check_procedure(check_limits(run.expect, run.junit), procedure)
     with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
         writes = isinstance(procedure, WorkloadRun) and procedure.writes
         if run.dry_run:

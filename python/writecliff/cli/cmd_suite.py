@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.cli.limits import check_limits
+from writecliff.cli.limits import check_limits, check_set_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -23,6 +23,7 @@ from writecliff.cli.options import (
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
 from writecliff.cli.runner import refusal_mapping, refused
 from writecliff.cli.sets import new_folder, run_members, stored_folder
+from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def suite(
     members = plan_suite(
         edition, target.on or "", tests=test_names(tests), common=common, special=_settings(set_)
     )
+    check_set_limits(options.expect, members, simulated=is_simulated(target.on or ""))
     if dry_run:
         return _show_plan(members, target, json)
     path = options.output or new_path("suites", edition, target.on, store=options.store)

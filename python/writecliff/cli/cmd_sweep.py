@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.limits import check_limits
+from writecliff.cli.limits import check_limits, check_set_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -24,6 +24,7 @@ from writecliff.cli.options import (
 )
 from writecliff.cli.output import show_list
 from writecliff.cli.sets import new_folder, run_members, stored_folder
+from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def sweep(
     name_of_keys = "-".join(keys).replace("_", "-")
     path = options.output or new_path("sweeps", name_of_keys, target.on, store=options.store)
     plan = plan_sweep(what, target.on or "", cells, common, folder=path)
+    check_set_limits(options.expect, plan.members, simulated=is_simulated(target.on or ""))
     folder = new_folder(path, "sweep", ",".join(keys), plan.members, target)
     for device, text in plan.devices.items():
         write_atomically(device, text.encode())

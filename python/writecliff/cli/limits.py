@@ -16,6 +16,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.cli.baseline import AgainstBaseline
     from writecliff.report.expectations import Expectation, Judged
+    from writecliff.suite.folder import Member
 
 EXIT_MISSED = 3
 
@@ -32,6 +33,32 @@ def check_limits(
     from writecliff.report.expectations import parse_expectations
 
     return parse_expectations(expect, tests)
+
+
+def check_set_limits(
+    expect: Sequence[str], members: Mapping[str, Member], *, simulated: bool
+) -> None:
+    """Refuse a limit that no run of a suite or sweep can be held against. Raises ConfigError."""
+    if not expect:
+        return
+    from writecliff.procedures.registry import procedure_from_mapping
+    from writecliff.report.expectations import (
+        check_members,
+        figures_of_procedure,
+        parse_expectations,
+    )
+
+    tests = {*members} | {member.test for member in members.values()}
+    figures = {
+        name: (
+            member.test,
+            figures_of_procedure(
+                procedure_from_mapping(member.test, member.options, simulated=simulated)
+            ),
+        )
+        for name, member in members.items()
+    }
+    check_members(parse_expectations(expect, tests), figures)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,10 @@ def run_test(
         simulated = is_simulated(target.on or "")
         procedure = procedure_from_mapping(name, given, simulated=simulated)
         directory = run.output or new_path("runs", name, target.on, store=run.store)
+    if limits:
+        from writecliff.report.expectations import check_procedure
+
+        check_procedure(limits, procedure)
     with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
         if run.dry_run:
             return show_plan(procedure, engine, as_json)

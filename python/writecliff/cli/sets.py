@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.cli.baseline import against, check_baseline
-from writecliff.cli.limits import Outcome, check_limits
+from writecliff.cli.limits import Outcome, check_limits, check_set_limits
 from writecliff.cli.options import SetOptions, TargetOptions, opened
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.progress import Silence
 from writecliff.cli.runner import check_permission
 from writecliff.cli.screen import Screen
+from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def run_members(
     check_baseline(options.baseline)
     tests = {*folder.members} | {one.test for one in folder.members.values()}
     limits = check_limits(options.expect, options.junit, tests)
+    simulated = all(map(is_simulated, folder.targets))
+    check_set_limits(options.expect, folder.members, simulated=simulated)
     if target.on is None:
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)

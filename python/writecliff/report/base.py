@@ -8,7 +8,7 @@ notes, footer, CSV files and the summary around the results.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +124,20 @@ class TestReport:
         """The headlines, found once: a page of many runs says them in several places."""
         return tuple(self.headlines())
 
-    def limit_figures(self) -> Sequence[Headline]:
-        """The figures that limits may name: the headlines, and figures that are not quoted."""
-        return self.quoted
+    @classmethod
+    def figure_units(cls, procedure: Any) -> Mapping[str, str] | None:
+        """The unit of each figure that a run of `procedure` can have, by its key; None: only the
+        run itself can tell."""
+        return None
+
+    def limit_figures(
+        self, percentiles: Collection[float]
+    ) -> tuple[Sequence[Headline], Mapping[str, str]]:
+        """The figures that limits may name, with `percentiles` that are not quoted, and why others
+        are unknown, by key."""
+        known = {item.key for item in self.quoted}
+        missing = (self.figure_units(self.data.procedure) or {}).keys() - known
+        return self.quoted, dict.fromkeys(missing, "not measured, or not enough samples")
 
     @property
     def tells_tails(self) -> bool:

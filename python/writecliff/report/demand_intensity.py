@@ -148,6 +148,16 @@ class DemandIntensityReport(TestReport):
         """The knee of the demand variation."""
         return knee(self.cells)
 
+    @classmethod
+    def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        names = ("iops", "art", "p9999", "read_p9999", "write_p9999")
+        points = {
+            f"{point}_{name}": "IOPS" if name == "iops" else "ms"
+            for point in ("max", "mid", "min")
+            for name in names
+        }
+        return {**points, "knee_iops": "IOPS", "knee_art": "ms", "full_iops": "IOPS"}
+
     def headlines(self) -> list[Headline]:
         view, (threads, depth) = self.views[1], self.procedure.tracked
         found = self._point_headlines("max")

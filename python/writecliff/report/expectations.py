@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from itertools import takewhile
 from math import isfinite
 from pathlib import Path
@@ -21,6 +22,7 @@ from writecliff.report.headline import Headline, value_text
 from writecliff.report.model import Section, section, table
 
 if TYPE_CHECKING:
+    from writecliff.procedures.model import Procedure
     from writecliff.store.manifest import Manifest
 
 Result = Literal["met", "missed", "unknown"]
@@ -28,9 +30,21 @@ Result = Literal["met", "missed", "unknown"]
 _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
-_FORM = re.compile(r"\s*(?P<figure>.+?)\s*(?P<relation>>=|<=|>|<)\s*(?P<limit>\S+)\s*(?P<unit>.*)")
+_FORM = re.compile(
+    r"\s*(?P<figure>[^<>=]+?)\s*(?P<relation>[<>=]+)\s*"
+    r"(?P<limit>[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"(?P<thousands>[kKMG](?=$|\s|IOPS))?\s*(?P<unit>(?:[^\s\d,.]\S*)?)\s*"
+)
+_THOUSANDS = {None: 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_LISTED = 40  # figures in an error
 _QUALIFIERS = ("service", "flush")  # before figures that only a name with them means
-_TIMES_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3}
+_FACTORS: Mapping[str, Mapping[str, float]] = {
+    "ms": {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3},
+    "MB/s": {"B/s": 1e-6, "kB/s": 1e-3, "MB/s": 1.0, "GB/s": 1e3, "KiB/s": 1024e-6,
+             "MiB/s": 1024**2 / 1e6, "GiB/s": 1024**3 / 1e6},
+}  # fmt: skip
+"""Units of limits by the unit of the figure, and how many of the latter they are."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +92,15 @@ def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
 
     Raises ConfigError for another form.
     """
-    found = _FORM.fullmatch(text)
-    limit = _number(found["limit"]) if found else None
+    found = _FORM.fullmatch(text.replace("≤", "<=").replace("≥", ">="))
+    limit = _number(found["limit"].replace(",", "")) if found else None
+    hint = 'for example "iops >= 100k" or "p99.9 <= 2 ms"; also > and <'
     if found is None or limit is None:
-        raise ConfigError(
-            f"'{text}' is not FIGURE >= LIMIT",
-            hint='for example "iops >= 100000" or "p99.9 <= 2 ms"; also > and <',
-        )
+        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT", hint=hint)
+    if found["relation"] not in _RELATIONS:
+        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT: no relation '{found['relation']}'",
+                          hint=f"use {', '.join(_RELATIONS)}")  # fmt: skip
+    limit *= _THOUSANDS[found["thousands"]]
     test, dot, rest = found["figure"].partition(".")
     if not dot or test not in tests:
         test, rest = "", found["figure"]
@@ -97,15 +113,95 @@ def parse_expectations(texts: Iterable[str], tests: Iterable[str] = ()) -> list[
     return [parse_expectation(text, known) for text in dict.fromkeys(texts)]
 
 
-def check_names(expected: Iterable[Expectation], keys: Sequence[str] | None) -> None:
-    """Refuse a limit on a figure that a run cannot have; `keys` are those that it can have, None if
-    that is not known. Raises ConfigError, with the nearest name."""
-    if keys is None:
-        return
-    for one in expected:
-        if not matching(one.figure, keys):
-            names = [key.lstrip("/") for key in keys]
-            raise ConfigError.unknown("figure", one.figure, names, where=f"'{one.text}'")
+def check_figures(expected: Iterable[Expectation], known: Mapping[str, str] | None) -> None:
+    """Refuse a limit on a figure that a run cannot have, before it runs.
+
+    Args:
+        expected: The limits.
+        known: The units of the figures that the run can have, by key; None if they are not known.
+
+    Raises:
+        ConfigError: An unknown figure, several figures of that name, or another unit.
+    """
+    for limit in expected if known is not None else ():
+        assert known is not None
+        keys = matching(limit.figure, known)
+        if not keys:
+            raise ConfigError(f"'{limit.text}': unknown figure '{limit.figure}'",
+                              hint=f"the figures are {_nearest(limit.figure, known)}")  # fmt: skip
+        if len(keys) > 1:
+            raise ConfigError(f"'{limit.text}': '{limit.figure}' means several figures",
+                              hint=f"give one of {', '.join(map(_shown, keys))}")  # fmt: skip
+        unit = unit_of(keys[0], known)
+        if _factor(limit.unit, unit) is None:
+            raise ConfigError(f"'{limit.text}': {_shown(keys[0])} is in {unit or 'no unit'}, "
+                              f"not in {limit.unit}", hint=_units_hint(unit))  # fmt: skip
+
+
+def check_procedure(expected: Sequence[Expectation], procedure: Procedure) -> list[Expectation]:
+    """Return the limits of the procedure's file and those in `expected`, after `check_figures`."""
+    limits = [*parse_expectations(getattr(procedure, "expect", ())), *expected]
+    if limits:
+        check_figures(limits, figures_of_procedure(procedure))
+    return limits
+
+
+def check_members(
+    expected: Iterable[Expectation], members: Mapping[str, tuple[str, Mapping[str, str] | None]]
+) -> None:
+    """Refuse a limit that fits no run of a suite or sweep, before any runs.
+
+    Args:
+        expected: The limits.
+        members: The test and the figures of each run, by its name.
+
+    Raises:
+        ConfigError: As `check_figures`.
+    """
+    for limit in expected:
+        mine = [
+            known
+            for name, (test, known) in members.items()
+            if not limit.test or limit.test in (name, test)
+        ]
+        fitting = [known for known in mine if known is None or matching(limit.figure, known)]
+        every: dict[str, str] = {}
+        for known in mine:
+            every |= known or {}
+        for known in fitting or [every]:
+            check_figures([limit], known)
+
+
+def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
+    """The percentiles that limits ask for, in percent."""
+    names = (_PERCENTILE.fullmatch(limit.figure.rpartition("/")[2]) for limit in expected)
+    return sorted({float(name[1]) for name in names if name is not None and float(name[1]) > 0})
+
+
+def unit_of(key: str, known: Mapping[str, str]) -> str:
+    """The unit of a figure that `matching` found among `known`."""
+    return known.get(key, "ms")  # a percentile that is not quoted
+
+
+def _nearest(name: str, keys: Iterable[str]) -> str:
+    """The keys, those that resemble `name` most first."""
+    names = sorted(map(_shown, keys), key=lambda key: -_likeness(name, key))
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _likeness(name: str, key: str) -> float:
+    """From 0 to 1: of the whole key, or of its last parts, as many as the name has."""
+    tail = "/".join(key.split("/")[-1 - name.count("/") :])
+    return max(SequenceMatcher(None, name, text).ratio() for text in (key, tail))
+
+
+def _shown(key: str) -> str:
+    return key.lstrip("/")
+
+
+def _units_hint(unit: str) -> str:
+    return f"use {', '.join(_FACTORS[unit])}" if unit in _FACTORS else "leave the unit out"
 
 
 def _number(text: str) -> float | None:
@@ -119,17 +215,22 @@ def _number(text: str) -> float | None:
 # -- judging ----------------------------------------------------------------------------------
 
 
-def judge(expected: Expectation, headlines: Sequence[Headline]) -> Judged:
-    """Hold a limit against the figures of a run. A figure that is not there, or not the only one
-    of that name, makes it "unknown", with the nearest names."""
+def judge(
+    expected: Expectation, headlines: Sequence[Headline], missing: Mapping[str, str] | None = None
+) -> Judged:
+    """Hold a limit against the figures of a run; `missing` says why others are unknown, by key. A
+    figure that is not there, or not the only one of that name, makes it "unknown"."""
     known = {item.key: item for item in headlines}
-    keys = matching(expected.figure, known)
+    missing = missing or {}
+    keys = matching(expected.figure, [*known, *missing])
     if len(keys) != 1:
         names = [name.lstrip("/") for name in known]
         note = f"no such figure: {did_you_mean(expected.figure, names, 'nothing was measured')}"
         if keys:
             note = f"not one figure but several: {', '.join(key.lstrip('/') for key in keys)}"
         return _unknown(expected, note)
+    if keys[0] not in known:
+        return _unknown(expected, missing.get(keys[0], "not measured"))
     item = known[keys[0]]
     factor = _factor(expected.unit, item.unit)
     if factor is None:
@@ -156,6 +257,19 @@ def matching(name: str, keys: Iterable[str]) -> list[str]:
     """
     name = name.strip("/")
     known = list(keys)
+    found = _matching(name, known)
+    path, slash, measure = name.rpartition("/")
+    asked = _PERCENTILE.fullmatch(measure)
+    if found or asked is None or not float(asked[1]):
+        return found
+    # Any percentile follows from the latencies that p99 is of.
+    return [
+        f"{key.rpartition('/')[0]}/p{float(asked[1]):.10g}".lstrip("/" if "/" not in key else "")
+        for key in _matching(f"{path}{slash}p99", known)
+    ]
+
+
+def _matching(name: str, known: Sequence[str]) -> list[str]:
     exact = [key for key in known if key.strip("/") == name]
     return exact or [
         key
@@ -175,12 +289,21 @@ def _factor(given: str, own: str) -> float | None:
     """What a limit in the unit `given` is multiplied by to be in the figure's; None: it cannot."""
     if not given or given.lower() == own.lower():
         return 1.0
-    return _TIMES_MS.get(given) if own == "ms" else None
+    return _FACTORS.get(own, {}).get(given)
 
 
 def _unknown(expected: Expectation, note: str) -> Judged:
     return Judged(expected.text, expected.figure, expected.relation, expected.limit,
                   expected.unit, None, "unknown", None, note)  # fmt: skip
+
+
+def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
+    """The unit of each figure that a run of `procedure` can have; None if it is not known."""
+    from writecliff.procedures.registry import entry_of
+
+    report = entry_of(procedure.name).load_report()
+    units: Mapping[str, str] | None = report.figure_units(procedure)
+    return units
 
 
 def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
@@ -192,8 +315,9 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
     from writecliff.store.rundir import RunDirectory
 
     with RunDirectory.open(folder, write=True) as run:
-        figures = report_of(run).limit_figures()
-        judged = [judge(one, figures) for one in expected]
+        report, percentiles = report_of(run), percentiles_of(expected)
+        figures, missing = report.limit_figures(percentiles)
+        judged = [judge(one, figures, missing) for one in expected]
         run.update(
             updated=run.manifest.updated,  # when it was measured
             expectations=tuple(asdict(one) for one in judged),
@@ -215,7 +339,8 @@ def judge_members(
     found: dict[str, list[Judged]] = {}
     used: set[Expectation] = set()
     for name, (test, path) in members.items():
-        keys = [item.key for item in report_of(RunDirectory.open(path)).limit_figures()]
+        figures, missing = report_of(RunDirectory.open(path)).limit_figures(())
+        keys = [*(item.key for item in figures), *missing]
         mine = [
             one
             for one in expected

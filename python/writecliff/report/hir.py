@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -167,6 +167,11 @@ class HirReport(TestReport):
             note = "of bursts" if ratio is None else f"{ratio:.2f} x without pauses"
             value = units.number(wait.burst_iops)
             yield KeyFigure(f"Pauses of {wait.wait_s:g} s", value, "IOPS", note)
+
+    @classmethod
+    def figure_units(cls, procedure: Hir) -> Mapping[str, str]:
+        bursts = (f"burst_iops_{wait_s:g}s" for wait_s in procedure.options.waits_seconds)
+        return dict.fromkeys(("reference_iops", *bursts), "IOPS")
 
     def headlines(self) -> list[Headline]:
         view = self.precondition

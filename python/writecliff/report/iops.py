@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -35,13 +35,17 @@ def watts_text(watts: float | None) -> str:
 class IopsReport(CellReport):
     """The report of a run of the IOPS test."""
 
+    @classmethod
+    def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        return {_key(cell): "IOPS" for cell in QUOTED}
+
     def headlines(self) -> list[Headline]:
         view = self.view
         return [
             item
             for cell in QUOTED
             for item in mean_headline(
-                f"iops_{cell[0] // KIB}k_{mix_text(cell[1]).replace('/', '_')}",
+                _key(cell),
                 f"RND {block_text(cell[0])} {mix_text(cell[1])}",
                 view.samples(cell, lambda row: row.iops),
                 "IOPS",
@@ -178,3 +182,7 @@ class IopsReport(CellReport):
                 for cell in self.cells
             ],
         }
+
+
+def _key(cell: Cell) -> str:
+    return f"iops_{cell[0] // KIB}k_{mix_text(cell[1]).replace('/', '_')}"

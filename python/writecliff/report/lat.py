@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -45,13 +45,22 @@ def _ms(value_ns: float | None) -> str:
     return units.significant(None if value_ns is None else value_ns / 1e6, 4)
 
 
+_QUOTED: tuple[Cell, ...] = (TRACKED, (TRACKED[0], 100.0))
+
+
 class LatReport(CellReport):
     """The report of a run of the latency test."""
 
+    @classmethod
+    def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        return {
+            f"{_key(cell)}_{name}": "ms" for cell in _QUOTED for name in ("mean", "max", "p9999")
+        }
+
     def headlines(self) -> list[Headline]:
         found = []
-        for cell in (TRACKED, (TRACKED[0], 100.0)):
-            key = f"latency_4k_{mix_text(cell[1]).replace('/', '_')}"
+        for cell in _QUOTED:
+            key = _key(cell)
             label = f"RND {block_text(cell[0])} {mix_text(cell[1])}"
             of: dict[str, Any] = {"higher_is_better": False, "steady": self.view.reached}
             means = map(ms, self.view.samples(cell, _mean))
@@ -192,3 +201,7 @@ class LatReport(CellReport):
                 for mix, histogram in self.histograms.items()
             ],
         }
+
+
+def _key(cell: Cell) -> str:
+    return f"latency_4k_{mix_text(cell[1]).replace('/', '_')}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from writecliff.latency_basis import BASES, Basis, bases_of, histogram_of, merged, prefix_of
+from writecliff.latency_basis import Basis, bases_of, histogram_of, merged, prefix_of
 from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.sustained import shortfall_text, shortfalls
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
@@ -28,13 +28,10 @@ if TYPE_CHECKING:
     from writecliff.report.intervals import Stretch
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
-    from writecliff.workload.load import LoadStep
     from writecliff.workload.model import Workload
 
 Kind = Literal["service", "response"]  # of a latency: from issue, or from the intended arrival
-_RATES = ("iops", "mb_per_s")
-_QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
-_TIMES = ("mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
+QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 
 
 @dataclass(frozen=True)
@@ -296,11 +293,29 @@ class Load:
             "causes": causes,
         }
 
+    def percentile_interval(self, done: Done, basis: Basis, pct: float) -> Interval | None:
+        """The interval of a percentile of the latencies of an operation."""
+        kind: Kind = "response" if basis == "arrival" and done.scheduled else "service"
+        bounds = self.measured([(done.number, done.operation)], kind).quantile(pct / 100)
+        return None if bounds is None else _interval(bounds.mapping(), NS_PER_MS)
+
     def headlines(self, *, many: bool, bases: Sequence[Basis] = ()) -> Iterator[Headline]:
         """The headline figures; `many`: the run has other loads. `bases` of latencies (default:
         those that differ)."""
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names of jobs, with its number behind one that another job before has.
+
+    >>> distinct(["log", "data", "log"])
+    ['log', 'data', 'log (3)']
+    """
+    return [
+        f"{name} ({number})" if name in names[: number - 1] else name
+        for number, name in enumerate(names, 1)
+    ]
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
@@ -331,10 +346,11 @@ def step_headlines(
     """The figures of every job and operation of a step of `run --json`. Answers of earlier versions
     have no intervals."""
     where = step["workload"] if many else ""
-    for job in step["jobs"]:
+    names = distinct([job["name"] for job in step["jobs"]])
+    for name, job in zip(names, step["jobs"], strict=True):
         for operation, done in job["operations"].items():
-            key = "/".join((where, job["name"], figure_part(operation)))
-            label = " ".join(filter(None, (where, job["name"], plural_of(operation))))
+            key = "/".join((where, name, figure_part(operation)))
+            label = " ".join(filter(None, (where, name, plural_of(operation))))
             iops, rate = done["iops"], done["bytes_per_s"]
             bounds = done.get("intervals") or {}
             yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS",
@@ -373,36 +389,6 @@ def figure_part(operation: str) -> str:
     return FLUSH if operation == FLUSH else plural_of(operation)
 
 
-def figure_keys(steps: Sequence[LoadStep]) -> list[str] | None:
-    """The names of the headline figures that a run of these steps may have; None if that cannot be
-    told before."""
-    measured = [step.workload for step in steps if step.measured]
-    if any(job.log or job.model for load in measured for job in load.jobs):
-        return None
-    keys = []
-    for load in measured:
-        where = load.name if len(measured) > 1 else ""
-        for job in load.jobs:
-            shares = {"read": job.read_pct, "trim": job.trim_pct or float(job.trim_first),
-                      "write": 100 - job.read_pct - job.trim_pct}  # fmt: skip
-            keys += [
-                f"{where}/{job.name}/{operation}s/{figure}"
-                for operation, share in shares.items()
-                for figure in (
-                    *_RATES,
-                    *(prefix_of(basis) + time for basis in BASES for time in _TIMES),
-                )
-                if share > 0
-            ]
-            if job.flush_every_writes and shares["write"] > 0:
-                keys += [
-                    f"{where}/{job.name}/{FLUSH}/{figure}"
-                    for figure in ("iops", "mean", "max", *(f"p{pct:g}" for pct in _QUOTED))
-                ]
-        keys.append(f"{where}/waf")
-    return keys
-
-
 def _interval(bounds: Mapping[str, float] | None, unit: float = 1.0) -> Interval | None:
     """An interval in `unit`s, from its JSON form."""
     if bounds is None:
@@ -429,7 +415,7 @@ def _latencies(
     yield from headline(f"{key}/mean", f"{label}, average", ms(times["mean_ns"]), "ms",
                         interval=mean, **slow)  # fmt: skip
     for one in times["percentiles"]:
-        if one["pct"] not in _QUOTED:
+        if one["pct"] not in QUOTED:
             continue
         interval = None
         if one["low_ns"] is not None and one["high_ns"] is not None:

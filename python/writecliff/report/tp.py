@@ -33,13 +33,17 @@ def _rate(row: StepRow) -> float:
 class TpReport(TestReport):
     """The report of a run of the throughput test."""
 
+    @classmethod
+    def figure_units(cls, procedure: Tp) -> Mapping[str, str]:
+        return {_key(size, read): "MB/s" for size in procedure.sizes for read in READ_PCTS}
+
     def headlines(self) -> list[Headline]:
         return [
             item
             for size, view in self.loops.items()
             for read in sorted(READ_PCTS)
             for item in mean_headline(
-                f"tp_{size // KIB}k_{mix_text(read).replace('/', '_')}",
+                _key(size, read),
                 f"SEQ {block_text(size)} {NAMES[read]}s",
                 [rate / MB_S.size for rate in view.samples((size, read), _rate)],
                 "MB/s",
@@ -164,3 +168,7 @@ class TpReport(TestReport):
 
 def _mb_s(bytes_per_s: float | None) -> float | None:
     return None if bytes_per_s is None else bytes_per_s / MB_S.size
+
+
+def _key(size: int, read_pct: float) -> str:
+    return f"tp_{size // KIB}k_{mix_text(read_pct).replace('/', '_')}"

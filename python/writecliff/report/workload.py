@@ -7,7 +7,7 @@ latency by percentile of each step; steady state of the steps that ran until it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline
 from writecliff.report.latency import NINES, latency_table
+from writecliff.report.load_limits import figure_units, limit_figures
 from writecliff.report.loads import Load, titled
 from writecliff.report.model import (
     DataFile,
@@ -203,10 +204,15 @@ class WorkloadRunReport(TestReport):
         many = len(self.loads) > 1
         return [item for load in self.loads for item in load.headlines(many=many)]
 
-    def limit_figures(self) -> Sequence[Headline]:
+    @classmethod
+    def figure_units(cls, procedure: WorkloadRun) -> Mapping[str, str] | None:
+        return figure_units(procedure.steps)
+
+    def limit_figures(
+        self, percentiles: Collection[float]
+    ) -> tuple[Sequence[Headline], Mapping[str, str]]:
         """With service times of closed loads too, which are their latencies."""
-        many = len(self.loads) > 1
-        return [item for load in self.loads for item in load.headlines(many=many, bases=BASES)]
+        return limit_figures(self.loads, self.procedure.steps, percentiles)
 
     def curves(self) -> Sequence[Curve]:
         many = len(self.loads) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,11 @@ DEFAULT_LOAD = "random 4 KiB writes"
 
 class WsatReport(TestReport):
     """The report of a run of the write saturation test."""
+
+    @classmethod
+    def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        return {"saturated_iops": "IOPS", "latency_p9999": "ms", "latency_mean": "ms", "waf": "",
+                "fob_iops": "IOPS"}  # fmt: skip
 
     def headlines(self) -> list[Headline]:
         wsat = self.wsat

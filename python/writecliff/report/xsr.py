@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -177,6 +177,15 @@ class XsrReport(TestReport):
         for label, share in (("Recovery", 1.0), ("Within 1 %", NEARLY)):
             unit = "" if self.recovery_minutes(share) is None else "min"
             yield KeyFigure(label, self.recovery_text(share), unit, f"to {share:.0%} of AG1's mean")
+
+    @classmethod
+    def figure_units(cls, procedure: Xsr) -> Mapping[str, str]:
+        units_of = {"mean_mb_per_s": "MB/s", "end_mb_per_s": "MB/s", "latency_max": "ms"}
+        return {"recovery_minutes": "min"} | {
+            f"{group.phase}_{name}": unit
+            for group in procedure.groups
+            for name, unit in units_of.items()
+        }
 
     def headlines(self) -> list[Headline]:
         """Single values: throughput changes all along, so its samples tell no noise."""

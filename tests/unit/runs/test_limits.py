@@ -13,10 +13,19 @@ from tests.support.cli import CommandLine
 from tests.support.run_store import make_run
 from writecliff.api import load_run
 from writecliff.errors import ConfigError
+from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report.comparison.judgement import overall
-from writecliff.report.expectations import judge, judge_members, judge_run, parse_expectation
+from writecliff.report.expectations import (
+    check_figures,
+    check_members,
+    figures_of_procedure,
+    judge,
+    judge_members,
+    judge_run,
+    parse_expectation,
+)
 from writecliff.report.headline import Headline, Interval
-from writecliff.report.loads import figure_keys
+from writecliff.report.load_limits import figure_units
 from writecliff.store.manifest import read_manifest
 from writecliff.workload.load import LoadStep
 from writecliff.workload.model import Job, Workload
@@ -45,6 +54,7 @@ TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
         ("p99.9 < 0.0021 s", "met", None, ""),
         ("waf <= 1.4", "missed", None, ""),
         ("iops >= 1", "unknown", None, "not one figure but several: mix/reads/iops, mix/writes"),
+        ("reads/iops >= 0.1k", "met", False, "interval"),
         ("rads/iops >= 1", "unknown", None, "did you mean 'mix/reads/iops'?"),
         ("waf <= 2 ms", "unknown", None, "it is in no unit, not in ms"),
         ("reads/iops >= 1 ms", "unknown", None, "it is in IOPS, not in ms"),
@@ -107,7 +117,7 @@ def cases(path: Path) -> dict[str, str | None]:
     return {name: None if one is None else one.get("message") for name, one in found.items()}
 
 
-@pytest.mark.parametrize(("limit", "code"), [("waf <= 99", 0), ("waf <= 0.1", 3), ("wsf < 1", 3)])
+@pytest.mark.parametrize(("limit", "code"), [("waf <= 99", 0), ("waf <= 0.1", 3)])
 def test_a_missed_limit_is_exit_code_3(
     cli: CommandLine, tmp_path: Path, limit: str, code: int
 ) -> None:
@@ -196,13 +206,115 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
     said = cli([*words, "--expect", "writes/iosp >= 1"])
     assert (said.code, said.err.splitlines()) == (2, [
         "error: 'writes/iosp >= 1': unknown figure 'writes/iosp'",
-        "hint: did you mean 'r/writes/iops'?",
+        said.err.splitlines()[1],
     ])  # fmt: skip
-    assert cli([*words, "--expect", "reads/iops >= 1"]).code == 2
+    assert said.err.splitlines()[1].startswith("hint: the figures are r/writes/iops, ")
+    assert "waf" in said.err and "r/writes/service/p99.9" in said.err
+    refused = {
+        "reads/iops >= 1": "unknown figure 'reads/iops'",
+        "iops >= 1 parsec": "r/writes/iops is in IOPS, not in parsec",
+        "p99.9 <= 2 GB/s": "r/writes/p99.9 is in ms, not in GB/s",
+        "iops =< 5": "no relation '=<'",
+        "p99.9 == 5": "no relation '=='",
+        "p100 <= 5": "unknown figure 'p100'",
+        "iops >= 1,00": "is not FIGURE >= LIMIT",
+    }
+    for text, why in refused.items():
+        for more in ([], ["--dry-run"]):
+            said = cli([*words, "--expect", text, *more])
+            assert said.code == 2 and why in said.err, (text, said.err)
     assert not (tmp_path / "r").exists()
     assert cli([*words, "--expect", "writes/p99.9 >= 0", "--json"]).code == 0
-    keys = figure_keys((LoadStep(Workload("w", (Job(name="r"),))),)) or []
-    assert {figure.key for figure in load_run(tmp_path / "r").figures} <= set(keys)
+    units = figure_units((LoadStep(Workload("w", (Job(name="r"),))),))
+    assert {one.key: one.unit for one in load_run(tmp_path / "r").figures}.items() <= units.items()
+    wanted = ["writes/p99.5 <= 1 s", "p99.99999 <= 1 s"]
+    said = cli([*words[:-1], "r2", "--expect", wanted[0], "--expect", wanted[1], "--json"])
+    first, second = json.loads(said.out)["expectations"]
+    assert (first["figure"], first["result"]) == ("r/writes/p99.5", "met")
+    assert second["result"] == "unknown"
+    done = json.loads(said.out)["steps"][0]["jobs"][0]["operations"]["write"]["service"]["count"]
+    assert second["note"] == f"not enough samples: {done:,} I/Os"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "unit"),
+    [
+        ("iops >= 100k", 100_000.0, ""),
+        ("iops >= 100,000", 100_000.0, ""),
+        ("iops >= 1.5M IOPS", 1_500_000.0, "IOPS"),
+        ("iops >= 2kIOPS", 2000.0, "IOPS"),
+        ("p99.9 <= 2ms", 2.0, "ms"),
+        ("p99.9<=250 us", 250.0, "us"),
+        ("p99.9 ≤ 1,250.5 µs", 1250.5, "µs"),
+        ("mb_per_s >= 1 GB/s", 1.0, "GB/s"),
+        ("waf <= .5e1", 5.0, ""),
+    ],
+)
+def test_numbers_of_limits(text: str, limit: float, unit: str) -> None:
+    found = parse_expectation(text)
+    assert (found.limit, found.unit) == (limit, unit)
+
+
+MIXED = figure_units((LoadStep(Workload("w", (Job(name="a", read_pct=50), Job(name="a")))),))
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("p99.99 <= 1", "give one of a/reads/p99.99, a/writes/p99.99, a (2)/writes/p99.99"),
+        ("writes/p99.5 <= 1", "give one of a/writes/p99.5, a (2)/writes/p99.5"),
+        ("a/writes/service/p9 <= 1", None),
+        ("reads/p99.5 <= 1", None),
+        ("readz/iops >= 1", "the figures are a/reads/iops, "),
+    ],
+)
+def test_a_figure_of_several_jobs_or_operations_is_refused(text: str, hint: str | None) -> None:
+    if hint is None:
+        check_figures([parse_expectation(text)], MIXED)
+        return
+    with pytest.raises(ConfigError) as error:
+        check_figures([parse_expectation(text)], MIXED)
+    assert str(error.value.hint).startswith(hint)
+
+
+def test_too_few_writes_do_not_make_a_percentile_that_of_reads() -> None:
+    missing = {"/mix/writes/p99.9": "not enough samples: 12 I/Os"}
+    judged = judge(parse_expectation("p99.9 <= 2 ms"), FIGURES, missing)
+    assert judged.result == "unknown" and "not one figure but several" in judged.note
+    judged = judge(parse_expectation("writes/p99.9 <= 2 ms"), FIGURES, missing)
+    assert (judged.result, judged.note) == ("unknown", "not enough samples: 12 I/Os")
+
+
+def test_a_limit_that_no_run_of_a_set_has_is_refused() -> None:
+    members = {"wsat": ("wsat", {"waf": ""}), "x": ("iops", {"iops_4k_0_100": "IOPS"})}
+    tests = ["wsat", "iops", "x"]
+
+    def check(text: str) -> None:
+        check_members([parse_expectation(text, tests)], members)
+
+    check("waf <= 2")
+    check("x.iops_4k_0_100 >= 5k")
+    for text in ("iops.waf <= 2", "x.waf <= 2", "nothing <= 2", "waf <= 2 ms"):
+        with pytest.raises(ConfigError):
+            check(text)
+    check_members([parse_expectation("nothing <= 2")], {"new": ("new", None)})
+
+
+def test_tests_name_their_figures_before_they_run(tmp_path: Path, cli: CommandLine) -> None:
+    for name in ("wsat", "iops", "tp", "lat", "hir", "xsr", "ecw", "dirth"):
+        said = cli(f"test {name} --on sim:sata-tlc-120 --dry-run --expect nothing>=1".split())
+        assert said.code == 2 and "unknown figure 'nothing'" in said.err, (name, said.err)
+    run = load_run(make_run(tmp_path / "r"))
+    units = figures_of_procedure(procedure_from_mapping("wsat", run.directory.manifest.options))
+    assert {one.key: one.unit for one in run.figures}.items() <= (units or {}).items()
+    said = cli(
+        ["suite", "pts-e", "--on", "sim:sata-tlc-120", "--dry-run", "--expect", "nothing>=1"]
+    )
+    assert said.code == 2 and "unknown figure 'nothing'" in said.err
+    said = cli(
+        ["choose", "--workload", "oltp-4k", "--candidates", "pm863-960", "--limit", "rads/p99<=2ms"]
+    )
+    assert said.code == 2 and "reads/p99" in said.err and not (tmp_path / "choices").exists()
 
 
 def test_a_replay_has_limits_too(cli: CommandLine, tmp_path: Path) -> None:
