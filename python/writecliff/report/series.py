@@ -6,7 +6,7 @@ of its intervals, maxima are maxima, means are weighted by I/Os: nothing is aver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from writecliff.procedures.model import StepRow
 from writecliff.report.axes import Line
 from writecliff.report.testdata import TestData
+from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.tables import OPERATION_NAMES
 
 if TYPE_CHECKING:
@@ -84,13 +85,42 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
     found = data.run.query(_SQL, [[data.seq(row) for row in rows], codes])
-    column = {
+    column: dict[str, Numbers] = {
         name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("end_ns", "ios", "bytes", "mean_ns", "square_ns2", "max_ns")
     }
     seq = found.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
+    seq, column = _without_partial(seq, column)
     begin_ns, end_ns = timeline(data, rows, seq, column.pop("end_ns"))
     return Series(seq, begin_ns, end_ns, **column)
+
+
+def _without_partial(
+    seq: npt.NDArray[np.int64], column: Mapping[str, Numbers]
+) -> tuple[npt.NDArray[np.int64], dict[str, Numbers]]:
+    """Intervals with partial ones merged into their neighbours: see `store.partial_intervals`."""
+    ends = whole_ends(seq, column["end_ns"])
+    new = np.append(True, (seq[1:] != seq[:-1]) | (ends[1:] != ends[:-1]))[: len(seq)]
+    starts = np.flatnonzero(new)
+    if len(starts) == len(seq):
+        return seq, dict(column)
+    ios = column["ios"]
+
+    def mean(values: Numbers) -> Numbers:
+        known = np.isfinite(values)
+        weight = np.add.reduceat(np.where(known, ios, 0.0), starts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total = np.add.reduceat(np.where(known, values * ios, 0.0), starts)
+            return np.asarray(np.where(weight > 0, total / weight, np.nan), dtype=np.float64)
+
+    return seq[starts], {
+        "end_ns": ends[starts],
+        "ios": np.add.reduceat(ios, starts),
+        "bytes": np.add.reduceat(column["bytes"], starts),
+        "mean_ns": mean(column["mean_ns"]),
+        "square_ns2": mean(column["square_ns2"]),
+        "max_ns": np.fmax.reduceat(column["max_ns"], starts),
+    }
 
 
 def timeline(

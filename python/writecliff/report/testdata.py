@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from writecliff.errors import StoreError
 from writecliff.latency_basis import Basis, bases_of, histogram_of, merged
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
@@ -22,6 +24,7 @@ from writecliff.report.latency import NINES
 from writecliff.report.model import DataFile
 from writecliff.report.steady import SteadyView
 from writecliff.store.manifest import Manifest, Status
+from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
@@ -33,19 +36,8 @@ _STEP_COLUMNS = (
     "queue_depth", "started_ns", "elapsed_ns", "ios", "bytes", "iops", "host_write_bytes",
     "host_write_bytes_total", "drive_fills", "waf",
 )  # fmt: skip
-# A step's last interval may be cut short by its end; its rate would be noise.
 _SPREAD = """
-with sums as (
-    select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns
-), rates as (
-    select seq, ios, end_ns - coalesce(lag(end_ns) over (partition by seq order by end_ns), 0)
-        as width_ns
-    from sums
-), widest as (select seq, max(width_ns) as widest_ns from rates group by seq)
-select seq, min(ios / (width_ns / 1e9)) as low, max(ios / (width_ns / 1e9)) as high
-from rates join widest using (seq)
-where width_ns > 0 and width_ns >= widest_ns / 2
-group by seq
+select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns order by seq, end_ns
 """
 
 
@@ -162,8 +154,16 @@ class TestData:
     @cached_property
     def interval_iops(self) -> Mapping[int, tuple[float, float]]:
         """Lowest and highest IOPS of the intervals (seconds) of a step, by `seq`."""
-        found = self.run.query(_SPREAD).to_pylist()
-        return {row["seq"]: (row["low"], row["high"]) for row in found}
+        rows = self.run.query(_SPREAD)
+        seq, end_ns, ios = (column.to_numpy().astype(np.float64) for column in rows.columns)
+        ends = whole_ends(seq, end_ns)
+        found: dict[int, tuple[float, float]] = {}
+        for step in np.unique(seq):
+            mine = seq == step
+            edges, part = np.unique(ends[mine], return_inverse=True)
+            rates = np.bincount(part, weights=ios[mine]) / np.diff(edges, prepend=0.0) * 1e9
+            found[int(step)] = float(rates.min()), float(rates.max())
+        return found
 
     def histogram(
         self, rows: Iterable[StepRow], *, operation: str | None = None

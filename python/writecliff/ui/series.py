@@ -1,5 +1,6 @@
 """The intervals of a run as lines over time, one for each operation and quantity.
 
+Partial intervals belong to their neighbours (`store.partial_intervals`).
 Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
 the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
 of their steps, drawn over the time of the step.
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from writecliff.errors import StoreError
+from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.rundir import RunDirectory
 from writecliff.store.tables import OPERATION_NAMES, rebuild_histograms
 from writecliff.ui.marks import Array
@@ -73,6 +75,8 @@ def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
     if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # they are stored by time
         order = np.lexsort((rows["end_ns"], rows["seq"]))
         rows = {name: column[order] for name, column in rows.items()}
+    ends = whole_ends(rows["seq"], rows["end_ns"])
+    rows = {**rows, "time_ns": rows["time_ns"] + ends - rows["end_ns"], "end_ns": ends}
     for code, operation in enumerate(OPERATION_NAMES):
         chosen = rows["operation"] == code
         if rows["ios"][chosen].any():

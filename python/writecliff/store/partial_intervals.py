@@ -1,0 +1,51 @@
+"""The rule for partial intervals: rates are of intervals of nearly full length.
+
+A step ends when its last I/Os complete, so its last interval may be much shorter than the others,
+and a rate over it says nothing: six I/Os in 300 µs are no 20,000 IOPS. An interval shorter than
+half of the longest one of its step therefore belongs to the interval before it (the first one to
+that after it). Sums of both over the time of both are rates again, and nothing is lost.
+
+Reports, CSV files and the dashboard form their intervals here. The table `intervals` has the
+intervals as they were measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SHARE_LEAST = 0.5  # of the longest interval of a step
+
+
+def whole_ends(
+    seq: npt.NDArray[np.float64] | npt.NDArray[np.int64], end_ns: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the end of the interval that each row belongs to once partial ones are merged.
+
+    Args:
+        seq: The step of each row, ascending.
+        end_ns: The end of its interval since the step began, ascending within a step; rows of
+            several jobs or operations have equal ends.
+    """
+    if not len(seq):
+        return end_ns
+    new_step = np.append(True, seq[1:] != seq[:-1])
+    begins = np.flatnonzero(new_step | np.append(True, end_ns[1:] != end_ns[:-1]))
+    ends, first = end_ns[begins], new_step[begins]
+    width = ends - np.where(first, 0.0, np.append(0.0, ends[:-1]))
+    step = np.cumsum(first) - 1
+    longest = np.maximum.reduceat(width, np.flatnonzero(first))
+    partial = width < SHARE_LEAST * longest[step]
+    # A group ends before each full interval that follows another one of its step.
+    full_before = np.zeros(len(ends), dtype=bool)
+    counted = np.cumsum(~partial)
+    at_begin = (counted - ~partial)[np.flatnonzero(first)][step]
+    full_before[1:] = (counted[:-1] - at_begin[1:] > 0) & ~first[1:]
+    group = np.cumsum(first | (~partial & full_before)) - 1
+    last = np.append(np.flatnonzero(np.diff(group)), len(group) - 1)
+    rows = np.diff(np.append(begins, len(seq)))
+    return np.repeat(ends[last][group], rows)
