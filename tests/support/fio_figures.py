@@ -80,6 +80,7 @@ def _section(draw: random.Random, *, first: bool, late: bool) -> tuple[list[str]
     rw = draw.choice(("read", "write", "randread", "randwrite", "rw", "randrw"))
     mixed = rw in ("rw", "randrw")
     lines = [f"rw={rw}", f"iodepth={draw.choice((1, 1, 1, 4))}"]
+    lines.append(f"ioengine={draw.choice(('psync', 'libaio'))}")
     sizes, mean, several = _sizes(draw, mixed)
     lines += sizes
     size = draw.choice((256, 512, 1024, 2048, 4096)) * 1024

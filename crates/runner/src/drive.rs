@@ -236,6 +236,11 @@ impl<'a, D: DriveModel> Run<'a, D> {
             self.send(completion.tag, outstanding.thread, &request, (now, now));
             return;
         }
+        if outstanding.operation != Operation::Flush {
+            let was_full = thread.pause.is_none() && thread.outstanding == thread.queue_depth;
+            let pause = thread.pacing.pause_after_completion(was_full);
+            thread.pause = thread.pause.or(pause);
+        }
         thread.outstanding -= 1;
         job.outstanding -= 1;
         self.free.push(completion.tag);
@@ -406,7 +411,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
             }
             let request = thread.requests.next(self.drive);
             if request.op != Operation::Flush {
-                thread.pause = thread.pacing.pause_after_issue(request.op);
+                let is_full = thread.outstanding + 1 == thread.queue_depth;
+                thread.pause = thread.pacing.pause_after_issue(request.op, is_full);
                 if FLOWS {
                     self.flows.count(index);
                 }

@@ -409,3 +409,21 @@ def test_several_sizes_end_with_the_size(options: str, sizes: str, tmp_path: Pat
     (workload,) = load_fio_job(file, device_capacity_bytes=64 * MIB).workloads
     result = SimEngine("nvme-ms-480").run(workload)
     assert result.total()[1] == 10485760 * len(result.jobs)
+
+
+# Depth and I/Os between pauses of 100 ms, and the pauses of 40 I/Os with libaio: of "fewer", fio
+# 3.33 makes 16 and fio 3.41 makes 15, as it reaps one completion or several at a time.
+DEEP = {"more-than-the-depth": (4, 10, 3), "fewer": (4, 2, 15), "one-at-a-time": (1, 10, 4)}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_pauses_of_a_deep_queue_are_those_of_fio(name: str, tmp_path: Path) -> None:
+    depth, blocks, pauses = DEEP[name]
+    file = tmp_path / "case.fio"
+    file.write_text(
+        f"[case]\nrw=randread\nsize=16m\nnumber_ios=40\nioengine=libaio\niodepth={depth}\n"
+        f"thinktime=100ms\nthinktime_blocks={blocks}\n"
+    )
+    (workload,) = load_fio_job(file, device_capacity_bytes=64 * MIB).workloads
+    (result,) = SimEngine("nvme-ms-480").run(workload).jobs
+    assert result.elapsed_ns // 100_000_000 == pauses

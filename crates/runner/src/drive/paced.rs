@@ -54,7 +54,7 @@ impl<D: DriveModel> Run<'_, D> {
             }
             thread.next = None;
             if request.op != Operation::Flush {
-                thread.pause = thread.pacing.pause_after_issue(request.op);
+                thread.pause = thread.pacing.pause_after_issue(request.op, false);
             }
             self.submit(index, &request, now, arrival);
         }

@@ -53,7 +53,7 @@ fn arrivals_with_pauses(job: &JobSpec, count: usize) -> Vec<u64> {
     let mut next = || {
         let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
         let arrival = pacing.next_arrival_ns(operation, 4096).unwrap();
-        if let Some(pause) = pacing.pause_after_issue(operation) {
+        if let Some(pause) = pacing.pause_after_issue(operation, true) {
             pacing.idle_until(arrival + pause);
         }
         arrival
@@ -101,11 +101,14 @@ fn a_closed_loop_pauses_after_every_nth_io() {
     let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
     assert!(!pacing.is_open());
     assert_eq!(pacing.next_arrival_ns(Operation::Write, 4096), None);
-    let pauses: Vec<Option<u64>> =
-        (0..6).map(|_| pacing.pause_after_issue(Operation::Write)).collect();
+    let mut pause = |_| {
+        assert_eq!(pacing.pause_after_issue(Operation::Write, true), None);
+        pacing.pause_after_completion(true)
+    };
+    let pauses: Vec<Option<u64>> = (0..6).map(&mut pause).collect();
     assert_eq!(pauses, [None, None, Some(7000), None, None, Some(7000)]);
     let mut unpaced = ThreadPacing::new(&paced(|_| ()), 1, 0, 0);
-    assert_eq!((unpaced.pause_after_issue(Operation::Write), unpaced.start_ns()), (None, 0));
+    assert_eq!((unpaced.pause_after_issue(Operation::Write, true), unpaced.start_ns()), (None, 0));
 }
 
 #[test]
