@@ -1,5 +1,5 @@
-//! Batches of a step: consecutive stretches of equal time, from whose differences the uncertainty of
-//! its figures follows.
+//! Batches of a step: consecutive stretches of equal time, from whose differences the uncertainty
+//! of its figures follows.
 //!
 //! Latencies of neighbouring I/Os depend on each other, because garbage collection slows many at a
 //! time. Formulas for independent samples then give intervals that are too narrow. Sums over

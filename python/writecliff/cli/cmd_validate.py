@@ -16,7 +16,6 @@ from writecliff.parallel import watched
 
 if TYPE_CHECKING:
     from writecliff.twin.validation import TwinCase
-    from writecliff.validate.intervals import IntervalsReport
     from writecliff.validate.power_cuts import PowerCutsReport
     from writecliff.validate.quick import QuickRow
     from writecliff.validate.stream_rows import Crossover, StreamsReport
@@ -480,6 +479,7 @@ def intervals(
         "slower_pairs", "slower_found", "slower_pct"}]}.
     """
     from writecliff.cli.screen import Screen
+    from writecliff.cli.validated_intervals import intervals_tables
     from writecliff.errors import ConfigError
     from writecliff.validate import intervals as check
 
@@ -494,34 +494,7 @@ def intervals(
         pairs = [row.mapping() for row in report.pairs]
         emit_json({"ok": report.ok, **rows, "pairs": pairs}, "validate-intervals")
     else:
-        print(_intervals_tables(report))
+        print(intervals_tables(report))
     if not report.ok:
         log(f"more than {check.FALSE_WINNERS_PCT:g} % of equal drives were called different")
     return 0 if report.ok else 1
-
-
-def _intervals_tables(report: IntervalsReport) -> str:
-    coverage = [
-        (
-            row.load,
-            row.figure,
-            units.significant(row.truth, 4),
-            str(row.intervals),
-            _optional("{:.1f} %", row.covered_pct),
-            _optional("{:.2g} %", row.half_width_pct),
-        )
-        for row in report.coverage
-    ]
-    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "hold it", "half width")
-    pairs = [
-        (
-            row.load,
-            str(row.pairs),
-            f"{row.false_winners} ({row.false_pct:.1f} %)",
-            _optional("{:.1f} %", row.slower_pct),
-            f"{row.slower_found} of {row.slower_pairs}",
-        )
-        for row in report.pairs
-    ]
-    pairs_head = ("load", "equal pairs", "false winners", "slower by", "found")
-    return "\n".join([table(head, coverage, "llrrrr"), "", table(pairs_head, pairs, "lrrrr")])

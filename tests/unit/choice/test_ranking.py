@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isclose
+from math import exp, isclose
 from pathlib import Path
 
 import pytest
@@ -141,12 +141,18 @@ def test_iops_count_where_drives_run_as_fast_as_they_can() -> None:
     assert weights_of(given, open_loop=True) == {"iops": 2.0}
 
 
-def test_figures_of_several_seeds_have_their_range() -> None:
+def test_figures_of_several_seeds_have_the_interval_of_their_mean() -> None:
     both = over_seeds([figures(1.0, 3.0), figures(2.0, 3.0)])
     assert both["p99.99"].value == 1.5
     interval = both["p99.99"].interval
-    assert interval is not None and (interval.low, interval.high) == (1.0, 2.0)
-    assert both["life"].interval is None
+    # Student's t with 1 degree of freedom, on a logarithmic scale: 12.706 * 0.5 / 1.5.
+    assert interval is not None
+    assert interval.high / 1.5 == pytest.approx(exp(12.706 * 0.5 / 1.5), rel=1e-3)
+    assert interval.low * interval.high == pytest.approx(1.5**2)
+    assert (interval.degrees, interval.of) == (1, "mean over 2 seeds")
+    life = both["life"].interval
+    assert life is not None
+    assert life.low == life.high == 3.0
 
 
 def test_the_error_of_a_model_is_that_of_its_family() -> None:

@@ -235,7 +235,7 @@ def test_runs_of_equal_set_up_are_called_what_was_given(runs: Path, tmp_path: Pa
     found = compare([runs / "old", tmp_path / "again", tmp_path / "at-once"])
     assert found.labels == ["old", "again", "at-once"]
     assert found.differences == []
-    assert found.verdict.startswith("Old, again and")
+    assert found.verdict.startswith("old, again and")
 
 
 def test_a_folder_of_runs_is_all_of_them(runs: Path) -> None:

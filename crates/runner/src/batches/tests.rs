@@ -1,3 +1,5 @@
+//! Batches of known I/Os, and that none is lost.
+
 use proptest::prelude::*;
 use writecliff_base::Prng;
 
