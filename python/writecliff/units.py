@@ -63,6 +63,15 @@ def number(value: float | None, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
+def plural(number: int, word: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "figure"), plural(0, "run"), plural(2_000, "step")
+    ('1 figure', '0 runs', '2,000 steps')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def significant(value: float | None, digits: int = 3) -> str:
     """`value` with at least `digits` significant digits; the integer part is never rounded."""
     if value is None or not math.isfinite(value):

@@ -113,4 +113,4 @@ def _time(one: CachedState) -> str:
 
 def _sum(states: list[CachedState]) -> str:
     count = len(states)
-    return f"{count} state{'s' * (count != 1)}, {units.size(sum(one.size_bytes for one in states))}"
+    return f"{units.plural(count, 'state')}, {units.size(sum(one.size_bytes for one in states))}"

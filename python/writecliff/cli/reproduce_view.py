@@ -70,7 +70,7 @@ class ReproduceView(MeasurementObserver):
             left = len(self._left[drive])
             quiet = time.monotonic() - self._said_s < _SILENCE_S
         if left and not quiet:
-            self.log(f"{drive}: {left} load{'s' * (left > 1)} left")
+            self.log(f"{drive}: {units.plural(left, 'load')} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
         super().drive(drive, wall_s)

@@ -61,7 +61,7 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> str:
                  tags)  # fmt: skip
         rows.append((*map(printable, cells), short))
     head = ("run", "status", "test", "target", "begun", "tags", "outcome")
-    count = f"{len(rows)} run{'s' * (len(rows) != 1)}"
+    count = units.plural(len(rows), "run")
     return f"{table(head, rows)}\n\n{count}"
 
 

@@ -38,7 +38,7 @@ class SegmentOptions:
         unset="all of it",
     )
     ar_segments: int = option(
-        SEGMENTS, "active range segments, with ar_amount_gib", within=Within(1, 1 << 20)
+        SEGMENTS, "active range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
     )
 
 

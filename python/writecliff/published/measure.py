@@ -34,6 +34,7 @@ from writecliff.profiles import profile_workload
 from writecliff.published.conditions import Condition, Load, State, tiers
 from writecliff.published.metrics import metrics_of
 from writecliff.published.states import PreparedDrives, StatefulDrive
+from writecliff.units import plural
 from writecliff.workload.model import BlockSize, Job, Workload
 
 Log = Callable[[str], None]
@@ -241,7 +242,7 @@ def _measure(
 ) -> dict[Load, Mapping[str, float]]:
     results: dict[Load, Mapping[str, float]] = {}
     for state, runs in _by_state(loads):
-        log(f"{name}: {state}, {len(runs)} load{'s' * (len(runs) > 1)}")
+        log(f"{name}: {state}, {plural(len(runs), 'load')}")
         for equal in runs:
             observer.look()
             total = _volume(simulated.steps_to(equal[0]))

@@ -364,7 +364,8 @@ def expectations_section(manifest: Manifest) -> Iterator[Section]:
         return
     judged = [Judged(**item) for item in manifest.expectations]
     missed = sum(not one.met for one in judged)
-    said = "All are met." if not missed else f"{missed} of {len(judged)} are not met."
+    verb = "is" if missed == 1 else "are"
+    said = f"{missed} of {len(judged)} {verb} not met." if missed else "All are met."
     head = ("Figure", "Limit", "Measured", "Result", "")
     rows = [
         (

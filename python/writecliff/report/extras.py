@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from writecliff.report.model import Section, section, table
+from writecliff.units import plural
 
 if TYPE_CHECKING:
     from writecliff.report.testdata import TestData
@@ -35,7 +36,7 @@ def remarks_section(remarks: Remarks) -> Iterator[Section]:
     if not remarks:
         return
     general = Counter(s["warning"] for s in remarks if not s["warning"].startswith(PREFIX))
-    rows = [(f"{count} step{'s' if count > 1 else ''}", text) for text, count in general.items()]
+    rows = [(plural(count, "step"), text) for text, count in general.items()]
     single = [step for step in remarks if step["warning"].startswith(PREFIX)]
     for step in single[:_STEPS_SHOWN]:
         where = f"round {step['round']}, " if step["round"] else f"{step['phase']}, "

@@ -160,7 +160,7 @@ def doing(library: Library, run: str) -> dict[str, Any]:
     with library.folder(run) as folder:
         opened = RunDirectory.open(folder)
         status, steps, manifest = opened.status, opened.steps, opened.manifest
-        count = f"{steps:,} step{'s' * (steps != 1)}"
+        count = units.plural(steps, "step")
         says = f"{status}, {count}"
         if status == "running":
             says = ", ".join(filter(None, ("running", _phase(manifest), f"{count} complete",

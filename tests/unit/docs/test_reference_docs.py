@@ -101,3 +101,13 @@ def test_the_reference_of_causes_is_what_the_simulator_declares() -> None:
     assert written == causes_reference(), (
         "run: python -m writecliff.latency_causes > docs/reference/latency-causes.md"
     )
+
+
+def test_help_names_options_as_they_are_given() -> None:
+    """No help text has the Python name of an option of its command, but for keys of JSON."""
+    text = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    for section in re.split(r"^##+ ", text, flags=re.M):
+        options = re.findall(r"^  --([a-z]+(?:-[a-z]+)+)", section, flags=re.M)
+        for name in {option.replace("-", "_") for option in options}:
+            found = re.search(rf'(?<![\w."]){name}(?!\w)', section)
+            assert found is None, (section.splitlines()[0], name)

@@ -19,7 +19,7 @@ from writecliff.report.comparison import compare
 from writecliff.report.comparison.answers import RUN_SCHEMA
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.comparison.groups import as_figures, groups_of, groups_table
-from writecliff.report.comparison.verdict import verdict_of
+from writecliff.report.comparison.verdict import _quantity, verdict_of
 from writecliff.report.headline import Headline, Interval, mean_headline, mean_interval
 from writecliff.report.style import log_ticks
 
@@ -319,3 +319,11 @@ def test_a_file_that_is_no_answer_is_said_to_be_none(tmp_path: Path) -> None:
         other.write_text(text)
         with pytest.raises(ConfigError, match=rf"x\.json is not {kind}"):
             compare([other, answer(tmp_path / "a.json", 100.0)])
+
+
+def test_counts_of_figures_have_their_number() -> None:
+    assert _quantity(1, 4, ()) == "1 of 4 figures differs by"
+    assert _quantity(3, 4, ()) == "3 of 4 figures differ by"
+    assert _quantity(1, 4, ("x",)) == "1 more figure differs by"
+    assert _quantity(2, 4, ("x",)) == "2 more figures differ by"
+    assert _quantity(1, 1, ()) == "the one figure in common differs by"

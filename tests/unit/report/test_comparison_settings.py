@@ -14,7 +14,7 @@ from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.curves import curves_section
 from writecliff.report.comparison.runs import Run
-from writecliff.report.comparison.settings import model_of, setting_of, setting_section
+from writecliff.report.comparison.settings import models_of, setting_of, setting_section
 from writecliff.report.headline import Headline
 from writecliff.report.iops import LOG_IOPS
 
@@ -88,7 +88,7 @@ def test_equal_settings_are_no_axis() -> None:
     ],
 )
 def test_a_model_is_a_drive_without_its_capacity(drive: str, capacity: str, model: str) -> None:
-    assert model_of(contender("a", 1.0, drive=drive, capacity=capacity)) == model
+    assert models_of([contender("a", 1.0, drive=drive, capacity=capacity)]) == [model]
 
 
 def test_lines_join_capacities_of_one_model_only() -> None:
@@ -126,3 +126,12 @@ def test_iops_over_block_size_of_two_active_ranges_are_on_one_plot() -> None:
     rows = list(csv.DictReader(figure.data.text.splitlines()))
     assert list(rows[0]) == ["contender", "block_bytes", "iops"]
     assert float(rows[0]["iops"]) == 40_000
+
+
+def test_one_drive_with_more_spare_flash_is_one_model() -> None:
+    """A sweep of over-provisioning takes capacity from a drive whose name says its capacity."""
+    sizes = ("1 GB", "959 MB", "885 MB")
+    drives = [contender(size, 1.0, drive="first 1 GB", capacity=size) for size in sizes]
+    assert models_of(drives) == ["first"] * 3
+    other = contender("x", 1.0, drive="second", capacity="1 GB")
+    assert models_of([*drives, other]) == [*["first"] * 3, "second"]

@@ -105,7 +105,7 @@ def test_results_are_in_manifest_and_report(tmp_path: Path) -> None:
     assert read_manifest(path).expectations[0]["result"] == "missed"
     assert read_manifest(path).updated == updated
     page = write_report(path).read_text()
-    assert "1 of 1 are not met." in page
+    assert "1 of 1 is not met." in page
     assert "Limit missed: waf" in page
 
 

@@ -100,13 +100,13 @@ class CaptureProcedure(PtsProcedure[C]):
     def applied_text(self) -> str:
         """ "Applied, 9 streams"."""
         count = len(self.applied)
-        return f"Applied, {count} stream{'s' if count != 1 else ''}"
+        return f"Applied, {units.plural(count, 'stream')}"
 
     @property
     def applied_words(self) -> str:
         """The load in a sentence."""
         count = len(self.applied)
-        return f"the applied workload of {count} I/O stream{'s' if count != 1 else ''}"
+        return f"the applied workload of {units.plural(count, 'I/O stream')}"
 
     @property
     def read_share_pct(self) -> float:

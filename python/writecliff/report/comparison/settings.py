@@ -67,17 +67,28 @@ def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
     return Setting(name, unit, [float(text) for text in texts])
 
 
-def model_of(one: Contender) -> str:
-    """The model of a contender's drive, without a capacity at the end of its name."""
-    setup = one.first.setup
-    drive = setup.get(DRIVE) or ""
+def models_of(contenders: Sequence[Contender]) -> list[str]:
+    """Return the models of contenders' drives, without capacities at the ends of their names.
+
+    Drives of one name are of one model, also where spare flash that was added has taken capacity
+    from some, so that only the others still have the capacity that the name says.
+    """
+    drives = [one.first.setup.get(DRIVE) or "" for one in contenders]
+    models = [_without_size(drive, one) for drive, one in zip(drives, contenders, strict=True)]
+    shortest: dict[str, str] = {}
+    for drive, model in zip(drives, models, strict=True):
+        shortest[drive] = min(shortest.get(drive, model), model, key=len)
+    return [shortest[drive] for drive in drives]
+
+
+def _without_size(drive: str, one: Contender) -> str:
     end = _SIZE_AT_END.search(drive)
-    size = _NUMBER.fullmatch(setup.get("capacity") or "")
+    size = _NUMBER.fullmatch(one.first.setup.get("capacity") or "")
     if end is None or size is None:
         return drive
     named, real = float(end["number"]), float(size["number"])
     likely = (real, 1000 * real) if size["unit"] == "TB" else (real,)
-    is_size = any(abs(named - one) <= _SAME_SIZE * one for one in likely)
+    is_size = any(abs(named - number) <= _SAME_SIZE * number for number in likely)
     return drive[: end.start()] if is_size else drive
 
 
@@ -85,7 +96,7 @@ def setting_section(found: Comparison) -> Section:
     """The headline figures over the setting; empty if the contenders differ in another way, or no
     two of them are of one model."""
     setting = setting_of(found)
-    models = [model_of(one) for one in found.contenders]
+    models = models_of(found.contenders)
     if setting is None or len(set(models)) == len(models):
         return section("", "")
     intro = "A point for each run, from the figures above; their intervals are there."

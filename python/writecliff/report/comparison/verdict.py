@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from writecliff.report.comparison.figures import Figure, percent
 from writecliff.report.comparison.groups import LONG_LIST, Group, group_names, groups_of
 from writecliff.report.headline import value_text
+from writecliff.units import plural
 
 
 def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
@@ -43,7 +44,7 @@ def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
     if single:
         parts.append(_single(labels, single, total, parts))
     if equal:
-        parts.append(f"{_count(len(equal), 'figure')} {'is' if len(equal) == 1 else 'are'} equal")
+        parts.append(f"{plural(len(equal), 'figure')} {'is' if len(equal) == 1 else 'are'} equal")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -142,13 +143,11 @@ def _all(total: int) -> str:
     return "the one figure in common" if total == 1 else f"all {total} figures"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _quantity(number: int, total: int, before: Sequence[str]) -> str:
     """The subject of a clause: "3 more figures differ by", "all 7 figures differ by"."""
     if number == total:
         return f"{_all(total)} {'differs' if total == 1 else 'differ'} by"
-    what = f"{number} more" if before else f"{number} of {total}"
-    return f"{what} {'figure differs' if number == 1 else 'figures differ'} by"
+    verb = "differs" if number == 1 else "differ"
+    if before:
+        return f"{plural(number, 'more figure')} {verb} by"
+    return f"{number} of {plural(total, 'figure')} {verb} by"
