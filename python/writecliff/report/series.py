@@ -27,12 +27,11 @@ _MIN_SHARE = 0.5  # of its length that a sample must cover to count
 
 _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
-       sum(latency_mean_ns * ios) / sum(case when latency_mean_ns is null then null else ios end)
-           as mean_ns,
-       sum((latency_sd_ns * latency_sd_ns + latency_mean_ns * latency_mean_ns) * ios)
-           / sum(case when latency_sd_ns is null then null else ios end) as square_ns2,
-       max(latency_max_ns) as max_ns
-from intervals
+       sum(mean_ns * ios) / sum(case when mean_ns is null then null else ios end) as mean_ns,
+       sum((sd_ns * sd_ns + mean_ns * mean_ns) * ios)
+           / sum(case when sd_ns is null then null else ios end) as square_ns2,
+       max(max_ns) as max_ns
+from (select *, {mean} as mean_ns, {sd} as sd_ns, {max} as max_ns from intervals)
 where seq in (select unnest(?::int[])) and operation in (select unnest(?::int[]))
 group by seq, end_ns
 order by seq, end_ns
@@ -84,7 +83,14 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
     """The intervals of `rows`, all jobs together, of one operation or of all."""
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
-    found = data.run.query(_SQL, [[data.seq(row) for row in rows], codes])
+    # Latencies from intended arrivals, where a job has some and the engine measured them.
+    open_loads = "response_mean_ns" in data.run.table("intervals").column_names
+    columns = {
+        name: f"coalesce(response_{name}_ns, latency_{name}_ns)" if open_loads
+        else f"latency_{name}_ns"
+        for name in ("mean", "sd", "max")
+    }  # fmt: skip
+    found = data.run.query(_SQL.format(**columns), [[data.seq(row) for row in rows], codes])
     column: dict[str, Numbers] = {
         name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("end_ns", "ios", "bytes", "mean_ns", "square_ns2", "max_ns")

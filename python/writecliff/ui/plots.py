@@ -43,6 +43,12 @@ QUANTITIES: Mapping[str, Quantity] = {
     "latency_p99": Quantity("latency", "p99", "p99 latency (ms)"),
     "latency_p99_step": Quantity("latency", "p99 of the step", "p99 latency of steps (ms)"),
     "latency_max": Quantity("latency", "maximum", "Maximum latency (ms)"),
+    "service_mean": Quantity("latency", "mean service time", "Mean service time (ms)"),
+    "service_p99": Quantity("latency", "p99 service time", "p99 service time (ms)"),
+    "service_p99_step": Quantity(
+        "latency", "p99 service time of the step", "p99 service time of steps (ms)"
+    ),
+    "service_max": Quantity("latency", "maximum service time", "Maximum service time (ms)"),
     "waf": Quantity("waf", "", "Write amplification"),
     "watts": Quantity("watts", "", "Power (W)"),
     "temperature": Quantity("temperature", "", "Temperature (°C)"),

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from writecliff.errors import StoreError
+from writecliff.latency_basis import Basis, histogram_of
 from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.rundir import RunDirectory
 from writecliff.store.tables import OPERATION_NAMES, rebuild_histograms
@@ -32,9 +33,10 @@ MOST_ROWS = 30_000_000  # of a run: some 2 GB while it is read
 _MOST_STEPS = 5_000  # whose quantiles are drawn, the last ones
 _KEPT_BYTES = 1 << 29
 _NS = 1e9
+_BASIS_NAMES: Mapping[Basis, str] = {"arrival": "latency", "service": "service"}
 _COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
-            "latency_max_ns", "latency_p99_ns", "waf", "watts", "temperature_c",
-            "free_units")  # fmt: skip
+            "latency_max_ns", "response_mean_ns", "response_max_ns", "latency_p99_ns", "waf",
+            "watts", "temperature_c", "free_units")  # fmt: skip
 # Of the drive, not of an operation: column, and what it is called here.
 _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"),
              ("free_units", "free_units"))  # fmt: skip
@@ -111,13 +113,25 @@ def _of_operation(operation: str, rows: Mapping[str, Array]) -> Iterator[Line]:
     with np.errstate(divide="ignore", invalid="ignore"):
         yield _line("iops", operation, x, ios / width_ns * _NS)
         yield _line("mbps", operation, x, total(rows["bytes"]) / width_ns * (_NS / 1e6))
-        spent = np.where(rows["ios"] > 0, rows["latency_mean_ns"] * rows["ios"], 0.0)
-        yield _line("latency_mean", operation, x, total(spent) / ios / 1e6)
-        for column, quantity in (("latency_p99_ns", "latency_p99"),
-                                 ("latency_max_ns", "latency_max")):  # fmt: skip
-            y = most(np.where(rows["ios"] > 0, rows[column], np.nan)) / 1e6
-            if np.isfinite(y).any():
-                yield _line(quantity, operation, x, y)
+        scheduled = np.isfinite(rows["response_mean_ns"])  # rows of jobs with intended arrivals
+        for basis, name in _BASIS_NAMES.items():
+            if basis == "service" and not scheduled.any():
+                continue
+            mean, slowest = (
+                histogram_of(basis, service=rows[f"latency_{what}_ns"], scheduled=True,
+                             response=np.where(scheduled, rows[f"response_{what}_ns"],
+                                               rows[f"latency_{what}_ns"]))
+                for what in ("mean", "max")
+            )  # fmt: skip
+            spent = np.where(rows["ios"] > 0, mean * rows["ios"], 0.0)
+            yield _line(f"{name}_mean", operation, x, total(spent) / ios / 1e6)
+            columns = {f"{name}_max": slowest}
+            if basis == "arrival":
+                columns["latency_p99"] = rows["latency_p99_ns"]
+            for quantity, values in columns.items():
+                y = most(np.where(rows["ios"] > 0, values, np.nan)) / 1e6
+                if np.isfinite(y).any():
+                    yield _line(quantity, operation, x, y)
 
 
 def _starts(rows: Mapping[str, Array]) -> Any:
@@ -157,11 +171,15 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
     rows = run.rows_after("rounds", after, ("seq", "started_ns", "elapsed_ns")).to_pylist()
     when = {row["seq"]: (row["started_ns"] / _NS, row["elapsed_ns"] / _NS) for row in rows}
     table = run.rows_after("histograms", after)
-    order = ("seq", "job", "operation", "kind", "lower_ns")
-    table = table.filter(pc.field("kind") == "service").sort_by([(n, "ascending") for n in order])
+    service, response = (_by_cell(table, kind) for kind in ("service", "response"))
     merged: dict[tuple[int, str], Histogram] = {}
-    for label, histogram in rebuild_histograms(table):
-        key = label["seq"], label["operation"]
+    for (seq, job, operation), timed in service.items():
+        late = response.get((seq, job, operation))
+        histogram = histogram_of("arrival", service=timed, response=late,
+                                 scheduled=late is not None)  # fmt: skip
+        key = seq, operation
+        if histogram is None:
+            continue
         if key in merged:
             merged[key].merge(histogram)
         else:
@@ -173,6 +191,34 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
         if value_ns is not None and length > 0:
             found.append((operation, begin, begin + length, value_ns / 1e6))
     return found
+
+
+def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram]:
+    """The histograms of a kind by step, job and operation."""
+    order = ("seq", "job", "operation", "kind", "lower_ns")
+    rows = table.filter(pc.field("kind") == kind).sort_by([(n, "ascending") for n in order])
+    return {
+        (label["seq"], label["job"], label["operation"]): histogram
+        for label, histogram in rebuild_histograms(rows)
+    }
+
+
+def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
+    """`True` if latencies of open loads were measured from issue alone: by fio, or by an earlier
+    version, whose intervals had no others."""
+    if np.isfinite(columns["response_mean_ns"]).any():
+        return False
+    rounds = run.rows_after("rounds", 0, ("seq", "jobs")).to_pylist()
+    if any(job.get("scheduled") for row in rounds for job in row.get("jobs") or ()):
+        return True
+    steps = run.manifest.options.get("steps") or ()
+    jobs = [job for step in steps for job in step.get("workload", {}).get("jobs", ())]
+    return any(job.get("rate_iops") or job.get("rate_bytes_per_s") for job in jobs)
+
+
+def _as_service(line: Line) -> Line:
+    name = line.quantity.removeprefix("latency_")
+    return replace(line, quantity=f"service_{name}") if name != line.quantity else line
 
 
 def _step_lines(steps: Steps) -> Iterator[Line]:
@@ -256,6 +302,8 @@ class Shelf:
         if not any(line.quantity == "latency_p99" for line in lines):
             quantiles = quantiles + _step_quantiles(run, after)
             lines += _step_lines(quantiles)
+        if _from_issue(run, columns):
+            lines = [_as_service(line) for line in lines]
         ends = [(line.x[0], line.x[-1]) for line in lines if len(line.x)]
         longest = max((len(line.x) for line in lines), default=0)
         first = float(np.nanmin(columns["time_ns"] - columns["end_ns"])) / _NS if longest else 0.0

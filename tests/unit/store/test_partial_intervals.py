@@ -45,10 +45,38 @@ def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
         "latency_mean_ns": column([100.0, 200.0] * steps),
         "latency_max_ns": column([1e6, 2e6] * steps),
     }  # fmt: skip
-    unknown = ("latency_p99_ns", "waf", "watts", "temperature_c", "free_units")
+    unknown = (
+        "response_mean_ns",
+        "response_max_ns",
+        "latency_p99_ns",
+        "waf",
+        "watts",
+        "temperature_c",
+        "free_units",
+    )
     rows |= {name: np.full(2 * steps, np.nan) for name in unknown}
     lines = {line.key: line for line in lines_of(rows)}
     assert lines["iops.read"].y.tolist() == pytest.approx([10_006 / 1.000306] * steps)
     assert lines["iops.read"].x.tolist() == pytest.approx([1.000306 * n for n in (1, 2, 3)])
     assert lines["latency_max.read"].y.tolist() == [2.0] * steps
     assert lines["latency_mean.read"].y[0] == pytest.approx((1e6 + 1200) / 10_006 / 1e6)
+
+
+def test_the_dashboard_draws_latencies_from_arrival() -> None:
+    """Of an open load beside a closed one, each with its own basis; service times beside them."""
+    column = np.array
+    rows = {
+        "seq": column([1.0] * 4), "end_ns": column([1e9, 1e9, 2e9, 2e9]),
+        "time_ns": column([1e9, 1e9, 2e9, 2e9]), "operation": column([0.0] * 4),
+        "ios": column([10.0, 30.0, 20.0, 20.0]), "bytes": column([0.0] * 4),
+        "latency_mean_ns": column([1e6, 2e6, 1e6, 2e6]),
+        "latency_max_ns": column([3e6, 4e6, 3e6, 4e6]),
+        "response_mean_ns": column([np.nan, 6e6, np.nan, 8e6]),
+        "response_max_ns": column([np.nan, 9e6, np.nan, 9e6]),
+    }  # fmt: skip
+    unknown = ("latency_p99_ns", "waf", "watts", "temperature_c", "free_units")
+    lines = {one.key: one.y.tolist() for one in lines_of(rows | {n: np.full(4, np.nan)
+                                                                 for n in unknown})}  # fmt: skip
+    assert lines["latency_mean.read"] == pytest.approx([(10 + 180) / 40, (20 + 160) / 40])
+    assert lines["service_mean.read"] == pytest.approx([(10 + 60) / 40, (20 + 40) / 40])
+    assert lines["latency_max.read"] == [9.0, 9.0] and lines["service_max.read"] == [4.0, 4.0]
