@@ -95,8 +95,10 @@ def test_closed_jobs_have_their_own_times(loop: str) -> None:
             step = engine.run(Workload("w", jobs, seed=seed, interval_ns=100 * MS))
             for job, result in zip(jobs, step.jobs, strict=True):
                 assert result.began_ns == job.start_delay_ns
-                expected = job.threads * job.queue_depth
-                assert _outstanding(result) == pytest.approx(expected, rel=0.03), (seed, job)
+                share = _outstanding(result) / (job.threads * job.queue_depth)
+                # While a slow last I/O is waited for, fewer are outstanding.
+                drained = (job.duration_ns or 0) / result.elapsed_ns
+                assert 0.97 * drained <= share <= 1.001, (seed, job)
 
 
 def _reads(draw: random.Random, name: str) -> Job:
@@ -163,6 +165,10 @@ def test_every_output_has_the_same_rates(
         for job in step["jobs"]:
             key = f"{step['workload']}/{job['name']}/reads/iops"
             assert figures[key] == pytest.approx(rates[job["name"]])
+    # Jobs that overlap for a part of their times do not add up.
+    both = sum(job["operations"]["read"]["ios"] for job in answer["steps"][0]["jobs"])
+    rate = 1e9 * both / answer["steps"][0]["elapsed_ns"]
+    assert f"times-1: {rate:,.0f} reads/s" in Run(run).verdict
     plain = ["--on", target, "--quiet"]
     commands = [["run", file, *plain, "--output", tmp_path / "b", "--output-format", "fio-json"]]
     if target.startswith("sim:"):
