@@ -143,7 +143,8 @@ def test_converted_traces_with_trims_of_4_gib_and_more_run(
         copy = tmp_path / name
         assert main(["trace", "convert", str(source), str(copy)]) == 0
         capfd.readouterr()
-        assert main(["characterise", str(copy), "--json"]) == 0
+        page = str(tmp_path / "page.html")
+        assert main(["characterise", str(copy), "--json", "--output", page]) == 0
         operations = json.loads(capfd.readouterr().out)["operations"]
         assert operations["discard"]["bytes"] == total, name
         source = copy
