@@ -41,6 +41,7 @@ class JobFile:
     paced: frozenset[str]
     drawn: frozenset[str]  # operations or sizes are random
     pauses_ms: Mapping[str, float]  # of jobs with think time
+    sizes: Mapping[str, float]  # of a pass, in bytes
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def job_file(seed: int) -> JobFile:
     draw = random.Random(seed)
     text, paced, drawn = "[global]\nthread\ninvalidate=0\n", set(), set()
     pauses_ms: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     text += draw.choice(("", "", "group_reporting\nnew_group\n"))
     for number in range(draw.choice((1, 1, 2, 3))):
         name = f"j{number}"
@@ -70,9 +72,11 @@ def job_file(seed: int) -> JobFile:
         paced |= {name} if is_paced else set()
         drawn |= {name} if is_drawn else set()
         for line in lines:
+            if line.startswith("size="):
+                sizes[name] = float(line.removeprefix("size="))
             if line.startswith("thinktime="):
                 pauses_ms[name] = float(line.removeprefix("thinktime=").removesuffix("ms"))
-    return JobFile(text, frozenset(paced), frozenset(drawn), pauses_ms)
+    return JobFile(text, frozenset(paced), frozenset(drawn), pauses_ms, sizes)
 
 
 def _section(draw: random.Random, *, first: bool, late: bool) -> tuple[list[str], bool, bool]:
@@ -246,11 +250,13 @@ def _differences(
             for figure in _FIGURES if name in file.paced else ("ios", "bytes"):
                 one, other = mine[operation][figure], theirs[operation][figure]
                 count = max(theirs[operation]["ios"], 1.0)
+                # fio repeats the draws of a pass over the size in the next one.
+                passes = max(1.0, theirs[operation]["bytes"] / file.sizes[name])
                 late_ms = 15.0 + file.pauses_ms.get(name, 0.0)
                 late = late_ms / max(theirs[operation]["runtime_ms"], 1.0)
                 slack = {"ios": 1.0, "bytes": other / count, "runtime_ms": late_ms,
                          "iops": other * late}  # fmt: skip
-                spread = 3 * other / count**0.5 if drawn else 0.0
+                spread = 5 * other / (count / passes) ** 0.5 if drawn else 0.0
                 if abs(one - other) > max(TOLERANCE * other, slack[figure] + spread):
                     yield Difference(f"{name} {operation}", figure, one, other)
 

@@ -238,7 +238,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
         if outstanding.operation != Operation::Flush {
             let was_full = thread.pause.is_none() && thread.outstanding == thread.queue_depth;
-            let pause = thread.pacing.pause_after_completion(was_full);
+            let pause = thread.pacing.pause_after_completion(outstanding.operation, was_full);
             thread.pause = thread.pause.or(pause);
         }
         thread.outstanding -= 1;

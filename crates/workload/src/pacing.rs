@@ -11,12 +11,11 @@
 //! schedule by the time that its bytes take at that rate.
 //!
 //! Think time: after every n I/Os the thread waits until its outstanding I/Os complete, idles, and
-//! continues (as fio does with `thinktime`). A closed loop counts completions, those that the pause
-//! waits for towards the next one, and may pause when its queue was full or after an I/O that leaves
-//! room in it (fio's `thinktime_blocks_type=complete`). An open loop counts I/Os as it issues them.
-//! Nothing arrives while its thread is idle: what was due arrives when it continues, so that the
-//! rate catches up. If the rate ignores think time, the schedule moves: its next I/O is due when the
-//! thread continues.
+//! continues (as fio does with `thinktime`). It counts completions, those that the pause waits for
+//! towards the next one, and may pause when its queue was full or after an I/O that leaves room in
+//! it (fio's `thinktime_blocks_type=complete`). In an open loop nothing arrives while the thread is
+//! idle: what was due arrives when it continues, so that the rate catches up. If the rate ignores
+//! think time, the schedule moves: its next I/O is due when the thread continues.
 //!
 //! Reads and writes with shares of the rate of their own each follow a schedule. If both are behind
 //! theirs, the mix of the job decides which comes next, as in fio; else the one that is due first.
@@ -193,14 +192,26 @@ impl ThreadPacing {
     /// and call [`Self::idle_until`].
     #[inline]
     pub fn pause_after_issue(&mut self, operation: Operation, is_full: bool) -> Option<u64> {
+        if self.think_ns == 0 || is_full { None } else { self.pause_if_counted(operation) }
+    }
+
+    /// Must be called once for each I/O that completes, with whether the queue was full and the
+    /// thread was not about to pause. Requests pauses as [`Self::pause_after_issue`].
+    #[inline]
+    pub fn pause_after_completion(&mut self, operation: Operation, was_full: bool) -> Option<u64> {
         if self.think_ns == 0 {
             return None;
         }
-        if !self.is_open() {
-            return if is_full { None } else { self.pause_if_counted() };
-        }
         self.counted += 1;
-        let think_ns = self.pause_if_counted()?;
+        if was_full { self.pause_if_counted(operation) } else { None }
+    }
+
+    fn pause_if_counted(&mut self, operation: Operation) -> Option<u64> {
+        if self.counted < self.think_after {
+            return None;
+        }
+        self.counted = 0;
+        let think_ns = self.think_ns;
         if self.moves_schedule
             && let Some(schedule) = self.schedule_of(operation)
         {
@@ -209,25 +220,6 @@ impl ThreadPacing {
             schedule.ns = schedule.ns.saturating_add(think_ns - gap_ns);
         }
         Some(think_ns)
-    }
-
-    /// Must be called once for each I/O of a closed loop that completes, with whether the queue was
-    /// full and the thread was not about to pause. Requests pauses as [`Self::pause_after_issue`].
-    #[inline]
-    pub fn pause_after_completion(&mut self, was_full: bool) -> Option<u64> {
-        if self.think_ns == 0 || self.is_open() {
-            return None;
-        }
-        self.counted += 1;
-        if was_full { self.pause_if_counted() } else { None }
-    }
-
-    fn pause_if_counted(&mut self) -> Option<u64> {
-        let is_due = self.counted >= self.think_after;
-        is_due.then(|| {
-            self.counted = 0;
-            self.think_ns
-        })
     }
 
     /// Makes nothing arrive before `ns`, relative to the start of the step: the end of a pause.

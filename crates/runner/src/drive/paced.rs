@@ -54,7 +54,8 @@ impl<D: DriveModel> Run<'_, D> {
             }
             thread.next = None;
             if request.op != Operation::Flush {
-                thread.pause = thread.pacing.pause_after_issue(request.op, false);
+                let is_full = thread.outstanding + 1 == thread.queue_depth;
+                thread.pause = thread.pacing.pause_after_issue(request.op, is_full);
             }
             self.submit(index, &request, now, arrival);
         }

@@ -53,7 +53,7 @@ fn arrivals_with_pauses(job: &JobSpec, count: usize) -> Vec<u64> {
     let mut next = || {
         let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
         let arrival = pacing.next_arrival_ns(operation, 4096).unwrap();
-        if let Some(pause) = pacing.pause_after_issue(operation, true) {
+        if let Some(pause) = pacing.pause_after_completion(operation, true) {
             pacing.idle_until(arrival + pause);
         }
         arrival
@@ -103,7 +103,7 @@ fn a_closed_loop_pauses_after_every_nth_io() {
     assert_eq!(pacing.next_arrival_ns(Operation::Write, 4096), None);
     let mut pause = |_| {
         assert_eq!(pacing.pause_after_issue(Operation::Write, true), None);
-        pacing.pause_after_completion(true)
+        pacing.pause_after_completion(Operation::Write, true)
     };
     let pauses: Vec<Option<u64>> = (0..6).map(&mut pause).collect();
     assert_eq!(pauses, [None, None, Some(7000), None, None, Some(7000)]);
