@@ -98,7 +98,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "weights": "by figure",
             "ranking": "of each `device` (its row), `candidate` (the drive that it is made of), "
             "`rank`, `passes`, `score` from 0 to 1, `why`, `sure` (of the difference to the "
-            "first), `best_of_its_kind` (no drive is better in every figure that counts), "
+            "first), `not_sustained` (why it did not keep up with the load, else `null`), "
+            "`best_of_its_kind` (no drive is better in every figure that counts), "
             "`metrics` (with units in their names; `null` if unknown), `intervals` (by figure), "
             "`limits` (what became of them), `model_error` (medians in percent; `of_all`: kinds of "
             "which its family has no figure and all families stand in), `scale` (how many times "
