@@ -283,6 +283,7 @@ def main(report: Callable[[str], None] = print) -> int:
             wrong += bool(found)
             if found:
                 report(f"--- seed {seed}\n{file.text}" + "\n".join(map(str, found)))
+                sys.stdout.flush()
     report(f"{options.count - wrong} of {options.count} job files agree with fio")
     return 1 if wrong else 0
 
