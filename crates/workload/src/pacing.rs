@@ -187,9 +187,9 @@ impl ThreadPacing {
         }
     }
 
-    /// Must be called once for each I/O issued, with whether it filled the queue. `Some(ns)` requests
-    /// a pause: wait until all outstanding I/Os of the thread complete, then idle for `ns`, and call
-    /// [`Self::idle_until`].
+    /// Must be called once for each I/O issued, with whether it filled the queue. `Some(ns)`
+    /// requests a pause: wait until all outstanding I/Os of the thread complete, idle for `ns`, and
+    /// call [`Self::idle_until`].
     #[inline]
     pub fn pause_after_issue(&mut self, operation: Operation, is_full: bool) -> Option<u64> {
         if self.think_ns == 0 || is_full { None } else { self.pause_if_counted(operation) }
