@@ -34,8 +34,7 @@ class Device:
         """The fields of `DeviceDescription`, with `canonical` (the text that the device hash is
         taken over) and `rows` (as `toml_rows`)."""
     def scales(self) -> list[float]:
-        """Factors by which the drive can be made smaller, the largest first; 1 is not among
-        them."""
+        """Factors by which the drive can be made smaller, largest first; 1 is not among them."""
     def nearest_scale(self, scale: float) -> float:
         """The scale nearest to `scale` that leaves whole word lines, and with them the share of
         spare flash."""
@@ -361,9 +360,8 @@ class FileTrace:
         copies: int = 1,
         hook: _ShareHook | None = None,
     ) -> BlockTrace:
-        """The writes and TRIMs of blocks that the trace becomes, in `repeats` rounds, or in whole
-        rounds until `fills` drive fills are written. `hook` gets the share that is done. Raises
-        NativeConfigError."""
+        """The writes and TRIMs that the trace becomes, in `repeats` rounds, or in whole rounds
+        until `fills` drive fills. `hook` gets the share that is done. Raises NativeConfigError."""
 
 @final
 class BlockTrace:
@@ -376,10 +374,11 @@ class BlockTrace:
     @property
     def peak_bytes(self) -> int: ...
     @property
-    def mean_bytes(self) -> int:
-        """What files held on average over the blocks written, from the second round on."""
+    def mean_bytes(self) -> int: ...  # of files, over the blocks written from the second round on
     @property
     def redrawn_bytes(self) -> int: ...  # of a round, written to places drawn anew for each
+    @property
+    def undrawn_bytes(self) -> int: ...  # of a round, overwritten in an order that no one knows
     @property
     def rounds(self) -> int: ...
     def replay(

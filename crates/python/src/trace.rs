@@ -197,6 +197,11 @@ impl PyBlockTrace {
     }
 
     #[getter]
+    fn undrawn_bytes(&self) -> u64 {
+        self.inner.undrawn_blocks * BLOCK_BYTES
+    }
+
+    #[getter]
     fn rounds(&self) -> u32 {
         self.inner.rounds
     }

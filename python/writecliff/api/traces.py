@@ -254,6 +254,10 @@ def advise_streams(
         streams=max(counts),
         writes_per_day_bytes=writes_per_day_bytes,
     )
+    if setup.not_quoted is not None:
+        raise ConfigError(
+            f"stream assignments cannot be compared: write amplification is {setup.not_quoted}"
+        )
     return compare_assignments(
         Path(trace),
         setup,

@@ -150,7 +150,8 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
     from writecliff.replay.summary import WRITEBACK_TEXT, rate_text
 
     simulated = setup.simulated
-    years = setup.years(done.waf)
+    reason = setup.not_quoted
+    years = setup.years(done.waf) if reason is None else None
     chosen = f" ({done.oracle})" if done.oracle else ""
     lines = [
         (
@@ -169,9 +170,15 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
             "streams",
             "one" if done.scheme == "none" else f"{done.streams}, by {done.scheme}{chosen}",
         ),
-        ("write amplification", f"{done.waf:.3f}"),
-        ("endurance", f"{units.size(setup.endurance_bytes(done.waf))} on the whole drive"),
     ]
+    if reason is None:
+        endurance = units.size(setup.endurance_bytes(done.waf))
+        lines += [
+            ("write amplification", f"{done.waf:.3f}"),
+            ("endurance", f"{endurance} on the whole drive"),
+        ]
+    else:
+        lines.append(("write amplification", reason))
     if done.data_placement is not None and done.data_placement.interface == "nvme-fdp":
         figures = done.statistics
         lines.append(

@@ -183,6 +183,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "expectations": _LIMITS,
             "comparison": _COMPARED,
             "verdict": "the outcome in one line",
+            "not_quoted": "why `waf` and what follows from it are `null`; else `null`",
             **dict.fromkeys(
                 (
                     "trace",

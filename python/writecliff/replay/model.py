@@ -31,6 +31,7 @@ TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of e
 TIMED_MIN_BYTES = 4e9
 BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
+UNDRAWN_MAX = 0.1  # of the writes; above, further rounds decide write amplification
 PURPOSE = "a replay"  # in the message for hard disks
 COPIES_MAX = 64
 PAGE_CACHE, IMMEDIATE = "page-cache", "immediate"
@@ -92,6 +93,23 @@ class ReplaySetup:
     def drive_fills(self) -> float:
         """Capacities of the simulated drive that the replay writes."""
         return self.blocks.written_bytes / self.simulated.capacity_bytes
+
+    @property
+    def not_quoted(self) -> str | None:
+        """Why write amplification and lifetime are not to be quoted; None if they are.
+
+        Scattered data that outlive a round are overwritten in the next one. Where the order of that
+        is neither drawn anew nor seen in the trace, all data of a reclaim unit die together, and
+        write amplification is near 1 whatever the program does.
+        """
+        share = self.blocks.undrawn_bytes * self.sizing.copies / max(1, self.written_bytes)
+        if self.blocks.rounds < 2 or share <= UNDRAWN_MAX:
+            return None
+        return (
+            f"not quoted: the trace is repeated {self.blocks.rounds} times, and "
+            f"{100 * min(share, 1.0):.0f} % of its writes are data whose next overwrites it does "
+            "not show and that keep their order; capture a longer trace"
+        )
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:

@@ -29,6 +29,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
         "peak_bytes": setup.peak_bytes,
         "rounds": setup.blocks.rounds,
         "redrawn_bytes": setup.blocks.redrawn_bytes,
+        "undrawn_bytes": setup.blocks.undrawn_bytes,
         "replayed_bytes": setup.blocks.written_bytes,
         "writeback": setup.sizing.writeback,
         "write_rate_bytes_per_s": setup.write_rate_bytes_per_s,
@@ -55,18 +56,22 @@ def device_mapping(setup: ReplaySetup) -> dict[str, Any]:
 
 
 def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
-    """The figures of one replay; latencies are null without a timed part."""
+    """The figures of one replay; latencies are null without a timed part, and what follows from
+    write amplification is null where it is not to be quoted."""
+    reason = setup.not_quoted
+    waf = done.waf if reason is None else None
     timed = done.reads.count > 0
     rate = done.timed_written_bytes / done.timed_ns * 1e9 if done.timed_ns else None
     return {
         "assign": done.scheme,
         "streams": done.streams,
         "mistag_pct": done.mistag_pct,
-        "waf": done.waf,
-        "waf_drift": done.waf_drift,
+        "waf": waf,
+        "waf_drift": None if waf is None else done.waf_drift,
+        "not_quoted": reason,
         "mapped_bytes": done.mapped_bytes,
-        "endurance_bytes": setup.endurance_bytes(done.waf),
-        "years": setup.years(done.waf),
+        "endurance_bytes": None if waf is None else setup.endurance_bytes(waf),
+        "years": None if waf is None else setup.years(waf),
         "read_p9999_ns": done.read_p9999_ns,
         "read_mean_ns": done.reads.mean_ns if timed else None,
         "reads": done.reads.count,
@@ -122,6 +127,8 @@ def rate_text(setup: ReplaySetup) -> str:
 
 def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
     """The outcome in one line, the last one of the command."""
+    if setup.not_quoted is not None:
+        return f"Write amplification and lifetime are {setup.not_quoted}"
     years = setup.years(done.waf)
     life = "" if years is None else f"{years:.3g} years at {rate_text(setup)}, "
     written = units.size(setup.endurance_bytes(done.waf))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ from writecliff.units import MB_S
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+
+
+FROM_WAF = ("waf", "years", "endurance_tb")  # headlines that write amplification decides
 
 
 class TraceReplayReport(TestReport):
@@ -58,13 +61,16 @@ class TraceReplayReport(TestReport):
             "fill it as assumed; the second half is measured.",
             f"Writes reach the drive {WRITEBACK_TEXT[trace['writeback']]}.",
         )
-        return Verdict("good", self.answer(), said)
+        good = self.found.get("not_quoted") is None
+        return Verdict("good" if good else "warning", self.answer(), said)
 
     def answer(self) -> str:
         return str(self.found["verdict"])
 
     def key_figures(self) -> Iterator[KeyFigure]:
         found = self.found
+        if found["waf"] is None:
+            return
         yield KeyFigure("Write amplification", units.number(found["waf"], 3), "", "second half")
         years = units.significant(found["years"])
         yield KeyFigure("Lifetime", years, "years", "at the assumed rate")
@@ -83,6 +89,14 @@ class TraceReplayReport(TestReport):
 
     def headlines(self) -> Sequence[Headline]:
         return replay_headlines(self.found)
+
+    def limit_figures(
+        self, percentiles: Collection[float]
+    ) -> tuple[Sequence[Headline], Mapping[str, str]]:
+        """With the reason why figures from write amplification are not quoted."""
+        figures, missing = super().limit_figures(percentiles)
+        reason = self.found.get("not_quoted")
+        return figures, {**missing, **(dict.fromkeys(FROM_WAF, reason) if reason else {})}
 
     def results(self) -> Mapping[str, Any]:
         return {"replay": self.found}
@@ -119,7 +133,9 @@ class TraceReplayReport(TestReport):
         return table("Lifetime", ("", ""), rows)
 
     def _waf(self) -> Figure | None:
-        """Write amplification between the points of the series."""
+        """Write amplification between the points of the series; None if it is not quoted."""
+        if self.found["waf"] is None:
+            return None
         series = self.found["series"]
         host, nand = (np.asarray(series[f"{name}_bytes"], np.float64) for name in ("host", "nand"))
         steps = np.diff(host)

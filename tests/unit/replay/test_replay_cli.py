@@ -52,14 +52,14 @@ def test_replays_answer_in_their_last_line_and_are_compared(
     last = cli(_words(trace_folder, "replay", "--no-timed", *rules)).out.splitlines()[-1]
     page = str(tmp_path / "c.html")
     found = json.loads(cli(["compare", *map(str, saved), "--output", page, "--json"]).out)
-    assert [one["label"] for one in found["contenders"]] == ["assign none", "assign rules"]
+    assert [one["label"] for one in found["contenders"]] == ["none.json", "rules.json"]
     figures = {figure["key"]: figure for figure in found["figures"]}
-    assert figures["waf"]["best"] == "assign rules"
+    assert figures["waf"]["best"] == "rules.json"
     rules_waf = figures["waf"]["values"][1]["value"]
     assert f"written in its life: WAF {rules_waf:.3f} with" in last
     assert {"what": "assign", "values": ["none", "rules"], "tests": []} in found["differences"]
     kept = json.loads(cli(["compare", *runs, "--output", page, "--json"]).out)
-    assert [one["label"] for one in kept["contenders"]] == ["assign none", "assign rules"]
+    assert [one["label"] for one in kept["contenders"]] == [Path(run).name for run in runs]
     assert kept["figures"] == [
         {**figure, "best": kept["figures"][number]["best"]}
         for number, figure in enumerate(found["figures"])

@@ -58,6 +58,9 @@ pub struct BlockTrace {
     /// Blocks that a round of a copy writes to places drawn anew for each round, before the page
     /// cache joins writes.
     pub redrawn_blocks: u64,
+    /// Blocks that a round of a copy leaves written in scattered places, which are overwritten in
+    /// the order of the trace though it does not show that this is the program's.
+    pub undrawn_blocks: u64,
     /// Number of origins; all origin numbers are lower.
     pub origins: u16,
 }
@@ -184,6 +187,7 @@ impl Events {
                     mean_blocks: (held / u128::from(written.max(1))) as u64,
                     rounds,
                     redrawn_blocks: all.redrawn_blocks(),
+                    undrawn_blocks: all.undrawn_blocks(),
                     origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
                 });
             }

@@ -12,6 +12,9 @@
 //! * in files that the trace creates, truncates or deletes: a round makes them anew;
 //! * in ranges that are trimmed, and in cells like no other, such as a file written in one run;
 //! * if the trace itself overwrites data in the order in which it wrote them.
+//!
+//! Where scattered data keep their addresses and outlive a round, no one knows the order in which
+//! the program overwrites them, and further rounds repeat that of the trace: they are counted.
 
 use super::BLOCK_BYTES;
 use super::events::{FileOp, TraceEvent};
@@ -23,6 +26,8 @@ const SEED_LABEL: u64 = 0x5245_4452;
 const RECENT_RUNS: usize = 8;
 /// A write continues a run if it begins within so many of its lengths from where the run is.
 const REACH: u64 = 4;
+/// Blocks of a run that is sequential whatever its neighbours are: 1 MiB.
+const SEQUENTIAL: u64 = (1 << 20) / BLOCK_BYTES;
 /// Overwrites that must show their order before the order counts as repeated.
 const PAIRS_MIN: u64 = 100;
 
@@ -34,7 +39,8 @@ struct Run {
     end: u64,
     /// Where the last write ended.
     at: u64,
-    has_gaps: bool,
+    /// Whether other runs can take its place: it has no gaps, and its file is there in all rounds.
+    is_movable: bool,
 }
 
 /// The cells of a trace, and which of them change places.
@@ -51,6 +57,9 @@ pub(super) struct Redraw {
     independent: bool,
     /// Blocks that a round writes to cells of classes.
     pub blocks: u64,
+    /// Blocks written in scattered places, and alive when a round ends, that keep their addresses
+    /// though the trace does not show in which order they are overwritten.
+    pub undrawn_blocks: u64,
 }
 
 /// Blocks that an operation covers, whole or in part.
@@ -61,20 +70,36 @@ fn blocks(event: &TraceEvent) -> (u64, u64) {
 impl Redraw {
     pub(super) fn new(events: &[TraceEvent], files: u32) -> Self {
         let mut is_fixed = vec![true; files as usize];
+        let mut is_deleted = vec![false; files as usize];
+        let mut is_created = vec![false; files as usize];
         for event in events {
-            match event.op {
-                FileOp::Write | FileOp::Punch | FileOp::Sync => {}
-                _ => is_fixed[event.file as usize] = false,
-            }
+            let file = event.file as usize;
+            is_fixed[file] &= matches!(event.op, FileOp::Write | FileOp::Punch | FileOp::Sync);
+            is_created[file] |= event.op == FileOp::Create;
+            is_deleted[file] = event.op == FileOp::Unlink;
         }
-        let kept = |event: &&TraceEvent| is_fixed[event.file as usize] && event.length > 0;
-        let runs = runs(events.iter().filter(kept).filter(|event| event.op == FileOp::Write));
-        if repeats_its_order(&runs) {
-            return Self::default();
+        let writes = || events.iter().filter(|event| event.op == FileOp::Write && event.length > 0);
+        let mut all = runs(writes().filter(|event| is_fixed[event.file as usize]));
+        let mut rest = runs(writes().filter(|event| !is_fixed[event.file as usize]));
+        if repeats_its_order(&all) {
+            all.clear();
         }
-        let punched = events.iter().filter(kept).filter(|event| event.op == FileOp::Punch);
+        if repeats_its_order(&rest) {
+            rest.clear();
+        }
+        // A file that is made in one go is replaced whole: nothing overwrites it.
+        let mut runs_of = vec![0_u32; files as usize];
+        for run in &rest {
+            runs_of[run.file as usize] += 1;
+        }
+        rest.retain(|run| {
+            let file = run.file as usize;
+            !is_deleted[file] && (runs_of[file] > 1 || !is_created[file])
+        });
+        all.extend(rest.into_iter().map(|run| Run { is_movable: false, ..run }));
+        let punched = events.iter().filter(|e| e.op == FileOp::Punch && e.length > 0);
         let punched: Vec<_> = punched.map(|event| (event.file, blocks(event))).collect();
-        Self::of_cells(&runs, &punched, files)
+        Self::of_cells(&all, &punched, files)
     }
 
     fn of_cells(runs: &[Run], punched: &[(u32, (u64, u64))], files: u32) -> Self {
@@ -87,12 +112,16 @@ impl Redraw {
         // Changes from one cell to the next in the number of runs, and of what forbids a change.
         let mut writes = vec![0_i64; bounds.len() + 1];
         let mut fixed = vec![0_i64; bounds.len() + 1];
+        let mut scattered = vec![0_i64; bounds.len() + 1];
         for run in runs {
             let (first, end) = (at(run.file, run.first), at(run.file, run.end));
             writes[first] += 1;
             writes[end] -= 1;
-            fixed[first] += i64::from(run.has_gaps);
-            fixed[end] -= i64::from(run.has_gaps);
+            fixed[first] += i64::from(!run.is_movable);
+            fixed[end] -= i64::from(!run.is_movable);
+            let is_scattered = i64::from(run.end - run.first < SEQUENTIAL);
+            scattered[first] += is_scattered;
+            scattered[end] -= is_scattered;
         }
         for &(file, (first, end)) in punched {
             fixed[at(file, first)] += 1;
@@ -100,15 +129,18 @@ impl Redraw {
         }
         let mut found = Self::default();
         let mut keys = Vec::new();
+        let mut undrawn = Vec::with_capacity(bounds.len());
         let mut counts = [0_u64; 4];
-        let (mut count, mut is_fixed) = (0, 0);
+        let (mut count, mut is_fixed, mut is_scattered) = (0, 0, 0);
         for (index, &(file, first)) in bounds.iter().enumerate() {
             count += writes[index];
             is_fixed += fixed[index];
+            is_scattered += scattered[index];
             let next = bounds.get(index + 1).filter(|next| next.0 == file);
             let end = next.map_or(first, |next| next.1);
             found.firsts.push(first);
             found.ends.push(end);
+            undrawn.push(if is_scattered > 0 { end - first } else { 0 });
             if count > 0 && is_fixed == 0 {
                 keys.push((file, end - first, heat(count as u64), index as u32, count as u64));
                 counts[count.min(3) as usize] += u64::from(count <= 3);
@@ -118,9 +150,13 @@ impl Redraw {
         for class in keys.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
             if class.len() > 1 {
                 found.blocks += class.iter().map(|cell| cell.1 * cell.4).sum::<u64>();
+                for cell in class {
+                    undrawn[cell.3 as usize] = 0;
+                }
                 found.classes.push(class.iter().map(|cell| cell.3).collect());
             }
         }
+        found.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         found.of_file = (0..=files).map(first).collect();
         // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson); a
@@ -201,13 +237,13 @@ fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
         if let Some(nth) = recent.iter().rposition(continues) {
             let index = recent.remove(nth);
             let run = &mut runs[index];
-            run.has_gaps |= first > run.end || end < run.first;
+            run.is_movable &= first <= run.end && end >= run.first;
             (run.first, run.end, run.at) = (run.first.min(first), run.end.max(end), end);
             recent.push(index);
             continue;
         }
         recent.push(runs.len());
-        runs.push(Run { file: write.file, first, end, at: end, has_gaps: false });
+        runs.push(Run { file: write.file, first, end, at: end, is_movable: true });
         if recent.len() > RECENT_RUNS {
             recent.remove(0);
         }

@@ -101,6 +101,11 @@ impl<'a> Copies<'a> {
         self.redraw.blocks
     }
 
+    /// Blocks of a round that keep their places though their next overwrites are not known.
+    pub(super) fn undrawn_blocks(&self) -> u64 {
+        self.redraw.undrawn_blocks
+    }
+
     /// Rounds that every copy has completed.
     pub(super) fn rounds(&self) -> u32 {
         let done = |copy: &Program| if copy.next == 0 { copy.round } else { copy.round - 1 };
