@@ -93,6 +93,16 @@ def variance_of_total(residuals: Floats, widths: Floats) -> Variance | None:
     return Variance(float(np.mean(power[:used] / shape[:used])), used)
 
 
+def variance_of_few(residuals: Floats) -> Variance:
+    """The variance of the sum over a few long batches, by classic batch means (Law and Kelton,
+    9.5.3), widened by the correlation of neighbours if that is positive. At least two batches."""
+    count = len(residuals)
+    squares = float(residuals @ residuals)
+    lag = float(residuals[1:] @ residuals[:-1]) / squares if squares > 0 else 0.0
+    lag = min(max(lag, 0.0), 0.9)
+    return Variance(squares * count / (count - 1) * (1 + lag) / (1 - lag), count - 1)
+
+
 def drift(residuals: Floats, widths: Floats) -> float:
     """How many times as strong the slowest variations are as faster ones; about 1 if the batches
     are stationary and hardly correlated. Batches as for `variance_of_total`."""

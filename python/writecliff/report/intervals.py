@@ -8,6 +8,9 @@ Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). 
 on a logarithmic scale, for percentiles on the logit scale of the share of slower I/Os, so none
 reaches below zero.
 
+Real drives and older runs have no batches; the intervals of their series stand for them
+(`of_intervals`), for rates and means alone.
+
 There is no interval where a step is too short: fewer batches than `dependence.FEWEST`; for a
 percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or
 latencies that still drift; for write amplification less than a tenth of the drive overwritten.
@@ -23,6 +26,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from writecliff.latency_basis import merged
@@ -31,15 +35,15 @@ from writecliff.report.dependence import (
     Floats,
     Variance,
     drift,
+    variance_of_few,
     variance_of_total,
     warm_up,
 )
 from writecliff.report.student_t import two_sided_t
+from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.tables import OPERATION_NAMES, SLOWER
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from writecliff._native import Histogram
 
 BATCHES = "repetitions of the load, from the variation between its batches"
@@ -49,6 +53,8 @@ _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF
 _DRIFT_MAX = 2.0  # of the distribution of latencies
 _LEAST_S = 4.0  # of a step with intervals of percentiles; waves of garbage collection take seconds
 WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
+_FEWEST_COARSE = 5  # intervals of a log from which anything is estimated
+_BATCHES_MAX = 256  # made of the intervals of a step
 _DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles whose drift is looked at
 
 
@@ -106,6 +112,8 @@ class Stretch:
     host_bytes: Floats  # written to the whole drive
     nand_bytes: Floats  # written to its flash
     cells: Sequence[Cell]
+    # Batches are the intervals of a log, long enough that a few of them give a mean its error.
+    is_coarse: bool = False
 
     def total(self, pick: Callable[[Cell], Floats]) -> Floats:
         """A column of all operations together."""
@@ -134,16 +142,22 @@ class Stretch:
         widths of the batches; None: too few of them, or nothing in them."""
         mine, other = part[self.settled], base[self.settled]
         total, of = float(mine.sum()), float(other.sum())
-        if len(mine) < FEWEST or not total > 0 or not of > 0:
+        fewest = _FEWEST_COARSE if self.is_coarse else FEWEST
+        if len(mine) < fewest or not total > 0 or not of > 0:
             return None
         return mine / total - other / of, self.width_ns[self.settled]
 
     def variance(self, part: Floats, base: Floats) -> Variance | None:
         """The relative variance of the ratio of the totals of `part` and `base`; None if it cannot
         be estimated."""
-        if (found := self.deviations(part, base)) is None or drift(*found) > _TREND_MAX:
+        if (found := self.deviations(part, base)) is None:
             return None
-        variance = variance_of_total(*found)
+        if len(found[0]) < FEWEST:
+            variance: Variance | None = variance_of_few(found[0])
+        elif drift(*found) > _TREND_MAX:
+            return None
+        else:
+            variance = variance_of_total(*found)
         used = float(part[self.settled].sum()) / float(part.sum())
         return None if variance is None else variance.times(used)
 
@@ -225,7 +239,10 @@ class Measured:
         return max(means, default=1.0) > _DRIFT_MAX
 
     def quantile(self, q: float) -> Bounds | None:
-        """The interval of a quantile of the latencies; None: not enough samples."""
+        """The interval of a quantile of the latencies; None: not enough samples, or batches that
+        do not count slow I/Os."""
+        if any(not cell.slower for one in self.stretches for cell in one.cells):
+            return None
         histogram = self.histogram
         value_ns = None if histogram is None else histogram.quantile(q).value_ns
         length_s = sum(float(one.width_ns[one.settled].sum()) for one in self.stretches) / 1e9
@@ -267,6 +284,46 @@ def _value(histogram: Histogram, q: float, upper: int) -> float | None:
 Key = tuple[int, str]  # number of the job, operation
 
 
+def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
+    """Batches made of the intervals of steps, for engines and older runs that store no batches.
+
+    Real drives have one interval a second, whose slow I/Os and flash writes are unknown: so there
+    are rates and means, and neither percentiles nor write amplification.
+    """
+    chosen = intervals.filter(pc.field("seq").isin(list(seqs)))
+    chosen = chosen.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
+    seq, job, operation, end_ns, ios, size = (
+        chosen.column(name).to_numpy()
+        for name in ("seq", "job", "operation", "end_ns", "ios", "bytes")
+    )
+    ends = whole_ends(seq, end_ns.astype(np.float64))
+    times, place = np.unique(np.stack([seq, ends]), axis=1, return_inverse=True)
+    lengths = np.unique(times[0], return_counts=True)[1]
+    # At most so many batches a step: neighbours are joined.
+    group = np.concatenate([np.arange(n) * min(n, _BATCHES_MAX) // n for n in lengths])
+    is_last = np.append((np.diff(group) != 0) | (np.diff(times[0]) != 0), True)
+    last = np.flatnonzero(is_last)
+    at = np.searchsorted(last, place.reshape(-1))
+    step, end = times[:, last]
+    width = end - np.where(np.diff(step, prepend=-1) != 0, 0.0, np.append(0.0, end[:-1]))
+    columns = {
+        "seq": seq, "job": job, "operation": operation, "end_ns": end[at], "width_ns": width[at],
+        "ios": ios, "bytes": size, "host_write_bytes": np.zeros(len(at)),
+        "nand_write_bytes": np.zeros(len(at)),
+    }  # fmt: skip
+    kinds = {"service": "latency_mean_ns", "response": "response_mean_ns"}
+    tables = []
+    for kind, name in kinds.items():
+        if name in chosen.column_names:
+            mean_ns = np.nan_to_num(chosen.column(name).to_numpy(zero_copy_only=False))
+            rows = {**columns, "latency_sum_ns": mean_ns * ios, "kind": [kind] * len(at)}
+            tables.append(pa.table(rows))
+    keys = ["seq", "job", "operation", "kind", "end_ns", "width_ns"]
+    sums = ("ios", "bytes", "latency_sum_ns", "host_write_bytes", "nand_write_bytes")
+    batches = pa.concat_tables(tables).group_by(keys).aggregate([(name, "sum") for name in sums])
+    return batches.select([*keys, *(f"{name}_sum" for name in sums)]).rename_columns([*keys, *sums])
+
+
 def stretch_of(
     table: pa.Table, seqs: Iterable[int], kind: str, histograms: Mapping[Key, Histogram]
 ) -> Callable[[Iterable[Key]], Stretch | None]:
@@ -295,7 +352,7 @@ def stretch_of(
             values[place[mine]] = columns[name][mine]
             return values
 
-        slower = [column(name) for name in SLOWER.values()]
+        slower = [column(name) for name in SLOWER.values() if name in columns]
         return Cell(column("ios"), column("bytes"), column("latency_sum_ns"), slower,
                     histograms[key])  # fmt: skip
 
@@ -309,6 +366,7 @@ def stretch_of(
             columns["host_write_bytes"][first].astype(np.float64),
             columns["nand_write_bytes"][first].astype(np.float64),
             known,
+            is_coarse=SLOWER[0.5] not in columns,
         )
 
     return restricted

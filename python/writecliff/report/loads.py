@@ -16,7 +16,7 @@ from writecliff.latency_basis import Basis, bases_of, histogram_of, merged, pref
 from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.sustained import shortfall_text, shortfalls
 from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
-from writecliff.report.intervals import BATCHES, Bounds, Key, Measured, stretch_of
+from writecliff.report.intervals import BATCHES, Bounds, Key, Measured, of_intervals, stretch_of
 from writecliff.report.latency import latency_mapping
 from writecliff.store.tables import OPERATION_NAMES, TIMED_NAMES, counted
 from writecliff.units import MB_S
@@ -204,6 +204,8 @@ class Load:
         """The batches of all rows, by kind of latency."""
         run = self.data.run
         table = run.table("batches")
+        if set(self.seqs).isdisjoint(table.column("seq").to_pylist()):
+            table = of_intervals(run.table("intervals"), self.seqs)
         kinds: tuple[Kind, ...] = ("service", "response")
         found = {}
         for kind in kinds:
