@@ -13,8 +13,9 @@ from writecliff.cli.output import factor_text, latency_text, log
 from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
 
-# In a log: how long nothing is said at first, and at most, while a step goes on.
-SILENCE_S, SILENCE_MAX_S = 5.0, 60.0
+# In a log, the longest silence while work goes on: at first, in the first minutes, and later.
+SILENCE_S, SILENCE_EARLY_S, SILENCE_MAX_S = 5.0, 15.0, 60.0
+EARLY_S = 300.0
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -102,7 +103,8 @@ class Silence:
     """When a log in which nothing is said needs a line that something goes on."""
 
     def __init__(self) -> None:
-        self._said_s, self._most_s = time.monotonic(), SILENCE_S
+        self._began_s = self._said_s = time.monotonic()
+        self._most_s = SILENCE_S
 
     def said(self) -> None:
         """Something has been said."""
@@ -114,7 +116,8 @@ class Silence:
         now_s = time.monotonic()
         if now_s < self._said_s + self._most_s:
             return False
-        self._said_s, self._most_s = now_s, min(2 * self._most_s, SILENCE_MAX_S)
+        most_s = SILENCE_EARLY_S if now_s < self._began_s + EARLY_S else SILENCE_MAX_S
+        self._said_s, self._most_s = now_s, min(2 * self._most_s, most_s)
         return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_log_says_where_a_long_step_is(
         view.step_progress(Progress(elapsed_ns=now_s, ios=1, iops=1.0, fraction=now_s / 1000))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "rounds: step 1 of 2: mix  0 %"
-    assert 9 < len(lines) < 16, lines  # after 5 s, then ever more seldom, then once a minute
+    assert len(lines) == 26, lines  # at 5, 15, 30, ... 300 s, then once a minute
     assert lines[-1].startswith("rounds: step 1 of 2: mix  2")
 
 
@@ -100,12 +101,14 @@ def test_a_run_of_a_set_says_where_a_long_step_is(
         view.log(event)
     lines = capsys.readouterr().err.splitlines()
     where = "large: preconditioning: step 1 of 2: fill"
-    # As ever more time has passed since the last one.
     assert lines == [
         f"[5 s] {where}  5 %  about 1 min 35 s left",
         f"[15 s] {where}  15 %  about 1 min 25 s left",
-        f"[35 s] {where}  35 %  about 1 min 5 s left",
+        f"[30 s] {where}  30 %  about 1 min 10 s left",
+        f"[45 s] {where}  45 %  about 55 s left",
+        f"[1 min] {where}  60 %  about 40 s left",
         f"[1 min 15 s] {where}  75 %  about 25 s left",
+        f"[1 min 30 s] {where}  90 %  about 10 s left",
     ]
 
 
@@ -154,3 +157,19 @@ def test_a_log_says_how_many_tasks_are_done(
         "[5 s] 0 of 4 done  0 %",
         "[15 s] 1 of 4 done  25 %  about 45 s left",
     ]
+
+
+def test_silence_lasts_15_s_in_the_first_minutes_and_a_minute_in_hours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    silence = progress.Silence()
+    lines_s = []
+    for now_s in range(2 * 3600):
+        if silence.too_long():
+            lines_s.append(now_s)
+    early = [line for line in lines_s if line <= 300]
+    assert early == [5, *range(15, 301, 15)]
+    gaps_s = {after - before for before, after in pairwise(lines_s[len(early) :])}
+    assert gaps_s == {60}

@@ -136,7 +136,7 @@ def test_a_log_says_how_long_a_trace_may_take(
     assert capsys.readouterr().err.splitlines() == [
         "[5 s] measuring: 5,000,000 I/Os, 1.0 million a second  12 %  about 35 s left",
         "[16 s] measuring: 12,000,000 I/Os, 0.8 million a second  40 %  about 24 s left",
-        "[37 s] measuring: 19,000,000 I/Os, 0.5 million a second  92 %  about 3 s left",
+        "[31 s] measuring: 17,000,000 I/Os, 0.5 million a second  77 %  about 9 s left",
         "replaying it",
         "[3 min 20 s] replaying it  75 %  about 1 min 7 s left",
     ]
