@@ -101,9 +101,12 @@ SCHEMAS: Mapping[str, Schema] = {
             "first), `not_sustained` (why it did not keep up with the load, else `null`), "
             "`best_of_its_kind` (no drive is better in every figure that counts), "
             "`metrics` (with units in their names; `null` if unknown), `intervals` (by figure), "
-            "`limits` (what became of them), `model_error` (medians in percent; `of_all`: kinds of "
+            "`limits` (what became of them), `model_error` (medians in percent; `figures`: number "
+            "of published figures behind them, `counts`: behind each kind; `of_all`: kinds of "
             "which its family has no figure and all families stand in), `scale` (how many times "
-            "smaller it was simulated) and `runs`",
+            "smaller it was simulated), `power_loss_protection` (`null`: no volatile buffer), "
+            "`life_end` (the rating that ends its life: `rated cycles` or `rated bytes (TBW)`; "
+            "`null`: it outlives the longest time that is quoted, or has no rating) and `runs`",
             "what_if": "of each `change`, which drive is `first` then, whether that "
             "`changes_answer`, and the `ranking` of the first drives",
             "left_out": "of drives of a group that could not be simulated here under the load, why",
