@@ -119,12 +119,14 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.registry import procedure_from_mapping
     from writecliff.procedures.scaling import quick_engine
+    from writecliff.suite.memory import check_memory
 
     plans: dict[str, Plan] = {}
     scales: dict[str, None] = {}
     with opened(target, seed=1, look_only=True) as engine:
         refusal = engine.write_refusal
         identity = engine.identify()
+        check_memory(members, engine)
         for name, member in members.items():
             if identity.simulated:
                 log(f"estimating {name}")

@@ -32,11 +32,13 @@ def new_folder(
 ) -> SuiteFolder:
     """Create the directory of the runs; a target that cannot be used is refused before."""
     from writecliff.suite.folder import SuiteFolder
+    from writecliff.suite.memory import check_memory
     from writecliff.suite.plan import check_plans
 
     with opened(target, seed=1) as engine:
         check_permission(engine)
         check_plans(members, engine.identify())
+        check_memory(members, engine)
     return SuiteFolder.create(path, kind, about, members)
 
 

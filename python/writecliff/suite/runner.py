@@ -15,12 +15,12 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from writecliff.engines.target import is_simulated
 from writecliff.errors import WritecliffError
-from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
+from writecliff.parallel import Stopped, Task, run_side_by_side
 from writecliff.signals import handling
 from writecliff.suite.children import ChildEvent, ChildSpec, MemberProcesses, Outcome
 from writecliff.suite.folder import Member, SuiteFolder
+from writecliff.suite.memory import member_memory_bytes
 from writecliff.suite.remote import run_members
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Log = Callable[[ChildEvent], None]
 # Longest first, as they took on `sata-tlc-120`: then no core waits for the other at the end.
 _LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
-PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
 class SuiteStopped(WritecliffError):
@@ -57,7 +56,7 @@ def run_suite(
     """
     stop = Event()
     specs = [
-        (spec, _memory_bytes(spec.member))
+        (spec, member_memory_bytes(spec.member))
         for spec in (_spec(folder, name, opening, finish) for name in _left(folder))
     ]
     outcomes: list[Outcome] = []
@@ -117,16 +116,3 @@ def _spec(
         resume=folder.status(name) is not None,
         finish=finish,
     )
-
-
-def _memory_bytes(member: Member) -> int:
-    if not is_simulated(member.target):
-        return PROCESS_BYTES
-    from writecliff.devices import show_device
-
-    device = show_device(member.target.removeprefix("sim:"))
-    if device.raw_bytes is None:  # without flash there is no map
-        return PROCESS_BYTES
-    scale = max(float(member.options.get("scale") or 1.0), device.least_scale)
-    whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
-    return round(whole_bytes / scale) + PROCESS_BYTES

@@ -19,6 +19,7 @@ from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.workload import WorkloadRun
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
+from writecliff.suite.memory import check_memory, member_memory_bytes
 from writecliff.suite.plan import check_plans, plan_suite
 from writecliff.suite.runner import _left
 from writecliff.suite.sweep import OVERPROVISION, plan_sweep
@@ -217,3 +218,17 @@ def test_a_sum_of_estimates_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert more == ["no estimate: even the smallest pilot of tp takes too long"]
     _, lat, known = _estimates({"lat": plans["lat"]}).splitlines()
     assert lat.split()[1:] == known.split()[1:] and known.startswith("all ")
+
+
+def test_runs_that_need_too_much_memory_are_refused_together() -> None:
+    members = plan_suite("pts-e", "sim:pm863-960", tests=["ecw", "lat"])
+    engine = SimEngine("pm863-960")
+    need = member_memory_bytes(members["ecw"], engine)
+    check_memory(members, engine, need)
+    with pytest.raises(ConfigError) as refused:
+        check_memory(members, engine, need - 1)
+    assert "lat requires" in str(refused.value)
+    assert "ecw requires" in str(refused.value)
+    quick = plan_suite("pts-e", "sim:pm863-960", tests=["ecw", "lat"], common={"quick": True})
+    assert member_memory_bytes(quick["ecw"], engine) < need / 2
+    check_memory(quick, engine, need // 2)

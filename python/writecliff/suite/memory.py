@@ -1,0 +1,63 @@
+"""Memory that the runs of a suite, sweep or choice need, known before any of them starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from writecliff.engines.target import is_simulated, open_target
+from writecliff.errors import ConfigError
+from writecliff.parallel import available_memory_bytes, drive_memory_bytes
+from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.procedures.scaling import quick_engine
+from writecliff.suite.folder import Member
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+
+PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
+
+
+def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
+    """Return the memory that a run needs: of its process and, if simulated, of its drive at the
+    scale at which the test simulates it. `engine` is the open target of the member, if there is
+    one. Raises ConfigError: the drive cannot be simulated."""
+    if not is_simulated(member.target):
+        return PROCESS_BYTES
+    from writecliff.devices import show_device
+
+    opened = engine or open_target(member.target)
+    try:
+        device = show_device(opened.identify().target.removeprefix("sim:"))
+        procedure = procedure_from_mapping(member.test, member.options, simulated=True)
+        scale = quick_engine(procedure, opened).identify().scale
+    finally:
+        if engine is None:
+            opened.close()
+    if device.raw_bytes is None:  # without flash there is no map
+        return PROCESS_BYTES
+    whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
+    return round(whole_bytes / scale) + PROCESS_BYTES
+
+
+def check_memory(
+    members: Mapping[str, Member], engine: Engine, budget_bytes: int | None = None
+) -> None:
+    """Refuse a set of runs of which one alone needs more memory than there is.
+
+    `engine` is the target that the members share; variants of it, as in sweeps, are taken to need
+    as much. `budget_bytes` is the memory that may be used (default: `available_memory_bytes`).
+    Raises ConfigError, with every such run.
+    """
+    if not engine.identify().simulated:
+        return
+    budget = budget_bytes or available_memory_bytes()
+    needs = {name: member_memory_bytes(member, engine) for name, member in members.items()}
+    large = {name: need for name, need in needs.items() if need > budget}
+    if large:
+        runs = ", ".join(f"{name} requires {need / 1e9:.1f} GB" for name, need in large.items())
+        raise ConfigError(
+            f"not enough memory: {runs}, the budget is {budget / 1e9:.1f} GB",
+            hint="fewer runs at a time do not help, because each needs this alone; free memory, "
+            "take a smaller drive, or simulate it smaller with --quick",
+        )
