@@ -146,5 +146,7 @@ def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
     lines = [line for line in said.splitlines() if not line.startswith(_BESIDE)]
     if code != 2:
         seen.wrong.append(f"{what}: exit code {code}: {said.strip()[-300:]}")
+    elif what.endswith("--dry-run") and lines[-1].startswith("the run would be refused: "):
+        return  # below the plan
     elif len(lines) != 1 or not lines[0].startswith("error: "):
         seen.wrong.append(f"{what}: said in {len(lines)} lines: {said.strip()[:300]}")

@@ -60,21 +60,14 @@ def choose_drive(
 ) -> Choice:
     """Run the load of `question` on its candidates, rank them, and write the page.
 
-    Args:
-        question: the load, the candidates, and what counts. The load may be a ready-made one or a
-            trace, of which a workload is made in the directory of the runs.
-        output: a directory that is empty, does not exist, or has the runs of the same question,
-            which are reused (default: choices/LOAD-TIME).
-        named: candidates that must be simulated. Others that are too large for this machine are
-            left out (default: all must be).
-        workers: runs at a time.
-        scheduler: "local" or the address of a Dask scheduler.
-        log: receives what the runs report.
-        begin: receives the names of the runs that each part still has to make.
-        note: receives sentences for the user.
-
-    Raises:
-        ConfigError, EngineError, StoreError, SuiteStopped (resumable).
+    The load of the question may be a ready-made one or a trace, of which a workload is made in the
+    directory of the runs. `output`: a directory that is empty, does not exist, or has the runs of
+    the same question, which are reused (default: choices/LOAD-TIME). `named`: candidates that must
+    be simulated; others that are too large for this machine are left out (default: all must be).
+    `workers`: runs at a time. `scheduler`: "local" or the address of a Dask scheduler. `log`
+    receives what the runs report, `begin` the names of the runs that each part still has to make,
+    `note` sentences for the user. Raises ConfigError, EngineError, StoreError, SuiteStopped
+    (resumable).
     """
     from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
     from writecliff.choice.page import write_choice_page

@@ -243,13 +243,14 @@ Options:
   --junit PATH
       Write limits and the comparison with the baseline to this file, as JUnit's XML.
   --dry-run
-      Show what would be done and how much would be written; touch nothing.
+      Show what would be done and how much would be written; touch nothing. The exit
+      code is 2 if the run would be refused.
   --quiet
       Show no progress on stderr.
   --ar-amount-gib FLOAT
       GiB of the active range that the test touches, in segments (default: all of it).
   --ar-segments INT
-      Active range segments, with ar_amount_gib (default: 2048).
+      Active range segments, with --ar-amount-gib (default: 2048).
 """)
 
 

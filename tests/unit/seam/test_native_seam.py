@@ -23,7 +23,6 @@ USERS = {
     "bench/sim.py",
     "bench/trace.py",  # the reader and the measures themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
-    "choice/measured.py",  # merges histograms
     "cli/reference_limits.py",  # what bounds workloads
     "devices/__init__.py",
     "devices/edit.py",
@@ -63,7 +62,7 @@ USERS = {
 CLASSES = sorted(
     name
     for name, value in vars(_native).items()
-    if isinstance(value, type) and not issubclass(value, Exception)
+    if isinstance(value, type) and not issubclass(value, BaseException)
 )
 
 
