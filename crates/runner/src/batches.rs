@@ -105,7 +105,7 @@ pub struct Batches {
     width_ns: u64,
     written: Written,
     before: Vec<Before>,
-    batches: Vec<Batch>,
+    closed: Vec<Batch>,
 }
 
 impl Batches {
@@ -119,7 +119,7 @@ impl Batches {
             width_ns: FIRST_WIDTH_NS,
             written,
             before: vec![Before::default(); cells],
-            batches: Vec::new(),
+            closed: Vec::new(),
         }
     }
 
@@ -188,15 +188,15 @@ impl Batches {
     }
 
     fn append(&mut self, end_ns: u64, (host, nand): (f64, f64), cells: Vec<Cell>) {
-        self.batches.push(Batch { begin_ns: self.begin_ns, end_ns, host, nand, cells });
-        if self.batches.len() == MOST {
+        self.closed.push(Batch { begin_ns: self.begin_ns, end_ns, host, nand, cells });
+        if self.closed.len() == MOST {
             let mut joined = Vec::with_capacity(MOST);
-            let mut batches = std::mem::take(&mut self.batches).into_iter();
+            let mut batches = std::mem::take(&mut self.closed).into_iter();
             while let (Some(mut first), Some(second)) = (batches.next(), batches.next()) {
                 first.join(second);
                 joined.push(first);
             }
-            self.batches = joined;
+            self.closed = joined;
             self.width_ns = self.width_ns.saturating_mul(2);
         }
         self.begin_ns = end_ns;
@@ -207,7 +207,7 @@ impl Batches {
         let operations = crate::outcome::OPERATIONS;
         let total = whole.bucket_counts().iter().sum::<u64>();
         let limits = SHARES.map(|share| whole.bucket_of_share(share, total));
-        for batch in &self.batches {
+        for batch in &self.closed {
             let mine = &batch.cells[cell];
             let none = Latencies::default();
             let latencies =

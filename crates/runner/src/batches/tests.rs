@@ -94,7 +94,8 @@ proptest! {
         let columns = run(&ios, now);
         prop_assert!(columns.ios.len() <= MOST);
         prop_assert_eq!(columns.ios.iter().sum::<u64>(), count as u64);
-        prop_assert_eq!(columns.latency_sum_ns.iter().sum::<f64>(), whole.moments().sum as f64);
+        let sum_ns: u128 = columns.latency_sum_ns.iter().map(|&ns| ns as u128).sum();
+        prop_assert_eq!(sum_ns, whole.moments().sum);
         prop_assert_eq!(columns.width_ns.iter().sum::<u64>(), now);
         for (share, slower) in SHARES.into_iter().zip(&columns.slower) {
             let limit = whole.bucket_of_share(share, count as u64);

@@ -234,8 +234,8 @@ fn counters_and_errors_are_of_the_drives_life() {
 #[test]
 fn purges_and_formats_outlive_a_killed_server() {
     let folder = Folder::new();
-    let (served, _) = begin(&folder.state(), Timing::Fast);
-    let server = NvmeServer::of(served, None);
+    let (drive, _) = begin(&folder.state(), Timing::Fast);
+    let server = NvmeServer::of(drive, None);
     let (mut admin, mut io) = Host::both(server.port, &server.nqn, false);
     let block = [7; PAGE as usize];
     assert_eq!(io.run(Entry::blocks(NVME_WRITE, 0, 8), Data::Capsule(&block)).0.status, 0);
@@ -243,14 +243,14 @@ fn purges_and_formats_outlive_a_killed_server() {
     assert_eq!(io.run(Entry::blocks(NVME_WRITE, 9, 1), Data::Capsule(&block)).0.status, 0);
     let killed = folder.killed_now();
     server.end();
-    let (served, was_killed) = begin(&killed.state(), Timing::Fast);
+    let (drive, was_killed) = begin(&killed.state(), Timing::Fast);
     assert!(was_killed);
-    assert_eq!(served.logical_block(), Bytes(PAGE));
+    assert_eq!(drive.logical_block(), Bytes(PAGE));
     let mut read = vec![1; 10 * PAGE as usize];
-    served.read(0, &mut read).unwrap();
+    drive.read(0, &mut read).unwrap();
     assert!(read[..9 * PAGE as usize].iter().all(|&byte| byte == 0), "it was purged");
     assert_eq!(read[9 * PAGE as usize..], block);
-    end(served, &killed.state());
+    end(drive, &killed.state());
 }
 
 #[test]

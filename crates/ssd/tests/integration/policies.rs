@@ -90,7 +90,9 @@ fn both_clocks_keep_the_data(changes: &[(&str, &str)], load: Load) {
     timed.quiesce();
     assert_intact(&timed, &commands);
     let mut fast = drive(changes);
-    commands.iter().for_each(|command| fast.fast_forward(command));
+    for command in &commands {
+        fast.fast_forward(command);
+    }
     fast.end_fast_forward();
     assert!(fast.counters().collections > 20, "GC did not run");
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());
@@ -145,7 +147,9 @@ fn static_data_may_be_relocated_between_two_slots_of_the_host() {
         ];
         let mut ssd = drive(&changes);
         let user = user_slots(&ssd);
-        (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+        for slot in 0..user {
+            ssd.fast_forward(&write(slot, 1));
+        }
         ssd.end_fast_forward();
         let hot = user / 5;
         let mut random = Prng::new(1);
