@@ -18,7 +18,7 @@ class NativeConfigError(ValueError):
     """Bad input. `args` is (message, hint); the hint is a text or None."""
 
 class PanicException(BaseException):
-    """A panic in this module, a bug. `args` is (message,); see `recorded_panics`."""
+    """A bug in this module. `args` is (message,); see `recorded_panics`."""
 
 @final
 class Device:
@@ -161,13 +161,13 @@ class Server:
         uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
         length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
         many were not kept because more than 1,048,576 waited to be taken."""
-    recovered: bool  # the server before, with the same state file, was killed
+    recovered: bool  # the previous server with this state file was killed
     def stop(self) -> None:
-        """End all connections, after the drive has completed the requests that it has; the figures
-        no longer change then."""
+        """Close all connections once the drive has completed its outstanding requests; the figures
+        no longer change afterwards."""
     def end(self, state: str | None = None) -> None:
-        """End all connections and the drive's work, and write drive and data to a state file, or
-        leave that of the constructor as it was. Raises OSError."""
+        """Close all connections, stop the drive and write drive and data to a state file, or
+        leave the constructor's state file unchanged. Raises OSError."""
 
 @final
 class KernelTrace:
@@ -376,7 +376,7 @@ class BlockTrace:
     @property
     def mean_bytes(self) -> int: ...  # of files, over the blocks written from the second round on
     @property
-    def redrawn_bytes(self) -> int: ...  # of a round, written to places drawn anew for each
+    def redrawn_bytes(self) -> int: ...  # per round, written to addresses drawn anew in each
     @property
     def undrawn_bytes(self) -> int: ...  # of a round, overwritten in an order that no one knows
     @property
@@ -422,10 +422,10 @@ def limits() -> list[tuple[str, int]]:
     """The limits of workloads, traces, and served and real drives: name and number."""
 
 def recorded_panics() -> list[tuple[str, str, str]]:
-    """The first panics of the process, in any thread: message, place in the source, and stack."""
+    """Return the first panics of the process in any thread: message, source location, stack."""
 
 def panic_for_test(message: str, *, in_thread: bool = False) -> None:
-    """Panic, for tests of how panics are reported; `in_thread`: in a thread of its own."""
+    """Panic, to test the reports of panics; with `in_thread`, in a separate thread."""
 
 def latency_causes() -> list[tuple[str, str]]:
     """All causes that latency is attributed to, from the host inwards: name and meaning."""

@@ -47,7 +47,7 @@ class TraceReader:
         """I/Os whose time is before that of one that was given before."""
     @property
     def span(self) -> tuple[int, int]:
-        """I/Os so far, and the time of the last one since the first, in ns."""
+        """Return the I/Os so far, and the time from the first to the last of them in ns."""
     @property
     def read_of_file(self) -> tuple[int, int]:
         """Bytes of the file that have been read so far, as they are packed, and all of them; of a

@@ -42,7 +42,7 @@ _CONNECT_S = 10
 _POLL_S = 0.05
 _STOP_S = 20.0  # in which tasks that are told to stop have stored what they have
 _ASK_S, _ALONE_S = 5.0, 60.0
-# Of local workers, which nobody looks at: without it they look at themselves 50 times a second.
+# Local workers have no dashboard; by default they monitor themselves 50 times a second.
 _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
@@ -60,7 +60,7 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
 
     Args:
         address: "local", or that of a scheduler, "tcp://HOST:PORT"; None yields None.
-        workers: threads of a local one (default: one per core).
+        workers: threads of a local scheduler (default: one per core).
 
     Raises:
         ConfigError: Dask is not installed, no such scheduler, `workers` for one that has its own,
@@ -110,7 +110,7 @@ def _check_versions(client: Client, address: str) -> None:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
-    """Start a scheduler and `workers` workers of a thread each in this process, without ports."""
+    """Start a scheduler and `workers` single-threaded workers in this process, without ports."""
     import dask
     from distributed import Client, Scheduler, SpecCluster, Worker
 

@@ -64,7 +64,7 @@ class EngineError(WritecliffError):
 
 
 class InternalError(Exception):
-    """A bug in writecliff; `details` go into a report of it, beside the traceback."""
+    """A bug in writecliff; `details` are printed after the traceback."""
 
     def __init__(self, message: str, *, details: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Rules that every HTTP server of ours follows: names that it answers to, and headers."""
+"""Rules for all HTTP servers of writecliff: accepted `Host` headers, and response headers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HEADERS = {
 def is_own_host(host: str, names: Iterable[str] = ()) -> bool:
     """Return whether a `Host` header, with or without a port, names this machine.
 
-    A browser that is led to a name of somebody else with our address ("DNS rebinding") sends that
-    name. So only numbers, which nobody can redirect, `localhost`, the name of this machine and
-    `names` count.
+    An attacker can point a foreign host name at our address ("DNS rebinding"); the browser then
+    sends that name. So only IP addresses, which cannot be redirected, `localhost`, the name of
+    this machine and `names` are accepted.
     """
     name = _without_port(host).lower()
     try:

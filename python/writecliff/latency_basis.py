@@ -1,12 +1,12 @@
-"""The basis of a latency: from when it counts, and which histogram that is.
+"""The basis of a latency: its starting point, and the histogram that holds it.
 
-The I/Os of an open load are due at times of their own (a rate, a log with times, a model). Their
+The I/Os of an open load are due at scheduled times (a rate, a log with times, a model). Their
 latency counts from this intended arrival, so that a stall shows in every I/O that it delays.
 Counting from issue instead is known as coordinated omission. Time from issue is the service time:
 figures of it have `service/` before their name, as in `reads/service/p99.9`. I/Os of a closed load
 arrive when they are issued, so both are the same.
 
-Every report, command and page asks `histogram_of`; nothing else decides.
+Every report, command and page chooses the histogram with `histogram_of` alone.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ NOT_FROM_ARRIVAL = (
 
 
 def histogram_of(basis: Basis, *, service: T, response: T, scheduled: bool) -> T:
-    """Return the latencies that figures of a basis are read from, in the form that they are given.
+    """Return `service` or `response`, from which figures of a basis are read.
 
     Args:
         basis: "arrival" for figures without a prefix.
         service: From issue to completion.
-        response: From the intended arrival; None if the engine does not measure it, as fio does
-            not. Closed loads have none.
+        response: From the intended arrival; None for closed loads and for engines that do not
+            measure it, such as fio.
         scheduled: `True` if the I/Os have intended arrivals (`Job.is_scheduled`).
     """
     return response if basis == "arrival" and scheduled else service
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Return one histogram of all; None if there is none. The given ones stay as they are."""
+    """Return the sum of the histograms, which stay unchanged; None without histograms."""
     total: Histogram | None = None
     for histogram in histograms:
         total = total or type(histogram)()
@@ -58,5 +58,5 @@ def bases_of(*, scheduled: bool) -> tuple[Basis, ...]:
 
 
 def prefix_of(basis: Basis) -> str:
-    """Return what precedes the names of figures of a basis: "" or "service/"."""
+    """Return the prefix of the names of a basis's figures: "" or "service/"."""
     return PREFIX if basis == "service" else ""

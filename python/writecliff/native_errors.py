@@ -33,7 +33,7 @@ def as_user_errors() -> Iterator[None]:
 
 
 def internal_error(panic: BaseException) -> InternalError:
-    """Return the error for a panic of the native module, with its place and stack if recorded."""
+    """Return the error for a native panic, with its source location and stack if recorded."""
     message = str(panic)
     recorded = [entry for entry in recorded_panics() if entry[0] == message]
     if not recorded:

@@ -1,11 +1,11 @@
-"""Names of what a drive is asked for, in results and texts."""
+"""Names of the operations of a drive, in results and texts."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FLUSH: Final = "flush"
-"""Beside the operations of an I/O: it moves no data and does not count as an I/O."""
+"""An operation that moves no data and does not count as an I/O."""
 
 
 def plural_of(operation: str) -> str:

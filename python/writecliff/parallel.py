@@ -90,7 +90,7 @@ class Elsewhere(Protocol):
     def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]: ...
 
 
-# Of the thread that `placed` them: tasks on workers of the same process run where they are.
+# Per thread, because tasks on workers of this process must not be placed again.
 _elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 Watch = Callable[[int], Callable[[int], None]]
 _watches: list[Watch] = []

@@ -64,7 +64,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def plural(number: int, word: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun in the singular or plural.
 
     >>> plural(1, "figure"), plural(0, "run"), plural(2_000, "step")
     ('1 figure', '0 runs', '2,000 steps')

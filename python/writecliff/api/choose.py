@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Begin = Callable[[Sequence[str]], None]
 Log = Callable[["ChildEvent"], None]
 WHAT_IF = "what-if"  # folder of the runs that show what would change the answer
-SYNTHETIC = "synthetic"  # folder of the workload that is made of a trace
+SYNTHETIC = "synthetic"  # folder of the workload synthesised from a trace
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def choose_drive(
 def _readable(question: Question, path: Path, note: Callable[[str], None]) -> Iterator[Question]:
     """Yield the question with a workload file or job file as its load.
 
-    That of a trace is made beside the runs in `path`, and removed if the block refuses it.
+    The workload of a trace is stored beside the runs in `path`, and removed if the block raises.
     """
     import shutil
 
@@ -162,8 +162,8 @@ def _folder(
     *,
     is_claimed: bool,
 ) -> SuiteFolder:
-    """The folder of the runs: as it is if it is there. `is_claimed`: the directory is, and has the
-    workload."""
+    """Open the folder of the runs, or create it. `is_claimed`: the directory exists already and
+    holds the workload."""
     from writecliff.errors import ConfigError
     from writecliff.suite.folder import SuiteFolder
 

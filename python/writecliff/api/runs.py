@@ -213,7 +213,7 @@ def resume_run(
 
 
 def opening_of(run: RunDirectory) -> dict[str, Any]:
-    """Keyword arguments of `open_target` with which a stored run is resumed as it began."""
+    """Return the keyword arguments of `open_target` that resume a stored run as it started."""
     return {"attribute_latency": run.attributes_latency}
 
 

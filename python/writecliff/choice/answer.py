@@ -45,11 +45,11 @@ class Measured:
     runs: tuple[Path, ...]
     scale: float
     power_loss_protection: bool | None = None  # None: the drive has no volatile buffer
-    life_end: LifeEnd | None = None  # the rating that ends its life
+    life_end: LifeEnd | None = None  # the rating that its life reaches first
 
     @property
     def protection_text(self) -> str:
-        """ "with power-loss protection"."""
+        """Power-loss protection in words: "with power-loss protection"."""
         if self.power_loss_protection is None:
             return "without a volatile buffer"
         return f"{'with' if self.power_loss_protection else 'without'} power-loss protection"

@@ -33,7 +33,7 @@ from writecliff.twin.device_file import kept_errors
 
 Group = Literal["rates", "means", "tails"]
 _NAMES: tuple[Group, ...] = ("rates", "means", "tails")
-_SAME = 0.005  # relative difference of predictions that are a constant
+_SAME = 0.005  # relative difference up to which predictions count as a constant
 _GROUPS: Mapping[str, Group] = {
     PURE.name: "rates", MIXED.name: "rates", MEAN.name: "means", TAILS.name: "tails",
 }  # fmt: skip
@@ -56,7 +56,7 @@ class ModelError:
         """The error in % of a figure of a choice, such as "p99.99". Life and prices have none: they
         follow from ratings and lists."""
         *parts, name = key.split("/")
-        if FLUSH in parts:  # nobody publishes them
+        if FLUSH in parts:  # no source publishes figures of flushes
             return None
         if name in ("iops", "mb_per_s"):
             return self.rates_pct
@@ -81,7 +81,7 @@ def _by_family() -> Mapping[str, Mapping[Group, list[float]]]:
 
 
 def without_constants(rows: Sequence[Row]) -> list[Row]:
-    """The rows without predictions that are the same for drives of several families."""
+    """Return the rows whose prediction differs between drive families."""
 
     def load(row: Row) -> tuple[object, ...]:
         figure = row.figure
@@ -115,8 +115,10 @@ def family_of(drive: str) -> str:
 
 @lru_cache(maxsize=2)
 def _of_all(families: frozenset[str] | None) -> Mapping[Group, tuple[float, int]]:
-    """The median over these families with flash, or over all, of the median errors of each, and
-    the number of figures."""
+    """Return the median of the families' median errors, and the number of figures, by group.
+
+    Only the given families count (default: all with flash).
+    """
     by_group: dict[Group, list[list[float]]] = {}
     for family, groups in _by_family().items():
         if family not in SCM_FAMILIES and (families is None or family in families):

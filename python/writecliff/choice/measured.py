@@ -95,14 +95,14 @@ def figures_of(
 
 
 def _marked(figure: Headline, not_sustained: str) -> Headline:
-    """The figure, marked if it is a latency from the arrival of I/Os."""
+    """Return the figure, marked as not sustained if it is a latency from the arrival of I/Os."""
     if figure.unit != "ms" or PREFIX in figure.key:
         return figure
     return replace(figure, steady=False, not_sustained=not_sustained)
 
 
 def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Measured:
-    """The batches of operations of the loads."""
+    """Return the batches of the given operations of all loads."""
     stretches = []
     for load in loads:
         mine = [one for one in wanted if one.ios and any(one is other for other in load.done)]
@@ -174,7 +174,7 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
 
 
 def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
-    """Return the host bytes until each end of a drive's life that is known."""
+    """Return the host bytes until the drive reaches each of its ratings."""
     ends: dict[LifeEnd, float] = {}
     if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
         ends["rated cycles"] = device.rated_cycles * device.raw_bytes / waf
@@ -184,8 +184,8 @@ def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
 
 
 def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
-    """Return the rating that ends the life of a drive with these figures; None if it lives for the
-    longest time that is quoted, or no rating is known."""
+    """Return the rating that a drive with these figures reaches first; None if it reaches
+    the longest time that is quoted, or has no rating."""
     life = figures.get(LIFE)
     if life is None or life.value >= LIFE_MOST_YEARS:
         return None
@@ -194,9 +194,10 @@ def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
 
 
 def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
-    """The means of the figures of several runs that differ in their seeds, with the 95 % intervals
-    of these means; the figures themselves of one run. Each seed prepares its own drive, so the runs
-    are independent repetitions.
+    """Return the mean of each figure over runs with different seeds, with its 95 % interval.
+
+    Each seed prepares its own drive, so the runs are independent repetitions. The figures of a
+    single run are returned unchanged.
     """
     if len(runs) == 1:
         return dict(runs[0])

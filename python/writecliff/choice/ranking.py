@@ -45,7 +45,7 @@ class Ranked:
 
     @property
     def not_sustained(self) -> str:
-        """Why the latencies of the drive are none: "load not sustained: 82 % of 10,000 IOPS"."""
+        """Reason why its latencies do not count: "load not sustained: 82 % of 10,000 IOPS"."""
         return not_sustained_of(self.figures)
 
     @property
@@ -55,7 +55,7 @@ class Ranked:
 
 
 def not_sustained_of(figures: Figures) -> str:
-    """Why a drive did not keep up with the load; "" if it did."""
+    """Return the reason why a drive did not keep up with the load; "" if it did."""
     return next((one.not_sustained for one in figures.values() if one.not_sustained), "")
 
 
@@ -119,7 +119,7 @@ def rank(
 
 
 def _missing(figures: Figures) -> Mapping[str, str]:
-    """Why figures are unknown, by key."""
+    """Return the reason why each missing figure is unknown, by key."""
     why = "not enough samples, or the drive does not report it"
     return dict.fromkeys(FIGURE_UNITS.keys() - figures.keys(), why)
 
@@ -201,7 +201,7 @@ def _sure_of_limits(one: Ranked) -> Sure:
 
 
 def _why(one: Ranked, rows: Sequence[Ranked]) -> str:
-    """Why a drive wins or loses, in words. Superlatives hold for all `rows` of the table."""
+    """Explain why a drive wins or loses. Superlatives hold for all `rows` of the table."""
     first, late = rows[0], one.not_sustained
     limits = [limit for limit in one.judged if not limit.met]
     missed = [_missed(limit) for limit in limits if not late or limit.note != late]

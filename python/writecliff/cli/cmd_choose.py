@@ -137,7 +137,7 @@ def choose(
 
 
 def _named(question: Question, words: Sequence[str]) -> set[str]:
-    """The candidates that were given by name, and those of device files."""
+    """Return the candidates that were given by name, and all device files."""
     given = {part.strip().removeprefix("sim:") for word in words for part in word.split(",")}
     return given | {drive for drive in question.candidates if drive.endswith(".toml")}
 

@@ -38,7 +38,7 @@ def check_limits(
 def check_set_limits(
     expect: Sequence[str], members: Mapping[str, Member], *, simulated: bool
 ) -> None:
-    """Refuse a limit that no run of a suite or sweep can be held against. Raises ConfigError."""
+    """Reject a limit that applies to no run of a suite or sweep. Raises ConfigError."""
     if not expect:
         return
     from writecliff.procedures.registry import procedure_from_mapping

@@ -176,8 +176,16 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
 
 @contextmanager
 def opened(options: TargetOptions, *, seed: int, look_only: bool = False) -> Iterator[Engine]:
-    """The engine of the target, closed at the end. `look_only`: a real drive is not claimed.
-    Raises TargetError, ConfigError."""
+    """Yield the engine of the target and close it afterwards.
+
+    Args:
+        options: the target.
+        seed: that of the drive.
+        look_only: do not claim a real drive.
+
+    Raises:
+        TargetError, ConfigError.
+    """
     target = target_of(options.on)
     _check_options_fit(options, target)
     from writecliff.engines.target import open_target

@@ -17,7 +17,7 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
 
 
 def result_table(load: Load) -> str:
-    """A row per job and operation; of open loads, rows of service times below the latencies."""
+    """Return a row per job and operation; open loads have a second row with service times."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
     for one in load.done:

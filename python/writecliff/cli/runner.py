@@ -107,7 +107,7 @@ def refused(refusal: WritecliffError | None) -> int:
 
 
 def refusal_mapping(refusal: WritecliffError | None) -> dict[str, str | None] | None:
-    """The refusal of a planned run in JSON."""
+    """Return the JSON form of the refusal of a planned run."""
     return None if refusal is None else {"message": str(refusal), "hint": refusal.hint}
 
 

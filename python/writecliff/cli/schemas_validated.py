@@ -1,4 +1,4 @@
-"""Schemas of what `validate` prints; see `schemas.py`."""
+"""Schemas of the JSON output of `validate`; see `schemas.py`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
 
 
 def undone_text(pages: int, undone_as: str) -> str:
-    """Pages that a power cut has undone, and why that is no loss of the drive's."""
+    """Return the pages that a power cut has undone, and why NVMe allows it, in words."""
     what = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
     noun = "page" if pages == 1 else "pages"
     return f"{pages:,} {noun} of {what[undone_as]} undone (allowed)"

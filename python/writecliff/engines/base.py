@@ -201,7 +201,7 @@ class OperationResult:
     scheduled: bool = False  # the I/Os had intended arrivals
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """The latencies of a basis; None if the engine cannot measure it, as fio from arrival."""
+        """Return the latencies of a basis; None if the engine cannot measure it (fio: arrival)."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
@@ -218,7 +218,7 @@ def together(results: Sequence[OperationResult]) -> OperationResult | None:
 
 @dataclass(frozen=True)
 class Adherence:
-    """How an open load kept to its schedule. Ages are times from intended arrival to completion."""
+    """Backlog of an open load. Ages are times from the intended arrival to completion."""
 
     ios: int  # that completed
     span_ns: int  # between the arrivals of the first and the last of them
@@ -253,7 +253,7 @@ class JobResult:
 
     @property
     def timed(self) -> Mapping[str, OperationResult]:
-        """All that has latencies, by name: the operations, then "flush" if the job sent any."""
+        """Results with latencies, by name: the operations, then "flush" if the job sent any."""
         timed: dict[str, OperationResult] = dict(self.operations.items())
         if self.flush is not None:
             timed[FLUSH] = self.flush
@@ -262,7 +262,7 @@ class JobResult:
     adherence: Adherence | None = None  # None: a closed load, or the engine is fio
 
     def following(self, job: Job) -> JobResult:
-        """The result with the knowledge of `job` if its I/Os had intended arrivals."""
+        """Return the result, marked as scheduled if the I/Os of `job` have intended arrivals."""
         operations = {
             name: replace(done, scheduled=job.is_scheduled)
             for name, done in self.operations.items()
@@ -337,7 +337,7 @@ class StepResult(Shows):
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
     def _shown(self) -> Shown:
-        """A row for each operation of each job, and for its flushes."""
+        """Return a row for each operation of each job, and for its flushes."""
         rows = []
         for job in self.jobs:
             for operation, done in job.timed.items():
@@ -355,8 +355,8 @@ class StepResult(Shows):
 
     @property
     def measured_ns(self) -> int:
-        """The time in which some job's results were measured: the step without the delay before
-        its first job, and without the search for a latency target."""
+        """Measured time of the step, in ns: without the delay before its first job, and without
+        the search for a latency target."""
         return self.elapsed_ns - min((job.began_ns for job in self.jobs), default=0)
 
     def iops(self, operation: Operation | None = None) -> float:
@@ -399,9 +399,8 @@ class Engine(Protocol):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Why a run that writes is refused, before it starts; None if it is not. A block device
-        that was opened with consent has been refused by then, unless it was only to be looked
-        at."""
+        """Error that refuses a run that writes, before it starts; None if it may run. Opening a
+        block device with consent raises this error at once, except with `look_only`."""
         ...
 
     def identify(self) -> DeviceIdentity: ...
@@ -456,8 +455,10 @@ class Engine(Protocol):
         ...
 
     def log_events(self) -> None:
-        """Have a simulated drive log all events of its data placement, so that results have them. A
-        real drive keeps the events that its administrator has enabled."""
+        """Enable all data placement events of a simulated drive, so that results include them.
+
+        A real drive keeps the events that its administrator has enabled.
+        """
         ...
 
     def save(self, path: Path) -> bool:

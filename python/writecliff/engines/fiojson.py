@@ -278,7 +278,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
 
 
 def _sync(entry: _Entry) -> Json:
-    """Flushes. fio shows their percentiles with those of any latency."""
+    """Return the section of flushes. fio shows their percentiles with those of any latency."""
     settings = entry.section.settings
     flushes = [one.result.flush for one in entry.members if one.result.flush is not None]
     percentiles = settings.clat_percentiles or settings.lat_percentiles

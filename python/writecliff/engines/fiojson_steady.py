@@ -1,7 +1,7 @@
-"""The section `steadystate` of fio's JSON: the criterion, and the data that it was judged by.
+"""The section `steadystate` of fio's JSON: the criterion and its input data.
 
 Rules are those of fio 3.33 (steadystate.c, stat.c): one value for each check interval, the last
-window of them, zeros for what the window lacks. `criterion` is the largest deviation from the mean,
+window of them, padded with zeros. `criterion` is the largest deviation from the mean,
 or the slope of the least-squares line per value, in percent of the mean if the limit is.
 """
 
@@ -22,7 +22,7 @@ _US = 1000
 
 
 def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
-    """The section for the jobs of an entry, whose options set `steadystate`."""
+    """Return the section for the jobs of an entry, whose options set `steadystate`."""
     criterion = settings.steadystate
     assert criterion is not None
     name = _NAMES.get(criterion.metric, criterion.metric)
@@ -56,8 +56,10 @@ def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
 
 
 def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
-    """(I/Os per second, bytes per second, mean latency in ns) of each whole check interval of a
-    job, in order, after `ramp_ns`."""
+    """Return a row per whole check interval of a job, in order, after `ramp_ns`.
+
+    Columns are I/Os per second, bytes per second and mean latency in ns.
+    """
     import numpy as np
 
     rows = member.step.intervals
@@ -80,8 +82,10 @@ def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
 
 
 def _summed(windows: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Windows of several jobs together: sums of rates, means of latencies by I/O; each filled with
-    zeros up to `count` values."""
+    """Combine the windows of several jobs, each padded with zeros to `count` values.
+
+    Rates are added; latencies are averaged by I/O.
+    """
     import numpy as np
 
     total = np.zeros((count, 3))
@@ -94,7 +98,7 @@ def _summed(windows: Sequence[np.ndarray], count: int) -> np.ndarray:
 
 
 def _deviation_and_slope(values: np.ndarray) -> tuple[float, float]:
-    """Largest distance from the mean, and the slope of the least-squares line per value."""
+    """Return the largest distance from the mean, and the least-squares slope per value."""
     import numpy as np
 
     mean = float(values.mean())

@@ -81,8 +81,8 @@ def recipe_text(name: str) -> str:
 def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
     """The workloads of a recipe for a drive of this capacity. Raises ConfigError.
 
-    Another `seed` writes other addresses, so that repetitions of a test with other seeds each
-    prepare a drive of their own.
+    Another `seed` writes other addresses, so each repetition of a test with another
+    seed prepares its drive independently.
 
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
     128 KiB sequential writes, two capacities of 4 KiB random writes. "used:40%" is the same with

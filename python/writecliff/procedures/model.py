@@ -38,7 +38,7 @@ class Step:
     sample: bool = False  # a steady-state sample: a tracking variable is read here
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
-    batches: bool = False  # whether its batches are stored, from which intervals follow
+    batches: bool = False  # `True` to store its batches, from which reports estimate intervals
     continues: bool = False
 
 
@@ -92,7 +92,7 @@ class StepRow:
 
     @property
     def bytes_per_s(self) -> float:
-        """Over the same time as `iops`."""
+        """Bytes per second, over the same time as `iops`."""
         return self.bytes * self.iops / self.ios if self.ios else 0.0
 
 
@@ -364,7 +364,7 @@ class Procedure(ABC):
         """Whether the volatile write cache is on during the test."""
 
     def load_of(self, phase: str) -> Workload | None:
-        """The load of all steps of a phase; None if it differs from step to step."""
+        """Return the load of all steps of a phase; None if it differs from step to step."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""A load with a rate that the drive does not keep up with.
+"""Detection of loads whose rate the drive does not sustain.
 
 The backlog of an open load decides, not its rate alone: a burst that drains is sustained. The
 engine measures by how much the time from intended arrival to completion grows over the schedule
@@ -6,8 +6,8 @@ engine measures by how much the time from intended arrival to completion grows o
 second, and the last I/Os of a step still wait. Latencies from the arrival then depend on the length
 of the step, so they describe the test and not the drive.
 
-fio does not report arrivals. Of its rates only the count of I/Os is known: a job that ends with
-fewer than its rate asks for has not caught up.
+fio does not report arrivals. For its loads only the count of I/Os is known: a job that
+ends with fewer I/Os than its rate requires has not caught up.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Job, Workload
 
 SLOPE_LEAST = 0.01  # seconds by which ages grow a second: 1 % of the load is not served
-ERRORS_LEAST = 8.0  # standard errors of the slope; ages of neighbours are alike
-DRAINED = 0.5  # of the line's last age: below it the backlog has drained
+ERRORS_LEAST = 8.0  # standard errors of the slope; ages of neighbouring I/Os correlate
+DRAINED = 0.5  # share of the line's last age below which the backlog has drained
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A job that was served less than it asked for."""
+    """A job that the drive served more slowly than its rate."""
 
     job: str
     share: float  # served of asked
@@ -38,7 +38,7 @@ class Shortfall:
 
     @property
     def text(self) -> str:
-        """ "82 % of 10,000 IOPS"."""
+        """Share and rate in words: "82 % of 10,000 IOPS"."""
         pct = 100 * self.share
         shown = f"{floor(pct)}" if pct < 99 else f"{floor(10 * pct) / 10:g}"
         return f"{shown} % of {self.asked}"
@@ -75,7 +75,7 @@ def _is_behind(job: Job, row: Mapping[str, Any]) -> bool:
         grows = kept.slope >= max(SLOPE_LEAST, ERRORS_LEAST * kept.slope_error)
         return grows and kept.last_age_ns >= DRAINED * kept.slope * kept.span_ns
     asked = _asked_ios(job, row)
-    if asked is None or job.think_ns:  # pauses are the load's own
+    if asked is None or job.think_ns:  # the load itself pauses
         return False
     slack = asked * SLOPE_LEAST + job.threads * job.queue_depth + 1
     return bool(_total(row, "ios") < asked - slack)
@@ -93,7 +93,7 @@ def _total(row: Mapping[str, Any], what: str) -> int:
 
 
 def _asked_ios(job: Job, row: Mapping[str, Any]) -> float | None:
-    """I/Os that the rate asks for in the time of the job; None without a rate."""
+    """Return the I/Os that the rate requires in the time of the job; None without a rate."""
     seconds = float(row["elapsed_ns"]) / 1e9
     if job.rate_iops is not None:
         return job.rate_iops * seconds
@@ -112,7 +112,7 @@ def _shortfall(job: Job, rows: Sequence[Mapping[str, Any]]) -> Shortfall | None:
         share = served / job.rate_bytes_per_s
         return Shortfall(job.name, share, units.throughput(job.rate_bytes_per_s))
     iops = sum(_total(row, "ios") for row in rows) / seconds
-    if (asked := job.rate_iops) is None:  # a log or a model: its own arrivals
+    if (asked := job.rate_iops) is None:  # a log or a model, with recorded arrivals
         known = [kept for row in rows if (kept := adherence_of(row)) is not None]
         span_s = sum(kept.span_ns for kept in known) / 1e9
         asked = sum(kept.ios for kept in known) / span_s

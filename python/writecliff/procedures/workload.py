@@ -193,7 +193,7 @@ class WorkloadRun(OwnProcedure):
         )
 
     def load_of(self, phase: str) -> Workload | None:
-        """The load of a phase of `writecliff run`."""
+        """Return the load of a phase of `writecliff run`."""
         known = {phase_of(number): step.workload for number, step in enumerate(self.steps, 1)}
         return known.get(phase)
 

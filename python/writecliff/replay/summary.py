@@ -106,7 +106,7 @@ WRITEBACK_TEXT = {
 
 
 def redrawn_text(setup: ReplaySetup) -> str:
-    """The assumption about the order of overwrites in further rounds, in a sentence."""
+    """Return a sentence about the assumed order of overwrites in further rounds."""
     size = setup.blocks.redrawn_bytes
     if setup.blocks.rounds < 2:
         return "The trace was replayed once."

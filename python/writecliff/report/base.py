@@ -126,15 +126,15 @@ class TestReport:
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str] | None:
-        """The unit of each figure that a run of `procedure` can have, by its key; None: only the
-        run itself can tell."""
+        """Return the unit of each possible figure of a run of `procedure`, by key; None if the
+        figures depend on the run."""
         return None
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """The figures that limits may name, with `percentiles` that are not quoted, and why others
-        are unknown, by key."""
+        """Return the figures that limits may name, with further `percentiles`, and the reasons why
+        other figures are unknown, by key."""
         known = {item.key for item in self.quoted}
         missing = (self.figure_units(self.data.procedure) or {}).keys() - known
         return self.quoted, dict.fromkeys(missing, "not measured, or not enough samples")

@@ -10,14 +10,14 @@ strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014
 Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
 
 It is the method of batch means (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5)
-with the length of batches as a frequency: nu projections see what about nu batches would. How many
-is decided by the data. A spectrum of a plateau, a corner and a noise floor is fitted to the
+with the length of batches as a frequency: nu projections see what about nu batches would. The data
+decide how many. A spectrum of a plateau, a corner and a noise floor is fitted to the
 squared projections (Whittle's likelihood), only frequencies up to the corner are used, and each
 projection is divided by the fitted shape (prewhitening: Andrews and Monahan, Econometrica 60,
 1992).
 
 The first batches of a step are left out, because the start of a load (an empty write buffer) is
-the same in each repetition and tells nothing about the variation between repetitions.
+identical in each repetition and does not contribute to the variation between repetitions.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST = 24  # batches from which anything is estimated
+FEWEST = 24  # least number of batches for an estimate
 # Shares of the batches that may be left out at the start, and how much larger than after the best
 # of them the variance may be.
 _WARM_UPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _WARM_UP_FACTOR = 3.0
-_COARSE = 32  # averages of the batches from which that is seen
+_COARSE = 32  # averages of the batches that are compared for this
 _ORDINATES = 32  # frequencies to which the spectrum is fitted
 _FEWEST_USED, _MOST_USED = 4, 8  # frequencies that estimate the error
 _CORNERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, np.inf)
@@ -53,21 +53,26 @@ class Variance:
     degrees: float
 
     def times(self, factor: float) -> Variance:
-        """The variance multiplied by a factor."""
+        """Return the variance multiplied by a factor."""
         return Variance(self.value * factor, self.degrees)
 
     def __add__(self, other: Variance) -> Variance:
-        """The variance of a sum of independent totals; degrees by Satterthwaite (Biometrics
-        Bulletin 2, 1946)."""
+        """Return the variance of a sum of independent totals.
+
+        Degrees of freedom are Satterthwaite's (Biometrics Bulletin 2, 1946).
+        """
         value = self.value + other.value
         parts = self.value**2 / self.degrees + other.value**2 / other.degrees
         return Variance(value, value**2 / parts if parts else self.degrees + other.degrees)
 
 
 def warm_up(levels: Sequence[Floats]) -> int:
-    """How many batches at the start of a step are left out: as few as bring the variance of each
-    of `levels`, a row for each batch, near its least (compare White, "An effective truncation
-    heuristic for bias reduction in simulation output", Simulation 69, 1997)."""
+    """Return the number of batches to leave out at the start of a step.
+
+    It is the smallest number that brings the variance of each of `levels`, with a value per batch,
+    near its minimum (compare White, "An effective truncation heuristic for bias reduction in
+    simulation output", Simulation 69, 1997).
+    """
     count = len(levels[0])
     starts = [max(1, round(share * count)) for share in _WARM_UPS]
     size = max(1, count // _COARSE)  # fast oscillations would hide the start
@@ -80,7 +85,7 @@ def warm_up(levels: Sequence[Floats]) -> int:
 
 
 def variance_of_total(residuals: Floats, widths: Floats) -> Variance | None:
-    """The variance of the sum over batches; None for too few batches.
+    """Return the variance of the sum over batches; None for too few batches.
 
     `residuals` are deviations of each batch from its expected share and add up to zero, `widths`
     the lengths of the batches.
@@ -104,16 +109,21 @@ def variance_of_few(residuals: Floats) -> Variance:
 
 
 def drift(residuals: Floats, widths: Floats) -> float:
-    """How many times as strong the slowest variations are as faster ones; about 1 if the batches
-    are stationary and hardly correlated. Batches as for `variance_of_total`."""
+    """Return the power of the slowest variations relative to faster variations.
+
+    It is about 1 if the batches are stationary and hardly correlated. Arguments are those of
+    `variance_of_total`.
+    """
     power = _power(residuals, widths)
     faster = float(np.mean(power[_SLOWEST:_FASTER]))
     return float(np.mean(power[:_SLOWEST])) / faster if faster > 0 else 1.0
 
 
 def _power(residuals: Floats, widths: Floats) -> Floats:
-    """The squared projections of the residuals on cosines of rising frequency, each averaged over
-    its batch."""
+    """Return the squared projections of the residuals on cosines of rising frequency.
+
+    Each cosine is averaged over the batch.
+    """
     edges = np.concatenate([[0.0], np.cumsum(widths)]) / widths.sum()
     count = min(_ORDINATES, len(residuals) // 2)
     turns = np.pi * np.arange(1, count + 1)[:, None]
@@ -123,7 +133,7 @@ def _power(residuals: Floats, widths: Floats) -> Floats:
 
 
 def _fitted(power: Floats) -> tuple[Floats, float]:
-    """The shape of the spectrum relative to frequency zero, and its corner."""
+    """Fit the spectrum; return its shape relative to frequency zero, and its corner."""
     frequency = np.arange(1, len(power) + 1)
     best, least = (np.ones(len(power)), float("inf")), float("inf")
     for corner, floor in product(_CORNERS, _FLOORS):

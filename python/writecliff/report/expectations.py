@@ -38,13 +38,13 @@ _FORM = re.compile(
 _THOUSANDS = {None: 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _LISTED = 40  # figures in an error
-_QUALIFIERS = ("service", "flush")  # before figures that only a name with them means
+_QUALIFIERS = ("service", "flush")  # parts of a key that a name must include to match it
 _FACTORS: Mapping[str, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3},
     "MB/s": {"B/s": 1e-6, "kB/s": 1e-3, "MB/s": 1.0, "GB/s": 1e3, "KiB/s": 1024e-6,
              "MiB/s": 1024**2 / 1e6, "GiB/s": 1024**3 / 1e6},
 }  # fmt: skip
-"""Units of limits by the unit of the figure, and how many of the latter they are."""
+"""Factors from the unit of a limit to the unit of its figure, by the latter."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def parse_expectations(texts: Iterable[str], tests: Iterable[str] = ()) -> list[
 
 
 def check_figures(expected: Iterable[Expectation], known: Mapping[str, str] | None) -> None:
-    """Refuse a limit on a figure that a run cannot have, before it runs.
+    """Reject a limit on a figure that a run cannot have, before it runs.
 
     Args:
         expected: The limits.
@@ -149,7 +149,7 @@ def check_procedure(expected: Sequence[Expectation], procedure: Procedure) -> li
 def check_members(
     expected: Iterable[Expectation], members: Mapping[str, tuple[str, Mapping[str, str] | None]]
 ) -> None:
-    """Refuse a limit that fits no run of a suite or sweep, before any runs.
+    """Reject a limit that applies to no run of a suite or sweep, before the first run.
 
     Args:
         expected: The limits.
@@ -173,25 +173,25 @@ def check_members(
 
 
 def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
-    """The percentiles that limits ask for, in percent."""
+    """Return the percentiles that limits name, in percent."""
     names = (_PERCENTILE.fullmatch(limit.figure.rpartition("/")[2]) for limit in expected)
     return sorted({float(name[1]) for name in names if name is not None and float(name[1]) > 0})
 
 
 def unit_of(key: str, known: Mapping[str, str]) -> str:
-    """The unit of a figure that `matching` found among `known`."""
+    """Return the unit of a figure that `matching` returned for `known`."""
     return known.get(key, "ms")  # a percentile that is not quoted
 
 
 def _nearest(name: str, keys: Iterable[str]) -> str:
-    """The keys, those that resemble `name` most first."""
+    """List the keys, most similar to `name` first."""
     names = sorted(map(_shown, keys), key=lambda key: -_likeness(name, key))
     more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 
 
 def _likeness(name: str, key: str) -> float:
-    """From 0 to 1: of the whole key, or of its last parts, as many as the name has."""
+    """Return the similarity, 0 to 1, of a name to a key or to the end of the key."""
     tail = "/".join(key.split("/")[-1 - name.count("/") :])
     return max(SequenceMatcher(None, name, text).ratio() for text in (key, tail))
 
@@ -218,8 +218,11 @@ def _number(text: str) -> float | None:
 def judge(
     expected: Expectation, headlines: Sequence[Headline], missing: Mapping[str, str] | None = None
 ) -> Judged:
-    """Hold a limit against the figures of a run; `missing` says why others are unknown, by key. A
-    figure that is not there, or not the only one of that name, makes it "unknown"."""
+    """Compare a limit with the figures of a run.
+
+    `missing` has the reasons why other figures are unknown, by key. A missing or ambiguous figure
+    makes the limit "unknown".
+    """
     known = {item.key: item for item in headlines}
     missing = missing or {}
     keys = matching(expected.figure, [*known, *missing])
@@ -239,7 +242,7 @@ def judge(
     met, certain = holds(item.value, limit), None
     if item.interval is not None:
         certain = all(holds(end, limit) is met for end in (item.interval.low, item.interval.high))
-    if met and item.not_sustained:  # it grows for as long as the load runs
+    if met and item.not_sustained:  # the latency grows for as long as the load runs
         return _unknown(expected, item.not_sustained)
     notes = ["its 95 % interval reaches across the limit"] if certain is False else []
     notes += [] if item.steady else [item.not_sustained or "not in steady state"]
@@ -250,10 +253,10 @@ def judge(
 
 
 def matching(name: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that `name` may mean: itself, else those that end with it as a whole part.
+    """Return the keys that match `name`: the same key, else all keys that end with its parts.
 
-    "iops" is "/randread/reads/iops" where that is the only one. A key of service times or flushes
-    needs a name of them: "p99.9" is never "/randread/reads/service/p99.9".
+    "iops" matches "/randread/reads/iops". A key of service times or flushes needs a name with
+    that part: "p99.9" is never "/randread/reads/service/p99.9".
     """
     name = name.strip("/")
     known = list(keys)
@@ -262,7 +265,7 @@ def matching(name: str, keys: Iterable[str]) -> list[str]:
     asked = _PERCENTILE.fullmatch(measure)
     if found or asked is None or not float(asked[1]):
         return found
-    # Any percentile follows from the latencies that p99 is of.
+    # Any percentile follows from the histogram that p99 is read from.
     return [
         f"{key.rpartition('/')[0]}/p{float(asked[1]):.10g}".lstrip("/" if "/" not in key else "")
         for key in _matching(f"{path}{slash}p99", known)
@@ -279,7 +282,7 @@ def _matching(name: str, known: Sequence[str]) -> list[str]:
 
 
 def _qualified(name: str) -> str:
-    """The measure at the end of a figure's name, with the qualifiers before it: "service/p99.9"."""
+    """Return the last part of a figure's name with its qualifiers: "service/p99.9"."""
     *parts, measure = name.split("/")
     qualifiers = takewhile(lambda part: part in _QUALIFIERS, reversed(parts))
     return "/".join((*reversed([*qualifiers]), measure))
@@ -298,7 +301,7 @@ def _unknown(expected: Expectation, note: str) -> Judged:
 
 
 def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
-    """The unit of each figure that a run of `procedure` can have; None if it is not known."""
+    """Return the unit of each possible figure of a run of `procedure`; None if unknown."""
     from writecliff.procedures.registry import entry_of
 
     report = entry_of(procedure.name).load_report()

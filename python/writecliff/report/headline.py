@@ -117,10 +117,10 @@ def mean_headline(
 
 
 def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
-    """The 95 % interval of a mean by Student's t; None for fewer than two samples.
+    """Return the 95 % interval of a mean by Student's t; None for fewer than two samples.
 
-    Of figures that cannot be negative it is made on a logarithmic scale, so that it does not reach
-    below zero: the relative error is that of the mean (the delta method).
+    For figures that cannot be negative the scale is logarithmic, so the interval does not reach
+    below zero. The relative error is that of the mean (the delta method).
     """
     if len(samples) < 2:
         return None

@@ -11,7 +11,7 @@ reaches below zero.
 Real drives and older runs have no batches; the intervals of their series stand for them
 (`of_intervals`), for rates and means alone.
 
-There is no interval where a step is too short: fewer batches than `dependence.FEWEST`; for a
+A figure has no interval if its step is too short: fewer batches than `dependence.FEWEST`; for a
 percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or
 latencies that still drift; for write amplification less than a tenth of the drive overwritten.
 """
@@ -51,11 +51,11 @@ SHARE = 0.95  # that an interval covers
 FEWEST_SLOW = 20.0  # I/Os slower than a percentile, counted as if they were independent
 _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
 _DRIFT_MAX = 2.0  # of the distribution of latencies
-_LEAST_S = 4.0  # of a step with intervals of percentiles; waves of garbage collection take seconds
+_LEAST_S = 4.0  # of a step for intervals of percentiles; waves of garbage collection take seconds
 WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
 _FEWEST_COARSE = 5  # intervals of a log from which anything is estimated
 _BATCHES_MAX = 256  # made of the intervals of a step
-_DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles whose drift is looked at
+_DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles that are tested for drift
 
 
 class Bounds(NamedTuple):
@@ -66,23 +66,23 @@ class Bounds(NamedTuple):
     degrees: float
 
     def times(self, factor: float) -> Bounds:
-        """The same in another unit."""
+        """Return the interval in another unit."""
         return Bounds(self.low * factor, self.high * factor, self.degrees)
 
     def mapping(self) -> dict[str, float]:
-        """The JSON form."""
+        """Return the JSON form."""
         return self._asdict()
 
 
 def about(value: float, error: float, degrees: float) -> Bounds:
-    """The interval of a positive figure with this relative standard error."""
+    """Return the interval of a positive figure with this relative standard error."""
     reach = exp(min(two_sided_t(SHARE, max(1, int(degrees))) * error, 50.0))
     return Bounds(value / reach, value * reach, degrees)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An operation of a job in consecutive batches. Numbers are those of each batch."""
+    """An operation of a job in consecutive batches, with a value per batch."""
 
     ios: Floats
     bytes: Floats
@@ -91,8 +91,10 @@ class Cell:
     histogram: Histogram  # of all batches together
 
     def slower_than(self, value_ns: float) -> Floats:
-        """The I/Os of each batch slower than a latency: counted where it is a quantile of `SLOWER`,
-        else between the nearest two that were counted."""
+        """Return the I/Os of each batch that are slower than a latency.
+
+        Counts exist for the quantiles `SLOWER`; other latencies are interpolated.
+        """
         lower, _, count = self.histogram.buckets()
         wanted = float(count[lower > value_ns].sum())
         counted = [self.ios, *self.slower, np.zeros(len(self.ios))]
@@ -116,7 +118,7 @@ class Stretch:
     is_coarse: bool = False
 
     def total(self, pick: Callable[[Cell], Floats]) -> Floats:
-        """A column of all operations together."""
+        """Return the sum of a column over all operations."""
         return np.asarray(np.sum([pick(cell) for cell in self.cells], axis=0), dtype=np.float64)
 
     @cached_property
@@ -125,7 +127,7 @@ class Stretch:
 
     @cached_property
     def settled(self) -> slice:
-        """The batches from the first to the last with an I/O, without the warm-up."""
+        """Batches from the first to the last with an I/O, without the warm-up."""
         busy = np.flatnonzero(self.ios)
         if not len(busy):
             return slice(0, 0)
@@ -138,8 +140,10 @@ class Stretch:
         return slice(first + warm_up([rate, latency]), last)
 
     def deviations(self, part: Floats, base: Floats) -> tuple[Floats, Floats] | None:
-        """How much each batch differs from its share of `part`, in relation to the total, and the
-        widths of the batches; None: too few of them, or nothing in them."""
+        """Return the relative deviation of each batch from its share of `part`, and its width.
+
+        None if the batches are too few or empty.
+        """
         mine, other = part[self.settled], base[self.settled]
         total, of = float(mine.sum()), float(other.sum())
         fewest = _FEWEST_COARSE if self.is_coarse else FEWEST
@@ -148,8 +152,10 @@ class Stretch:
         return mine / total - other / of, self.width_ns[self.settled]
 
     def variance(self, part: Floats, base: Floats) -> Variance | None:
-        """The relative variance of the ratio of the totals of `part` and `base`; None if it cannot
-        be estimated."""
+        """Return the relative variance of the ratio of the totals of `part` and `base`.
+
+        None if it cannot be estimated.
+        """
         if (found := self.deviations(part, base)) is None:
             return None
         if len(found[0]) < FEWEST:
@@ -164,28 +170,28 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Measured:
-    """The batches that a figure is of. Each stretch is estimated by itself."""
+    """Batches from which a figure was calculated. Each stretch is estimated separately."""
 
     stretches: Sequence[Stretch]
 
     def iops(self, value: float | None) -> Bounds | None:
-        """The interval of I/Os per second."""
+        """Return the interval of I/Os per second."""
         return self._ratio(value, lambda one: (one.ios, one.width_ns))
 
     def bytes_per_s(self, value: float | None) -> Bounds | None:
-        """The interval of bytes per second."""
+        """Return the interval of bytes per second."""
         return self._ratio(value, lambda one: (one.total(lambda cell: cell.bytes), one.width_ns))
 
     def mean(self, value: float | None) -> Bounds | None:
-        """The interval of a mean latency."""
+        """Return the interval of a mean latency."""
         return self._ratio(value, lambda one: (one.total(lambda cell: cell.latency_ns), one.ios))
 
     def waf(self, value: float | None, capacity_bytes: int) -> Bounds | None:
-        """The interval of a write amplification.
+        """Return the interval of a write amplification.
 
-        It depends on how valid data are spread over the flash, which changes as the drive is
-        overwritten. A step that overwrites less than a tenth of it cannot tell how much that
-        varies, unless all batches agree.
+        Write amplification depends on the distribution of valid data over the flash, which changes
+        as the drive is overwritten. A step that overwrites less than a tenth of the drive does not
+        show this variation, so it has an interval only if all batches agree.
         """
         found = self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
         written = sum(float(one.host_bytes.sum()) for one in self.stretches)
@@ -201,7 +207,7 @@ class Measured:
         return None if variance is None else about(value, sqrt(variance.value), variance.degrees)
 
     def _variance(self, parts: Sequence[tuple[Floats, Floats]]) -> Variance | None:
-        """The relative variance of a ratio whose numerator is the sum over the stretches."""
+        """Return the relative variance of a ratio whose numerator is summed over stretches."""
         sums = [float(part.sum()) for part, _ in parts]
         total: Variance | None = None
         for stretch, (part, base), mine in zip(self.stretches, parts, sums, strict=True):
@@ -215,7 +221,7 @@ class Measured:
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """All latencies together."""
+        """Histogram of all latencies."""
         return merged(cell.histogram for one in self.stretches for cell in one.cells)
 
     def _slower(self, value_ns: float) -> list[tuple[Floats, Floats]]:
@@ -224,7 +230,7 @@ class Measured:
 
     @cached_property
     def drifts(self) -> bool:
-        """Whether the latencies still change from the start of a stretch to its end."""
+        """`True` if the latencies still change from the start of a stretch to its end."""
         ratios: list[list[float]] = [[] for _ in self.stretches]
         for q in _DRIFT_AT:
             value_ns = None if self.histogram is None else self.histogram.quantile(q).value_ns
@@ -256,9 +262,11 @@ class Measured:
 
 
 def _of_share(histogram: Histogram, q: float, slower: float, variance: Variance) -> Bounds | None:
-    """The interval of a quantile from the relative variance of the share of I/Os `slower` than it,
-    which differs from 1 - q where many I/Os take the same time."""
-    # As many independent I/Os would have this variance.
+    """Return the interval of a quantile from the relative variance of the share `slower`.
+
+    The share of slower I/Os differs from 1 - q if many I/Os take the same time.
+    """
+    # The number of independent I/Os that would have this variance.
     independent = (1 - slower) / (slower * variance.value) if variance.value > 0 else float("inf")
     if independent * min(q, 1 - q) < FEWEST_SLOW:
         return None
@@ -270,7 +278,7 @@ def _of_share(histogram: Histogram, q: float, slower: float, variance: Variance)
 
 
 def _value(histogram: Histogram, q: float, upper: int) -> float | None:
-    """The lower (0) or upper (1) end of the bucket of a quantile; None beyond the I/Os."""
+    """Return the lower (0) or upper (1) end of a quantile's bucket; None beyond the I/Os."""
     *edges, count = histogram.buckets()
     bucket = int(np.searchsorted(np.cumsum(count), q * histogram.count))
     least, most = histogram.min_ns, histogram.max_ns
@@ -327,11 +335,16 @@ def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
 def stretch_of(
     table: pa.Table, seqs: Iterable[int], kind: str, histograms: Mapping[Key, Histogram]
 ) -> Callable[[Iterable[Key]], Stretch | None]:
-    """The batches of these steps, one after the other: a function that restricts them to some
-    operations of jobs; None where the run has none.
+    """Return a function that selects the batches of some operations of jobs in these steps.
 
-    `table` is the table `batches` of the run, `kind` that of the latencies, and `histograms` have
-    all latencies of the steps.
+    Args:
+        table: the table `batches` of the run.
+        seqs: the steps, in order.
+        kind: that of the latencies.
+        histograms: all latencies of the steps.
+
+    Returns:
+        The function. It returns None if the run has no batches of an operation.
     """
     rows = table.filter(pc.field("seq").isin(list(seqs)) & (pc.field("kind") == kind))
     columns = {name: rows.column(name).to_numpy() for name in rows.column_names if name != "kind"}

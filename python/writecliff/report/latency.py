@@ -25,10 +25,10 @@ _OVERALL = ("count", "min_ns", "mean_ns", "sd_ns", "max_ns")
 def latency_mapping(
     histogram: Histogram, interval: Callable[[float], Bounds | None] | None = None
 ) -> dict[str, Any]:
-    """The JSON form of a histogram: times in ns, percentiles with their 95 % intervals.
+    """Return the JSON form of a histogram: times in ns, percentiles with their 95 % intervals.
 
-    `interval` returns that of a quantile, from batches; without it intervals are those of
-    independent I/Os, and so the least uncertainty there is.
+    `interval` returns the interval of a quantile from batches. Without it the I/Os are assumed to
+    be independent, so the intervals are lower bounds of the uncertainty.
     """
     return {
         **{name: getattr(histogram, name) for name in _OVERALL},

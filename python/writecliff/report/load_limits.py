@@ -1,4 +1,4 @@
-"""The figures of loads that limits may name: known before a run, and measured after it."""
+"""Figures of loads that limits may name, before a run and after it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _TIMES = ("mean", *(f"p{pct:g}" for pct in QUOTED), "max")
 
 
 def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
-    """Return the unit of each figure that a run of these steps can have, by its key. Percentiles
-    are those of headlines; any other one follows from the same latencies."""
+    """Return the unit of each possible figure of a run of these steps, by key.
+
+    Percentiles are those of headlines; any other percentile follows from the same latencies.
+    """
     measured = [step.workload for step in steps if step.measured]
     found: dict[str, str] = {}
     for load in measured:
@@ -40,7 +42,7 @@ def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
 
 
 def _operations(job: Job) -> Iterator[str]:
-    """The operations that a job may issue."""
+    """Yield the operations that a job may issue."""
     letters = {"read": "r", "write": "w", "trim": "t", FLUSH: "f"}
     listed = job.log.operations if job.log is not None else None
     if job.model is not None:
@@ -55,14 +57,14 @@ def _operations(job: Job) -> Iterator[str]:
 
 
 def _bases(operation: str) -> tuple[Basis, ...]:
-    """Flushes follow their writes: they have no arrival, and one latency."""
+    """Return the bases of an operation. Flushes follow writes, so they have no arrival."""
     return BASES[:1] if operation == FLUSH else BASES
 
 
 def limit_figures(
     loads: Sequence[Load], steps: Sequence[LoadStep], percentiles: Collection[float]
 ) -> tuple[list[Headline], dict[str, str]]:
-    """Return the figures of a run with more `percentiles`, and why others are unknown, by key."""
+    """Return a run's figures with further `percentiles`, and why others are unknown, by key."""
     many = len(loads) > 1
     found = [item for load in loads for item in load.headlines(many=many, bases=BASES)]
     known = {item.key for item in found}
@@ -87,7 +89,7 @@ def limit_figures(
 def _percentile(
     load: Load, done: Done, basis: Basis, pct: float, key: str
 ) -> tuple[list[Headline], str]:
-    """A percentile that is no headline, or why it is unknown."""
+    """Return a percentile that is not a headline, or the reason why it is unknown."""
     histogram = done.latency(basis)
     if histogram is None or not histogram.count:
         return [], NOT_FROM_ARRIVAL if done.scheduled and basis == "arrival" else "not timed"

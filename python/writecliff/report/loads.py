@@ -50,13 +50,13 @@ class Done:
     scheduled: bool = False  # its I/Os have intended arrivals
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """The latencies of a basis; None if nothing was timed or the engine cannot measure it."""
+        """Return the latencies of a basis; None if the engine did not measure them."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
     @property
     def latencies(self) -> Mapping[Basis, Histogram]:
-        """The latencies that differ, by basis, as far as they were measured."""
+        """Measured latencies, by basis; closed loads have only "arrival"."""
         bases = bases_of(scheduled=self.scheduled)
         return {basis: h for basis in bases if (h := self.latency(basis)) is not None}
 
@@ -97,7 +97,7 @@ class Load:
 
     @cached_property
     def measured_ns(self) -> int:
-        """The time that the I/Os of the rows were counted in: see `StepResult.measured_ns`."""
+        """Time in which the I/Os of the rows were counted: see `StepResult.measured_ns`."""
         begins = (min((job["began_ns"] or 0 for job in row["jobs"]), default=0)
                   for row in self.columns)  # fmt: skip
         return self.elapsed_ns - sum(begins)
@@ -162,12 +162,12 @@ class Load:
 
     @property
     def done(self) -> Sequence[Done]:
-        """All operations of all jobs, and their flushes."""
+        """All operations of all jobs, with their flushes."""
         return [one for of_job in self.jobs.values() for one in of_job]
 
     @cached_property
     def not_sustained(self) -> str:
-        """ "load not sustained: 82 % of 10,000 IOPS"; "" if the drive kept up."""
+        """The shortfall: "load not sustained: 82 % of 10,000 IOPS"; "" if the drive kept up."""
         found = shortfalls(self.workload, [row["jobs"] for row in self.columns])
         return shortfall_text(found, len(self.workload.jobs))
 
@@ -178,19 +178,23 @@ class Load:
 
     @property
     def operations(self) -> Sequence[str]:
-        """Operations that were issued."""
+        """Issued operations, in order of appearance."""
         return list(dict.fromkeys(done.operation for done in self.done))
 
     def rates(self, operation: str) -> tuple[float, float]:
-        """I/Os and bytes a second of all jobs together, over `measured_ns`: jobs that ran one after
-        another do not add up."""
+        """Return I/Os and bytes per second of all jobs together, over `measured_ns`.
+
+        Rates of jobs that ran one after another are therefore not added up.
+        """
         mine = [done for done in self.done if done.operation == operation]
         per_s = 1e9 / self.measured_ns if self.measured_ns else 0.0
         return sum(done.ios for done in mine) * per_s, sum(done.bytes for done in mine) * per_s
 
     def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
-        """Latencies by operation, over all jobs; without operations of which they are unknown.
-        Flushes have the basis "arrival" alone."""
+        """Return latencies by operation, over all jobs, without operations of unknown latency.
+
+        Flushes have only the basis "arrival".
+        """
         found = {}
         for operation in TIMED_NAMES if basis == "arrival" else OPERATION_NAMES:
             by_job = [d.latency(basis) for d in self.done if d.operation == operation and d.ios]
@@ -201,7 +205,7 @@ class Load:
 
     @cached_property
     def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
-        """The batches of all rows, by kind of latency."""
+        """Selectors of the batches of all rows, by kind of latency."""
         run = self.data.run
         table = run.table("batches")
         if set(self.seqs).isdisjoint(table.column("seq").to_pylist()):
@@ -214,8 +218,10 @@ class Load:
         return found
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
-        """The batches of operations of jobs, from which intervals of their figures follow. Flushes
-        have none."""
+        """Return the batches of operations of jobs, for the intervals of their figures.
+
+        Flushes have no batches.
+        """
         known = [key for key in keys if key[1] != FLUSH]
         stretch = self._stretches[kind](known) if known else None
         return Measured([] if stretch is None else [stretch])
@@ -253,8 +259,10 @@ class Load:
         }
 
     def stretch(self, done: Sequence[Done], basis: Basis = "arrival") -> Stretch | None:
-        """The batches of operations together, with the latencies of a basis; None if the run has
-        no batches of all of them."""
+        """Return the batches of several operations, with the latencies of a basis.
+
+        None if the run lacks batches of any of them.
+        """
         by_kind: dict[Kind, list[Key]] = {}
         for one in done:
             kind = histogram_of(basis, service="service", response="response",
@@ -270,7 +278,7 @@ class Load:
 
     @property
     def _written(self) -> Sequence[Key]:
-        """The operations whose batches stand for the whole drive: any."""
+        """An operation whose batches have the bytes of the whole drive: any with I/Os."""
         return [(one.number, one.operation) for one in self.done if one.ios][:1]
 
     def _mapping(self, done: Done) -> dict[str, Any]:
@@ -296,7 +304,7 @@ class Load:
         }
 
     def percentile_interval(self, done: Done, basis: Basis, pct: float) -> Interval | None:
-        """The interval of a percentile of the latencies of an operation."""
+        """Return the interval of a percentile of an operation's latencies."""
         kind: Kind = "response" if basis == "arrival" and done.scheduled else "service"
         bounds = self.measured([(done.number, done.operation)], kind).quantile(pct / 100)
         return None if bounds is None else _interval(bounds.mapping(), NS_PER_MS)
@@ -309,7 +317,7 @@ class Load:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names of jobs, with its number behind one that another job before has.
+    """Return the names of jobs, with the job's number after a repeated name.
 
     >>> distinct(["log", "data", "log"])
     ['log', 'data', 'log (3)']
@@ -331,7 +339,7 @@ def titled(loads: Sequence[Load]) -> Sequence[Load]:
 
 
 def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[str, Any] | None:
-    """Latencies with the intervals that batches give."""
+    """Return the JSON form of latencies, with intervals from batches."""
     if histogram is None:
         return None
     found = latency_mapping(histogram, measured.quantile)
@@ -345,8 +353,10 @@ def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:
 def step_headlines(
     step: Mapping[str, Any], *, many: bool, steady: bool = True, bases: Sequence[Basis] = ()
 ) -> Iterator[Headline]:
-    """The figures of every job and operation of a step of `run --json`. Answers of earlier versions
-    have no intervals."""
+    """Yield the figures of every job and operation of a step of `run --json`.
+
+    Output of earlier versions has no intervals.
+    """
     where = step["workload"] if many else ""
     names = distinct([job["name"] for job in step["jobs"]])
     for name, job in zip(names, step["jobs"], strict=True):
@@ -376,8 +386,11 @@ def step_headlines(
 
 
 def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """`True` if a job of a step of `run --json` has intended arrivals. Earlier versions did not
-    write `scheduled`: its I/Os then have response times, or a warning that fio has none."""
+    """Return `True` if a job of a step of `run --json` has intended arrivals.
+
+    Earlier versions did not write `scheduled`. Their open loads have response times, or a warning
+    that fio does not measure them.
+    """
     if (scheduled := job.get("scheduled")) is not None:
         return bool(scheduled)
     if any(done.get("response") is not None for done in job["operations"].values()):
@@ -392,7 +405,7 @@ def figure_part(operation: str) -> str:
 
 
 def _interval(bounds: Mapping[str, float] | None, unit: float = 1.0) -> Interval | None:
-    """An interval in `unit`s, from its JSON form."""
+    """Return an interval in `unit`s from its JSON form."""
     if bounds is None:
         return None
     return Interval(bounds["low"] / unit, bounds["high"] / unit, BATCHES, bounds["degrees"])

@@ -83,7 +83,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
     """The intervals of `rows`, all jobs together, of one operation or of all."""
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
-    # Latencies from intended arrivals, where a job has some and the engine measured them.
+    # Latencies from intended arrivals, if a job has them and the engine measured them.
     open_loads = "response_mean_ns" in data.run.table("intervals").column_names
     columns = {
         name: f"coalesce(response_{name}_ns, latency_{name}_ns)" if open_loads
@@ -104,7 +104,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
 def _without_partial(
     seq: npt.NDArray[np.int64], column: Mapping[str, Numbers]
 ) -> tuple[npt.NDArray[np.int64], dict[str, Numbers]]:
-    """Intervals with partial ones merged into their neighbours: see `store.partial_intervals`."""
+    """Merge partial intervals into their neighbours: see `store.partial_intervals`."""
     ends = whole_ends(seq, column["end_ns"])
     new = np.append(True, (seq[1:] != seq[:-1]) | (ends[1:] != ends[:-1]))[: len(seq)]
     starts = np.flatnonzero(new)

@@ -26,7 +26,7 @@ def two_sided_t(share: float, degrees: int) -> float:
 
 
 def two_sided_p(t: float, degrees: int) -> float:
-    """The probability of a value beyond t or below its negative; `degrees` as `two_sided_t`."""
+    """Return the probability of a value beyond t or -t; `degrees` as in `two_sided_t`."""
     return max(0.0, 1.0 - _share_within(atan(abs(t) / sqrt(degrees)), degrees))
 
 

@@ -172,8 +172,10 @@ class TestData:
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
     def is_scheduled(self, seq: int, job: int) -> bool:
-        """`True` if the I/Os of a job of a step have intended arrivals. Runs of earlier versions
-        do not say it: it follows from their loads, else from what was measured."""
+        """Return `True` if the I/Os of a job of a step have intended arrivals.
+
+        Earlier versions did not store it; it then follows from the load or from response times.
+        """
         row = self.columns[seq]
         if (stored := row["jobs"][job].get("scheduled")) is not None:
             return bool(stored)
@@ -186,8 +188,10 @@ class TestData:
         return self.run.histograms_by_cell(kind="response")
 
     def latencies_by_step(self, basis: Basis) -> Mapping[int, Histogram]:
-        """The latencies of all jobs and operations of each step, by `seq`; without steps of which
-        some are unknown."""
+        """Return the latencies of all jobs and operations of each step, by `seq`.
+
+        Steps with unknown latencies are left out.
+        """
         cells: dict[int, list[Histogram | None]] = {}
         for (seq, job, operation), service in self.run.histograms_by_cell(kind="service").items():
             response = self._responses.get((seq, job, operation))
@@ -232,7 +236,7 @@ class TestData:
 
 
 def _times(histogram: Histogram | None) -> list[Value]:
-    """Mean, maximum and the nines; None where they are unknown."""
+    """Return mean, maximum and the nines; None for unknown values."""
     if histogram is None:
         return [None] * (2 + len(NINES))
     slow = (histogram.quantile(q).value_ns for q in NINES)

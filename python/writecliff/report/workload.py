@@ -144,7 +144,7 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def not_sustained(self) -> Sequence[str]:
-        """The loads that the drive did not keep up with, in words."""
+        """Loads that the drive did not sustain, in words."""
         many = len(self.loads) > 1
         return [
             f"{load.title}: {load.not_sustained}" if many else load.not_sustained
@@ -211,7 +211,7 @@ class WorkloadRunReport(TestReport):
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """With service times of closed loads too, which are their latencies."""
+        """Add service times of closed loads, which equal their latencies."""
         return limit_figures(self.loads, self.procedure.steps, percentiles)
 
     def curves(self) -> Sequence[Curve]:
@@ -386,7 +386,7 @@ def _slug(operation: str) -> str:
 
 
 def _by_name(load: Load) -> Mapping[str, Histogram]:
-    """The latencies of a load by operation, of an open load also its service times."""
+    """Return the latencies of a load by operation, and the service times of an open load."""
     return {
         f"{operation}{_SUFFIX[basis]}": histogram
         for basis in bases_of(scheduled=load.is_scheduled)

@@ -17,17 +17,17 @@ _NOTE = "imported from fio's JSON output, which says nothing of the drive's stat
 
 
 def read_fio_json(path: Path) -> Mapping[str, Any]:
-    """Read fio's document in a file; the last of several, without the messages around it.
+    """Read the last document of fio in a file, without the messages around it.
 
     Raises:
-        ConfigError: not readable, not fio's.
+        ConfigError: the file is not readable, or not from fio.
     """
     from writecliff.engines.fio.document import last_document
 
     text = read_bytes(path, JSON_BYTES_MAX).decode("utf-8", "replace")
     document = last_document(text)
     if document is None:
-        parse_json(text.encode(), path)  # says where a document is damaged
+        parse_json(text.encode(), path)  # raises with the position of the damage
         raise ConfigError(
             f"{path} is not fio's JSON output", hint="make it with fio --output-format=json+"
         )

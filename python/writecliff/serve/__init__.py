@@ -7,7 +7,7 @@
 | `control.py` | finding the drives that a user serves, and cutting their power |
 | `record.py`, `trace.py` | a session in a run directory, and its block trace |
 | `session.py` | a session as plain data |
-| `metrics.py`, `metrics_http.py` | figures for Prometheus, and who gets them |
+| `metrics.py`, `metrics_http.py` | figures for Prometheus, and their HTTP server |
 | `figures.py` | what the drive has done: of the last moment, and in all |
 """
 

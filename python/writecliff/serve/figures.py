@@ -98,10 +98,10 @@ class PowerCut:
     pages_open: int
     """Pages with changes that were not durable."""
     pages_undone: int
-    """Those that are without some or all of these changes now; `undone_as` says why it may be."""
+    """Open pages that lost some or all of these changes; `undone_as` is why NVMe allows it."""
     undone_as: Literal["unacknowledged", "unflushed"]
-    """Why NVMe allows that: nobody had a reply to these writes; or, on a drive with a volatile
-    cache, no flush had followed them. A drive with capacitors undoes nothing else."""
+    """Why NVMe allows the loss: no host had a reply to these writes, or, on a drive with a volatile
+    cache, no flush followed them. A drive with capacitors undoes only unacknowledged writes."""
     hold_up_ns: int | None
     """How long the capacitors lasted; this and the next two are None if they are not modelled."""
     rebuild_ns: int | None

@@ -1,4 +1,4 @@
-"""HTTP for Prometheus: the figures at `/metrics`, for requests that name this machine."""
+"""HTTP server for Prometheus: `/metrics`, for requests that name this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Answer = Iterable[bytes]
 
 
 class _Handler(WSGIRequestHandler):
-    """Logs nothing, and gives up on a client that is silent."""
+    """A request handler without logs that closes idle connections after 30 s."""
 
     timeout = 30
 
@@ -31,12 +31,12 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each request. A client that leaves or is silent is no error of the server."""
+    """A server with a thread per request that ignores disconnected and idle clients."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error of the server, which is none of the connection's."""
+        """Report an error, except if the client disconnected or timed out."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -46,13 +46,13 @@ class _Server6(_Server):
 
 
 def start(registry: CollectorRegistry, host: str, port: int) -> tuple[WSGIServer, threading.Thread]:
-    """Listen at an address, and answer in a thread.
+    """Listen at an address and serve requests in a thread.
 
     Returns:
-        The server, which `shutdown` and `server_close` end, and its thread.
+        The server, which `shutdown` and `server_close` stop, and its thread.
 
     Raises:
-        OSError: the address cannot be had.
+        OSError: the address is in use or not available.
     """
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     kind = _Server6 if family == socket.AF_INET6 else _Server

@@ -28,8 +28,8 @@ class ServeOptions:
     slow_down: float | None = 1.0
     """Nanoseconds of wall time that one of the drive takes; None: no timing."""
     state: Path | None = None
-    """Restored if it exists, and written at the end. Until then, files beside it hold all that
-    clients were told, so that a server which is killed loses none of it."""
+    """State file, restored if it exists and written at the end. Until then, files beside it hold
+    all acknowledged commands, so that a killed server does not lose them."""
     contents: Path | None = None
     """A sparse file for the data; None: in memory."""
     compress: bool = False
@@ -98,7 +98,7 @@ class DriveServer:
         self.identity = identity_of(self.description, target)
         self.restored = restored
         self.recovered: bool = self._server.recovered
-        """Whether the server before, with this state file, was killed."""
+        """`True` if the previous server with this state file was killed."""
         self.first = self.snapshot()
         self.addresses: list[str] = []
         self.warnings: list[str] = []
@@ -177,7 +177,7 @@ class DriveServer:
             return tuple(self._cut(cut) for cut in self._server.power_cuts())
 
     def _cut(self, raw: dict[str, Any]) -> PowerCut:
-        """A power cut from what the native module gives."""
+        """Return a power cut from its native form."""
         device = self.description
         protected = device.power_loss_protection or device.kind == "scm"
         raw = dict(raw)
@@ -199,9 +199,9 @@ class DriveServer:
         return self._server.take_trace()
 
     def stop(self) -> None:
-        """End all connections, after the drive has completed the requests that it has.
+        """Close all connections once the drive has completed its outstanding requests.
 
-        A request that it does not have gets no answer: hosts that connect again repeat it.
+        Requests that did not reach the drive get no response; hosts that reconnect repeat them.
         """
         with as_user_errors():
             self._server.stop()

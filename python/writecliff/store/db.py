@@ -7,8 +7,8 @@ a connection of its own, to an empty database that the process keeps: to make on
 as long as a query. Only where users write the SQL, which may leave tables and settings behind, is
 the database of the call alone.
 
-SQL of a user reaches no file, network or extension. DuckDB's own switch closes them, and a lock
-prevents a statement from turning it back. The switch spares listed paths, for reading and for
+SQL of a user cannot reach files, the network or extensions. DuckDB's own switch closes them, and a
+lock prevents a statement from turning it back. The switch spares listed paths, for reading and for
 writing alike, so the list has sealed copies in memory of the catalogue's files, which the kernel
 protects against writing.
 """
@@ -36,7 +36,7 @@ Rows = list[tuple[Any, ...]]
 # Settings in the order in which DuckDB accepts them.
 _CLOSED = {
     "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",  # variables of the calling program are no tables
+    "python_enable_replacements": "false",  # variables of the calling program are not tables
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
@@ -54,7 +54,7 @@ class QueryError(StoreError):
 
 
 def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = ()) -> pa.Table:
-    """Answer `sql` over `tables`, which it names by their keys; it reaches nothing else.
+    """Run `sql` over `tables`, by their keys; it cannot reach anything else.
 
     Raises:
         QueryError: DuckDB refuses the query.
@@ -104,8 +104,10 @@ class Views:
         self._run(f"create temp view {name} as {sql}")
 
     def close_files(self) -> None:
-        """Confine all later statements to the views. Call it before a statement of a user runs;
-        after it no files can be added."""
+        """Confine all later statements to the views.
+
+        Call it before a statement of a user runs; no files can be added afterwards.
+        """
         if self._closing is None:
             raise ValueError("these views read files themselves")
         if self._copies:
@@ -193,8 +195,10 @@ def _database(process: int, *, closed: bool) -> Any:
 
 
 def _new_database(temporary: str) -> Any:
-    """Return an empty database that spills large results into the folder `temporary`, or, if that
-    is empty, never."""
+    """Return an empty database that spills large results into the folder `temporary`.
+
+    It never spills if `temporary` is empty.
+    """
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": 1, "temp_directory": temporary})

@@ -1,7 +1,7 @@
-"""The rule for partial intervals: rates are of intervals of nearly full length.
+"""Merging of partial intervals, so that rates cover intervals of nearly full length.
 
 A step ends when its last I/Os complete, so its last interval may be much shorter than the others,
-and a rate over it says nothing: six I/Os in 300 µs are no 20,000 IOPS. An interval shorter than
+and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. An interval shorter than
 half of the longest one of its step therefore belongs to the interval before it (the first one to
 that after it). Sums of both over the time of both are rates again, and nothing is lost.
 

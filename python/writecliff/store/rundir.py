@@ -289,12 +289,14 @@ class RunDirectory:
     def histograms_by_operation(
         self, steps: Iterable[int], *, kind: str = "service"
     ) -> dict[tuple[int, str], Histogram]:
-        """The histograms of each job (by its number) and operation of some steps, merged. The
-        operation of flushes is "flush"."""
+        """Return the merged histograms of some steps by (job number, operation).
+
+        The operation of flushes is "flush".
+        """
         return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
 
     def histograms_by_cell(self, *, kind: str) -> dict[tuple[int, int, str], Histogram]:
-        """The histograms of each step (by its number), job (by its number) and operation."""
+        """Return the histograms by (step number, job number, operation)."""
         return self._merged(
             lambda label: (label["seq"], label["job"], label["operation"]), {"kind": kind}
         )
@@ -342,8 +344,10 @@ class RunDirectory:
         columns: Mapping[str, str | int | None],
         steps: Iterable[int] | None = None,
     ) -> dict[K, Histogram]:
-        """The histograms with these values of `columns`, merged where `key` agrees. None means any
-        value, for `operation` any I/O."""
+        """Return the histograms with these values of `columns`, merged by `key`.
+
+        None means any value; for `operation` it means any I/O.
+        """
         chosen = [pc.field(name) == value for name, value in columns.items() if value is not None]
         if steps is not None:
             chosen.append(pc.field("seq").isin([int(step) for step in steps]))

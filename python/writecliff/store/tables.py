@@ -41,7 +41,7 @@ OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `ope
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
 # Rounds last: its part completes a step (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
-# Steps need not have rows in these, and runs of earlier versions have no such file.
+# Tables in which a step may have no rows. Runs of earlier versions lack their files.
 OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)
 
 _POSITION = [
@@ -74,7 +74,7 @@ JOBS = pa.list_(
             ("elapsed_ns", pa.int64()),
             ("began_ns", pa.int64()),  # since the start of the step
             *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
-            # How an open load kept to its schedule: see `engines.base.Adherence`; else null.
+            # Backlog of an open load (`engines.base.Adherence`); null for closed loads.
             ("scheduled", pa.bool_()),  # an open loop
             ("schedule_ios", pa.int64()),
             ("schedule_span_ns", pa.int64()),
@@ -133,7 +133,7 @@ INTERVALS_SCHEMA = pa.schema(
     ]
 )
 
-# Of runs with open loads: times from the intended arrival; null of closed loads.
+# Times from the intended arrival, in runs with open loads; null for closed loads.
 RESPONSE_COLUMNS: Mapping[str, pa.DataType] = {
     "response_mean_ns": pa.float64(),
     "response_max_ns": pa.float64(),
@@ -188,7 +188,7 @@ BATCHES_SCHEMA = pa.schema(
         ("bytes", pa.int64()),
         ("latency_sum_ns", pa.float64()),
         *((column, pa.int64()) for column in SLOWER.values()),
-        ("host_write_bytes", pa.float64()),  # of the whole drive, as is the next
+        ("host_write_bytes", pa.float64()),  # of the whole drive, like `nand_write_bytes`
         ("nand_write_bytes", pa.float64()),
     ]
 )

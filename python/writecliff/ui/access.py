@@ -16,7 +16,7 @@ _TOKEN_BYTES = 24
 
 @dataclass(frozen=True)
 class Access:
-    """The token that opens the dashboard, and the names under which it may be asked for."""
+    """Token of the dashboard, and the host names under which it may be requested."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES))
     names: frozenset[str] = frozenset()  # besides `localhost` and this machine's own

@@ -1,6 +1,6 @@
 """The intervals of a run as lines over time, one for each operation and quantity.
 
-Partial intervals belong to their neighbours (`store.partial_intervals`).
+Partial intervals are merged into their neighbours (`store.partial_intervals`).
 Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
 the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
 of their steps, drawn over the time of the step.
@@ -194,7 +194,7 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
 
 
 def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram]:
-    """The histograms of a kind by step, job and operation."""
+    """Return the histograms of a kind by step, job and operation."""
     order = ("seq", "job", "operation", "kind", "lower_ns")
     rows = table.filter(pc.field("kind") == kind).sort_by([(n, "ascending") for n in order])
     return {
@@ -204,8 +204,10 @@ def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram
 
 
 def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
-    """`True` if latencies of open loads were measured from issue alone: by fio, or by an earlier
-    version, whose intervals had no others."""
+    """Return `True` if latencies of open loads were measured from issue only.
+
+    This applies to fio, and to runs of earlier versions.
+    """
     if np.isfinite(columns["response_mean_ns"]).any():
         return False
     rounds = run.rows_after("rounds", 0, ("seq", "jobs")).to_pylist()

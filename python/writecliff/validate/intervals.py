@@ -1,10 +1,9 @@
-"""Intervals and comparisons against repetitions: what a 95 % interval covers, what 5 % finds.
+"""Validation of intervals and comparisons against repetitions of a run.
 
 A small SATA drive runs three loads many times, each time prepared and loaded with seeds of its own.
-The truth is the mean over all repetitions, of percentiles that of all latencies together. Counted
-are the intervals of single runs that hold it, and the pairs of equal drives of which a comparison
-claims a winner. A drive with slower firmware is compared with the first one for the power of the
-test.
+The truth is the mean over all repetitions; for percentiles, that of all latencies together. The
+validation counts the intervals of single runs that contain it, and the pairs of equal drives with
+a false winner. A comparison with a slower drive measures the power of the test.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _SMALL = {
     "flash.blocks_per_plane": ("180", None),
     "flash.pages_per_block": ("96", None),
 }
-# Slower in all that bounds the IOPS of writes and of mixes.
+# Slower in all parameters that bound the IOPS of writes and of mixes.
 _SLOWER = {
     "flash.program": ('["5.775 ms"]', None),
     "flash.erase": ('"5.25 ms"', None),
@@ -66,7 +65,7 @@ class Repetition:
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """How often the interval of a figure holds the truth."""
+    """Coverage of the truth by the intervals of a figure."""
 
     load: str
     figure: str
@@ -85,7 +84,7 @@ class CoverageRow:
 
 @dataclass(frozen=True)
 class PairsRow:
-    """How many pairs of drives differ by more than noise in any figure."""
+    """Pairs of drives that differ by more than noise in any figure."""
 
     load: str
     pairs: int
@@ -104,20 +103,20 @@ class PairsRow:
 
 @dataclass(frozen=True)
 class IntervalsReport:
-    """The rows of all loads."""
+    """Coverage and pairs of all loads."""
 
     coverage: Sequence[CoverageRow]
     pairs: Sequence[PairsRow]
 
     @property
     def ok(self) -> bool:
-        """`True` if false winners are no more frequent than they may be."""
+        """`True` if at most `FALSE_WINNERS_PCT` of equal drives have a false winner."""
         wrong = sum(row.false_winners for row in self.pairs)
         return 100 * wrong <= FALSE_WINNERS_PCT * sum(row.pairs for row in self.pairs)
 
 
 def repetition(load: str, seed: int, seconds: float, *, slower: bool = False) -> Repetition:
-    """Prepare a drive with a seed of its own, run a load and read its figures."""
+    """Prepare a drive with this seed, run a load and return its figures."""
     text, _ = read_device_file(_PRESET)
     text = with_values(text, _SMALL | (_SLOWER if slower else {}))
     engine = SimEngine.from_device(open_device(text, "small.toml"), seed=seed)
@@ -170,8 +169,10 @@ def run(
     loads: Sequence[str] = tuple(LOADS),
     log: Callable[[str], object] = lambda text: None,
 ) -> IntervalsReport:
-    """Repeat each load `seeds` times, and a tenth as often with a slower drive; `log` gets what is
-    done."""
+    """Repeat each load `seeds` times, and a tenth as often with a slower drive.
+
+    `log` receives the progress.
+    """
     coverage: list[CoverageRow] = []
     pairs = []
     for load in loads:
@@ -185,7 +186,7 @@ def run(
 
 
 def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow]:
-    """A row for each figure: how often its interval holds the truth of all runs."""
+    """Yield the coverage of each figure: how often its interval contains the truth."""
     for name in runs[0].figures:
         found = [run.figures[name] for run in runs if name in run.figures]
         operation, _, figure = name.rpartition(", ")
@@ -221,7 +222,7 @@ def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetitio
 
 
 def compared(first: Repetition, second: Repetition) -> dict[str, Figure]:
-    """The figures of two runs as `compare` judges them."""
+    """Return the figures of two runs as `compare` judges them."""
     names = [name for name in first.figures if name in second.figures]
     figures = {n: Figure("load", [first.figures[n], second.figures[n]]) for n in names}
     level = level_of(p for figure in figures.values() for p in figure.probabilities())

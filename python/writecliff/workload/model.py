@@ -121,14 +121,14 @@ class HostZones:
 
 
 _COMMAND_BYTES = 1 << 32  # the length of a command is less
-_TRIM_BYTES = 1 << 31  # of the commands for a longer TRIM
+_TRIM_BYTES = 1 << 31  # length of the commands of a split TRIM
 
 
 @dataclass(frozen=True)
 class IoLog:
     """I/Os that a job repeats in place of generated ones; columns of equal length.
 
-    TRIMs that a single command cannot have (4 GiB and more) are split into commands of 2 GiB, as
+    TRIMs too long for a single command (4 GiB and more) are split into commands of 2 GiB, as
     the kernel does for drives that take less at a time.
 
     `operations` has a letter for each: r read, w write, t trim, f flush. Offsets are relative to

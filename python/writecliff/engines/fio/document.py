@@ -33,7 +33,7 @@ _OF_ONE_KIND: Mapping[str, Operation] = {
 
 @dataclass(frozen=True)
 class Fields:
-    """An object of the document, and the words that errors call it by."""
+    """An object of the document, and its name in errors."""
 
     raw: Mapping[str, Any]
     where: str
@@ -49,7 +49,7 @@ class Fields:
         return ConfigError(f"{self.where}: '{name}' is no {kind}: {shown}")
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number of 0 or more. Raises ConfigError."""
+        """Return a number of 0 or more. Raises ConfigError."""
         if default is not None and name not in self.raw:
             return default
         value = self._value(name)
@@ -60,29 +60,29 @@ class Fields:
         return value
 
     def whole(self, name: str, default: int | None = None) -> int:
-        """A number without its fraction. Raises ConfigError."""
+        """Return a number without its fraction. Raises ConfigError."""
         return int(self.number(name, default))
 
     def text(self, name: str) -> str:
-        """Raises ConfigError."""
+        """Return a text. Raises ConfigError."""
         value = self._value(name)
         if not isinstance(value, str):
             raise self._wrong(name, "text")
         return value
 
     def part(self, name: str, where: str | None = None) -> Fields:
-        """An object within this one; an absent one is empty. Raises ConfigError."""
+        """Return a nested object; an absent object is empty. Raises ConfigError."""
         value = self.raw.get(name, {})
         if not isinstance(value, dict):
             raise self._wrong(name, "object")
         return Fields(value, f"{self.where}, {where or name}")
 
     def options(self, name: str) -> dict[str, str]:
-        """An object of texts. Raises ConfigError."""
+        """Return the texts of a nested object. Raises ConfigError."""
         return {key: str(value) for key, value in self.part(name).raw.items()}
 
     def parts(self, name: str) -> list[Any]:
-        """A list. Raises ConfigError."""
+        """Return a list. Raises ConfigError."""
         value = self._value(name)
         if not isinstance(value, list):
             raise self._wrong(name, "list")
@@ -112,7 +112,7 @@ def last_document(text: str) -> Mapping[str, Any] | None:
     """Return fio's last whole document in a text; None if there is none.
 
     fio prints messages and other forms of its output around it, and, with `--status-interval`,
-    several documents, whose counters go on.
+    several documents with cumulative counters.
     """
     decoder, found, at = json.JSONDecoder(), None, 0
     while match := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):
@@ -128,7 +128,7 @@ def last_document(text: str) -> Mapping[str, Any] | None:
 
 
 def job_fields(document: Mapping[str, Any], name: str) -> list[Fields]:
-    """The objects of all jobs, without the sum of several clients. Raises ConfigError."""
+    """Return the objects of all jobs, without the sum over clients. Raises ConfigError."""
     whole = Fields(document, name)
     listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
     jobs = [one for one in listed if not (isinstance(one, dict) and _is_sum(one))]
@@ -137,7 +137,7 @@ def job_fields(document: Mapping[str, Any], name: str) -> list[Fields]:
     found = []
     for number, job in enumerate(jobs, 1):
         if not isinstance(job, dict):
-            raise ConfigError(f"{name}: job {number} is no object")
+            raise ConfigError(f"{name}: job {number} is not an object")
         found.append(Fields(job, f"{name}: job {job.get('jobname', number)}"))
     return found
 
@@ -147,8 +147,11 @@ def _is_sum(job: Mapping[str, Any]) -> bool:
 
 
 def entries_of(document: Mapping[str, Any], name: str) -> list[Entry]:
-    """All jobs with the time in which they measured. Raises ConfigError: not what fio writes, or
-    reads and writes that are reported together."""
+    """Return all jobs with their measured times.
+
+    Raises:
+        ConfigError: The document is not in fio's format, or reports reads and writes together.
+    """
     common = Fields(document, name).options("global options")
     jobs = job_fields(document, name)
     unit = _byte_unit(document)
@@ -170,14 +173,16 @@ def entries_of(document: Mapping[str, Any], name: str) -> list[Entry]:
 
 
 def _host(job: Fields) -> str:
-    """The machine of a client; "" if fio ran here."""
+    """Return the address of a client; "" if fio ran locally."""
     host, port = job.raw.get("hostname"), job.raw.get("port")
     return "" if host is None else f"{host}:{port}" if port is not None else str(host)
 
 
 def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
-    """Number what starts together: the groups of each machine, in order, but for those that
-    `new_group` alone has made."""
+    """Yield the section of each job; jobs of a section start together.
+
+    Sections are the groups of each machine, in order; `new_group` alone starts no new section.
+    """
     at: dict[str, tuple[int, int]] = {}  # of each machine: last group, section
     for job in jobs:
         host, group = _host(job), job.whole("groupid")
@@ -191,13 +196,13 @@ def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
 
 
 def _delay_ms(options: Mapping[str, str]) -> float:
-    """When a job began to measure, after those that it waited for had ended."""
+    """Return the time from the end of the previous section until a job measures, in ms."""
     total_us = 0
     for name in ("startdelay", "ramp_time"):
         try:
             total_us += time_us("s")(options.get(name, "0").partition("-")[0], Context())
         except FioValueError:
-            continue  # an expression, of which only fio knows the value
+            continue  # an expression that only fio can evaluate
     return total_us / 1000
 
 
@@ -208,7 +213,7 @@ def _byte_unit(document: Mapping[str, Any]) -> int:
 
 
 def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Operation, Fields]:
-    """What a job did, by operation, with bytes in bytes."""
+    """Return the fields of each operation of a job, with `io_bytes` in bytes."""
     kinds = {name: job.part(name) for name in OPERATIONS if name in job.raw}
     if not kinds:
         if "mixed" not in job.raw:
@@ -223,7 +228,7 @@ def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Oper
 
 
 def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]:
-    """The operation of a job whose operations fio has added up (`unified_rw_reporting=1`)."""
+    """Return the only operation of a job with `unified_rw_reporting=1`. Raises ConfigError."""
     mixed = job.part("mixed")
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
     if direction not in _OF_ONE_KIND:

@@ -106,7 +106,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Why the target would not be written."""
+        """Error that refuses a run that writes; None if it may run."""
         return self._target.refusal
 
     @property

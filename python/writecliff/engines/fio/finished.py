@@ -90,7 +90,7 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
 
 
 def _stats(fields: Fields) -> tuple[OperationStats, str]:
-    """What an operation did, and what the user must know of its latencies. Raises ConfigError."""
+    """Return the stats of an operation, and a note on its latencies. Raises ConfigError."""
     bare = Fields({"min": 0, "max": 0, "mean": 0, "stddev": 0}, fields.where)
     latency, bins, note = bare, dict[int, int](), NO_BINS
     for key, remark in (("clat_ns", COMPLETION), ("lat_ns", "")):
@@ -117,7 +117,7 @@ def _stats_of(
 
 
 def _flushes(sync: Fields) -> OperationResult | None:
-    """The flushes of a job; None without bins. Raises ConfigError."""
+    """Return the flushes of a job; None without bins. Raises ConfigError."""
     latency = sync.part("lat_ns")
     if not (bins := _bins(latency.part("bins"))):
         return None
@@ -127,11 +127,11 @@ def _flushes(sync: Fields) -> OperationResult | None:
 
 
 def _bins(fields: Fields) -> dict[int, int]:
-    """Counts by the middle of their bin in ns. Raises ConfigError."""
+    """Return counts by the middle of their bin in ns. Raises ConfigError."""
     found = {}
     for middle in fields.raw:
         if not re.fullmatch(r"\d{1,18}", middle):
-            raise ConfigError(f"{fields.where}: '{middle}' is no latency in ns")
+            raise ConfigError(f"{fields.where}: '{middle}' is not a latency in ns")
         if count := fields.whole(middle):
             found[int(middle)] = count
     return found

@@ -101,7 +101,7 @@ class IntervalSeries:
 
     @property
     def ios_only(self) -> Mapping[Key, OperationStats]:
-        """The I/Os among `stats`."""
+        """Stats of the I/Os, without flushes."""
         return _of_ios(self.stats)
 
     @property

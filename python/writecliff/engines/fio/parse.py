@@ -190,14 +190,14 @@ def histogram_of(stats: OperationStats) -> Histogram:
 
 
 def flush_result(stats: OperationStats) -> OperationResult:
-    """The flushes of a job."""
+    """Return the result of the flushes of a job."""
     return OperationResult(stats.ios, 0, histogram_of(stats))
 
 
 def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """The result of each job over its own running time, which starts after its start delay.
+    """Return the result of each job over its running time, which starts after its start delay.
     `response` stays None (fio does not measure it)."""
     results = []
     for index, job in enumerate(jobs):

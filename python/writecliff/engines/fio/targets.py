@@ -114,7 +114,7 @@ class DeviceTarget:
 
     @property
     def refusal(self) -> TargetError | None:
-        """Why a run that writes would be refused; None for a claimed device."""
+        """Error that refuses a run that writes; None for a claimed device."""
         if self._claim is not None:
             return None
         destroy_serial, allow_signatures = self._consent

@@ -1,9 +1,9 @@
 """The figures that contenders have in common, and what they say.
 
-The best value of a figure is set against the next one. The difference is more than noise if a test
-of the difference says so (`noise.py`), at a level that holds for all figures and pairs of a
-comparison together. The intervals are of one run each, and estimate how much it would differ from
-its repetitions.
+The best value of a figure is set against the next one. A test (`noise.py`) decides if
+the difference is more than noise, at a level that holds for all figures and pairs of a comparison
+together. Each interval is of a single run, and estimates how much repetitions would differ from
+it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Figure:
 
     test: str  # that measured it
     values: Sequence[Headline | None]  # by contender
-    level: float = LEVEL  # up to which probability a difference is more than noise
+    level: float = LEVEL  # largest probability at which a difference is more than noise
 
     @cached_property
     def one(self) -> Headline:
@@ -100,11 +100,11 @@ class Figure:
         return "more" if chance <= self.level else "within"
 
     def pair(self, first: int, second: int) -> Figure:
-        """The same figure of two of the contenders alone."""
+        """Return the figure with the values of two contenders."""
         return replace(self, values=[self.values[first], self.values[second]])
 
     def probabilities(self) -> Iterator[float]:
-        """How probable the difference of each two contenders is by chance, where that is known."""
+        """Yield the probability of each pair's difference between equal drives, if known."""
         if len(set(self.loads)) > 1:
             return
         known = [value for value in self.values if value is not None]

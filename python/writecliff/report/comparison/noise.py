@@ -1,7 +1,7 @@
-"""Whether two values of a figure differ by more than noise.
+"""Test for differences between two values of a figure that exceed noise.
 
-The test is that of Welch (Biometrika 34, 1947) on the logarithms of the values: the difference
-against the standard errors that both 95 % intervals imply, with the degrees of freedom of both.
+The test is Welch's (Biometrika 34, 1947) on the logarithms of the values. It compares the
+difference with the standard errors that both 95 % intervals imply, with their degrees of freedom.
 The error of each value is that of the side of its interval that faces the other value, because
 intervals of percentiles are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
 
@@ -24,8 +24,10 @@ _SHARE = 0.95  # of an interval
 
 
 def probability(first: Headline, second: Headline) -> float | None:
-    """How probable a difference of at least this size is between equal drives; None if one of the
-    values has no interval with degrees of freedom."""
+    """Return the probability of a difference of at least this size between equal drives.
+
+    None if either value lacks an interval with degrees of freedom.
+    """
     low, high = sorted((first, second), key=lambda item: item.value)
     below, above = _error(low, upper=True), _error(high, upper=False)
     if below is None or above is None:
@@ -59,8 +61,10 @@ def _error(item: Headline, *, upper: bool) -> _Error | None:
 
 
 def level_of(probabilities: Iterable[float]) -> float:
-    """The probability up to which a difference is more than noise, so that all differences of a
-    comparison together are at the level `LEVEL` (Holm's method)."""
+    """Return the largest probability at which a difference is more than noise.
+
+    All differences of a comparison together are then tested at `LEVEL` (Holm's method).
+    """
     ordered = sorted(probabilities)
     level = 0.0
     for number, probability in enumerate(ordered):

@@ -56,8 +56,10 @@ def addresses(
 
 
 def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
-    """Whether the job needs fio's random map: it cuts I/Os of several sizes. Those of one size are
-    as many and as long without it."""
+    """Return `True` if the job needs fio's random map, which cuts I/Os of several sizes.
+
+    I/Os of a single size keep their number and length without it.
+    """
     return (
         ops.pattern == "random"
         and settings.random_distribution.kind == "random"

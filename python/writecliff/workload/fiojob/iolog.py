@@ -24,7 +24,7 @@ from writecliff.workload.model import IoLog
 
 _US = 1000
 _COMMAND_BYTES = 1 << 32  # the length of a command is less
-_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # no log of a fio job that is worth a run has other rates
+_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # plausible rates of a log of a fio job
 _MANY_IOS, _LONG_NS = 100, 600 * 10**9  # fewer I/Os in a shorter time may be slow
 LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as numbers of Python
 _HEADER = re.compile(r"fio version (\d+) iolog")
@@ -84,8 +84,10 @@ def read_io_log(settings: Settings) -> IoLog:
 
 
 def doubt_of_times(ios: int, span_ns: int) -> str | None:
-    """A sentence about a log whose times cannot be in microseconds by the rate that they imply;
-    None if they can. `span_ns` is from the first I/O to the last."""
+    """Return a warning if the implied rate shows that times of a log are not in microseconds.
+
+    None if the rate is plausible. `span_ns` is from the first I/O to the last.
+    """
     rate = ios / (span_ns / 1e9) if span_ns > 0 else 0.0
     is_slow = 0 < rate < _SLOW_IOPS and (ios >= _MANY_IOS or span_ns >= _LONG_NS)
     if not is_slow and not (rate > _FAST_IOPS and ios >= _MANY_IOS):
@@ -98,7 +100,7 @@ def doubt_of_times(ios: int, span_ns: int) -> str | None:
 
 
 def _action(location: SourceLocation, words: list[str], version: int) -> tuple[str, str, list[str]]:
-    """(file, action, [offset, length]) of a line. Pauses need no length, flushes no numbers."""
+    """Return (file, action, [offset, length]); pauses need no length, flushes no numbers."""
     if len(words) == 2 and words[0] == "wait":  # of the whole log: without a file
         words = ["", *words]
     name, action, *numbers = [*words, "", ""] if len(words) < 2 else words

@@ -23,7 +23,7 @@ class Pace:
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
     arrival: Arrival = "linear"
-    rate_read_pct: float | None = None  # share of the reads; None: of one operation
+    rate_read_pct: float | None = None  # share of the reads; None for a single operation
     ignores_think: bool = False
 
 

@@ -293,7 +293,7 @@ def _step(
     in_state = with_state(jobs, written=zones_written, notes=notes)
     workload = Workload(name, in_state, _seed(group, notes), _interval_ns(group))
     ramp = _ramp(workload, group)
-    if ramp is not None:  # which waits in place of the step
+    if ramp is not None:  # the ramp waits in place of the step
         at_once = tuple(replace(job, start_delay_ns=0) for job in workload.jobs)
         workload = replace(workload, jobs=at_once)
     return FioStep(workload, tuple(sections), ramp)
@@ -308,8 +308,10 @@ def _interval_ns(group: _Group) -> int:
 
 
 def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
-    """What is left of the start delay of a section when its step starts, `spent_ns` after the run;
-    None if that is unknown. fio counts delays from its own start."""
+    """Return the remaining start delay of a section when its step starts; None if unknown.
+
+    fio counts delays from its own start. The step starts `spent_ns` after that.
+    """
     asked_ns = section.settings.startdelay * 1000
     if not asked_ns:
         return 0
@@ -317,7 +319,7 @@ def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
 
 
 def _length_ns(group: _Group, spent_ns: int | None) -> int | None:
-    """The length of a step whose jobs end by time alone; None of others."""
+    """Return the length of a step whose jobs end by time alone; None for other steps."""
     longest_ns = 0
     for section in group:
         delay_ns = _delay_ns(section, spent_ns)
@@ -335,7 +337,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
-    """Raises for delays whose rest is unknown, or that would leave jobs idle after a ramp."""
+    """Reject unknown remaining delays, and delays that differ after a ramp."""
     for section, delay_ns in zip(group, delays_ns, strict=True):
         if delay_ns is None:
             raise section.settings.error(

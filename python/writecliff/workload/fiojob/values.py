@@ -106,7 +106,7 @@ def _number(text: str, context: Context) -> int:
 
 
 def whole_percent(text: str, context: Context) -> int:
-    """A whole percentage. fio cuts a fraction off, and so does this, with a note."""
+    """Return a whole percentage. A fraction is cut off with a note, as in fio."""
     match = re.fullmatch(r"(\d+)\.\d*", text.strip())
     if match is None:
         return _at_least(0, number(text, context), 100)
