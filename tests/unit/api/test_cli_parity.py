@@ -31,7 +31,7 @@ from writecliff.replay.model import Sizing
 STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
 STAMP_FILES = {".lock"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?")
-_DATE = re.compile(r"Test Run Date: <b>[^<]*")
+_DATE = re.compile(r"(?:Test|Report) Run Date:(?: <b>|</b> )[^<]*")
 
 SHORT: dict[str, Any] = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 FDP = """
