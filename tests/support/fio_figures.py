@@ -218,7 +218,7 @@ def _run(path: Path, folder: Path, fio: str) -> dict[str, Any]:
 
 
 def _figures(document: dict[str, Any]) -> list[tuple[str, dict[str, dict[str, float]]]]:
-    """Of each entry: its name, and the figures of reads, writes, and both."""
+    """Yield the name of each entry with its figures of reads, writes, and both."""
     found = []
     for entry in document["jobs"]:
         of: dict[str, dict[str, float]] = {}

@@ -42,7 +42,7 @@ pub struct JobMeasured {
     pub operations: [OperationOutcome; OPERATIONS],
     /// Its flushes.
     pub flush: OperationOutcome,
-    /// How it kept to its schedule.
+    /// Fit of the ages of its I/Os, which shows a growing backlog.
     pub schedule: ScheduleFit,
     /// When it started, since the beginning.
     pub began_ns: u64,

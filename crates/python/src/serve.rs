@@ -40,7 +40,7 @@ struct Running {
 pub(crate) struct Server {
     running: Mutex<Option<Running>>,
     panics: Watch,
-    /// Whether the server before, with the same state file, was killed.
+    /// `true` if the previous server with this state file was killed.
     recovered: bool,
     /// Memory for the next requests of the trace.
     spare: Mutex<Trace>,

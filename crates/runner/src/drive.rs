@@ -61,7 +61,7 @@ struct Run<'a, D> {
     flows: Flows,
     /// I/Os, bytes and moments of service times lack those of the series' open interval.
     results: Vec<[OperationOutcome; OPERATIONS]>,
-    /// Of open loops, by job.
+    /// Fits of the ages of I/Os of open loops, by job.
     schedules: Vec<ScheduleFit>,
     flushes: Flushes,
     table: Vec<Outstanding>,

@@ -46,7 +46,7 @@ pub struct JobOutcome {
     pub ended_by: Option<EndedBy>,
     /// Of each thread, at the end.
     pub queue_depth: u32,
-    /// How an open loop kept to its schedule.
+    /// Fit of the ages of I/Os of an open loop, which shows a growing backlog.
     pub adherence: Option<Adherence>,
 }
 

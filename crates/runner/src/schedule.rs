@@ -1,4 +1,4 @@
-//! How an open loop keeps to its schedule: whether its backlog grows.
+//! Detects a growing backlog of an open loop.
 //!
 //! The time from an I/O's intended arrival to its completion is the age of the backlog that it
 //! found. While a drive keeps up, ages vary around a level; beyond what it can serve they grow with
@@ -26,7 +26,7 @@ pub struct ScheduleFit {
     recent: [u64; LAST],
 }
 
-/// What the ages of an open loop tell.
+/// Summary of the ages of the I/Os of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Adherence {
     pub ios: u64,

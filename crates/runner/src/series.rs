@@ -25,11 +25,11 @@ pub struct Columns {
     pub latency_max_ns: Vec<u64>,
     /// Sample standard deviation; NaN where there were no I/Os.
     pub latency_sd_ns: Vec<f64>,
-    /// Of times from the intended arrival; NaN where there were no I/Os with one.
+    /// Mean latency from the intended arrival; NaN without I/Os that have one.
     pub response_mean_ns: Vec<f64>,
-    /// The same: the maximum, 0 where there were none.
+    /// Maximum latency from the intended arrival; 0 without such I/Os.
     pub response_max_ns: Vec<u64>,
-    /// The same: the sample standard deviation.
+    /// Sample standard deviation of latencies from the intended arrival.
     pub response_sd_ns: Vec<f64>,
     /// Write amplification of the whole drive during the interval; NaN where unknown.
     pub waf: Vec<f64>,

@@ -34,7 +34,7 @@ impl BlockMap {
         blocks / 8 + blocks / 500
     }
 
-    /// Offset and length of the next I/O of up to `length` bytes.
+    /// Returns the offset and length of the next I/O, of at most `length` bytes.
     pub(crate) fn draw(&mut self, random: &mut Prng, length: u32) -> (u64, u32) {
         if self.free == 0 {
             self.clear();

@@ -24,8 +24,8 @@ SCHEMA = "writecliff/choice/1"
 FILE_NAME = "choice.json"
 LIFE, PRICE = "life", "price"
 DEFAULT_WEIGHTS: Mapping[str, float] = {"p99.99": 1.0, LIFE: 1.0, PRICE: 1.0}
-"""Of a load whose rate is given; where drives run as fast as they can, IOPS count too. The latency
-of flushes counts where the load has some."""
+"""Default weights of a load with a rate. IOPS count too if drives run as fast as they can, and the
+latency of flushes if the load has flushes."""
 QUOTED: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 FIGURE_UNITS: Mapping[str, str] = {
     "iops": "IOPS", "mb_per_s": "MB/s",

@@ -50,7 +50,7 @@ class Headline:
     interval: Interval | None = None  # None: a single value
     at: str = ""  # the load that the run itself chose to measure it at: "TC8/QD32"
     steady: bool = True  # False: the drive was not in steady state
-    # Of a latency from arrival: why it depends on the length of the step; "" if it does not.
+    # Latencies from arrival: why the figure depends on the length of the step; "" if it does not.
     not_sustained: str = ""
 
     @property

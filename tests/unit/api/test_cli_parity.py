@@ -220,7 +220,7 @@ class _StopsAfterAStep(RunProgress):
 def test_a_run_is_resumed_alike(
     inputs: Inputs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the drive was opened with at the start is so for the rest: causes of latency too."""
+    """A resumed run opens the drive as it was opened at the start: with causes of latency."""
     load = tmp_path / "steps.toml"
     job = '[[step.job]]\nname = "a"\nvolume = "400 kB"\nread = "50 %"\nstream = 12\n'
     load.write_text(f'name = "steps"\n[[step]]\nname = "x"\n{job}[[step]]\nname = "y"\n{job}')

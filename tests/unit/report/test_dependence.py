@@ -38,7 +38,7 @@ def test_the_error_of_a_mean_covers_what_it_says(memory: float) -> None:
 
 
 def test_independent_formulas_would_be_too_narrow() -> None:
-    """The same series that `test_the_error_of_a_mean_covers_what_it_says` covers."""
+    """Series of `test_the_error_of_a_mean_covers_what_it_says`."""
     random = np.random.default_rng(7)
     means = [
         (v := _series(random, 0.8)).mean() / (v.std(ddof=1) / sqrt(len(v))) for _ in range(400)

@@ -63,7 +63,7 @@ def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
 
 
 def test_the_dashboard_draws_latencies_from_arrival() -> None:
-    """Of an open load beside a closed one, each with its own basis; service times beside them."""
+    """An open and a closed load have latencies of their own basis, beside service times."""
     column = np.array
     rows = {
         "seq": column([1.0] * 4), "end_ns": column([1e9, 1e9, 2e9, 2e9]),

@@ -24,7 +24,7 @@ from writecliff.workload.model import Job
 
 FIO = shutil.which("fio")
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
-# Of the job files that are compared; `python -m tests.support.fio_figures` compares more.
+# Seeds of the job files that are compared; `python -m tests.support.fio_figures` compares more.
 SEEDS = range(int(os.environ.get("WRITECLIFF_FIO_FILES", "4")))
 CAPACITY = 8 << 20
 MIB = 1 << 20

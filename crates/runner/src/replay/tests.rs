@@ -214,7 +214,7 @@ fn waf_of(events: &Events) -> f64 {
     replayed(&config, &trace, Scheme::None, 1, None).write_amplification().unwrap()
 }
 
-/// However short a trace of uniform writes is, its drive amplifies as under a long one.
+/// A short trace of uniform writes gives the write amplification of a long one.
 #[test]
 fn short_traces_of_random_writes_amplify_like_long_ones() {
     let uniform = |writes: u64| {

@@ -81,20 +81,20 @@ impl JobSpec {
         shares.iter().map(|&(operation, share)| of(operation) * share / 100.0).sum()
     }
 
-    /// Whether some I/Os of a random job continue where the last one ended.
+    /// Returns `true` if some I/Os of a random job start where the previous one ended.
     pub(crate) fn continues(&self) -> bool {
         self.sequential_read_pct > 0.0
             || self.sequential_write_pct > 0.0
             || self.has_ordered_sizes()
     }
 
-    /// Whether some I/Os of a size go on in order.
+    /// Returns `true` if some I/Os of a size are sequential.
     pub(crate) fn has_ordered_sizes(&self) -> bool {
         let own = self.writes.iter().flat_map(|own| &own.block_sizes);
         self.block_sizes.iter().chain(own).any(|size| size.sequential_pct > 0.0)
     }
 
-    /// Whether arrivals are given and do not wait for the drive.
+    /// Returns `true` if arrivals are scheduled and do not wait for the drive.
     pub fn is_open(&self) -> bool {
         self.rate_iops.is_some()
             || self.rate_bytes_per_s.is_some()
@@ -102,7 +102,7 @@ impl JobSpec {
             || self.model.is_some()
     }
 
-    /// Whether the job issues TRIM commands.
+    /// Returns `true` if the job issues TRIM commands.
     pub fn trims_blocks(&self) -> bool {
         self.trim_pct > 0.0
             || self.trim_first

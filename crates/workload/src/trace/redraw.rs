@@ -39,7 +39,8 @@ struct Run {
     end: u64,
     /// Where the last write ended.
     at: u64,
-    /// Whether other runs can take its place: it has no gaps, and its file is there in all rounds.
+    /// Returns `true` if other runs can take its place: it has no gaps, and its file is in all
+    /// rounds.
     is_movable: bool,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Redraw {
     ends: Vec<u64>,
     /// Cells that are exchanged with each other.
     classes: Vec<Vec<u32>>,
-    /// Whether a cell of a class may be written more or less often than in the trace.
+    /// Returns `true` if a cell of a class may be written more or less often than in the trace.
     independent: bool,
     /// Blocks that a round writes to cells of classes.
     pub blocks: u64,
@@ -251,7 +252,7 @@ fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
     runs
 }
 
-/// Whether runs that overwrite earlier ones mostly do so in the order of the earlier ones.
+/// Returns `true` if most runs overwrite earlier ones in the order of the earlier ones.
 fn repeats_its_order(runs: &[Run]) -> bool {
     let mut by_address: Vec<usize> = (0..runs.len()).collect();
     by_address.sort_unstable_by_key(|&run| (runs[run].file, runs[run].first, run));

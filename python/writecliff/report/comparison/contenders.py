@@ -198,8 +198,8 @@ def labelled(contenders: Sequence[Contender]) -> list[Contender]:
 
 
 def _own(group: Sequence[Contender]) -> list[str]:
-    """What tells runs of one drive apart: the names of what was given, else the first part of the
-    set-up that differs for each, else several of them, else when they were begun."""
+    """Return names that distinguish runs of one drive: those that the user gave, else the first
+    setting that differs for each run, else several of them, else the times of their starts."""
     names = [one.name for one in group]
     if all(names) and len(set(names)) == len(group):
         return names
