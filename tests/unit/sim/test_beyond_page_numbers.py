@@ -25,7 +25,7 @@ from writecliff.published.reproduce import _drive
 from writecliff.report import report_of
 from writecliff.report.disclosure import disclosures
 from writecliff.store.rundir import RunDirectory
-from writecliff.suite.runner import _memory_bytes
+from writecliff.suite.memory import member_memory_bytes
 from writecliff.workload.load import WorkloadFile, load_workload
 from writecliff.workload.model import Job, Workload
 
@@ -153,7 +153,7 @@ def test_members_of_suites_need_the_memory_of_what_is_simulated(load: Path) -> N
     from writecliff.suite.plan import plan_suite
 
     members = plan_suite("pts-e", f"sim:{LARGEST}", tests=["wsat"])
-    assert 4e9 < _memory_bytes(members["wsat"]) < 5e9
+    assert 4e9 < member_memory_bytes(members["wsat"]) < 5e9
 
 
 def test_a_run_says_how_small_the_drive_was(tmp_path: Path, cli: CommandLine, load: Path) -> None:
