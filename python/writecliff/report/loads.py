@@ -207,9 +207,13 @@ class Load:
     def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
         """Selectors of the batches of all rows, by kind of latency."""
         run = self.data.run
-        table = run.table("batches")
-        if set(self.seqs).isdisjoint(table.column("seq").to_pylist()):
-            table = of_intervals(run.table("intervals"), self.seqs)
+        table, intervals = run.table("batches"), run.table("intervals")
+        has_batches, has_intervals = (
+            not set(self.seqs).isdisjoint(rows.column("seq").to_pylist())
+            for rows in (table, intervals)
+        )
+        if has_intervals and not has_batches:
+            table = of_intervals(intervals, self.seqs)
         kinds: tuple[Kind, ...] = ("service", "response")
         found = {}
         for kind in kinds:

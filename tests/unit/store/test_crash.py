@@ -21,6 +21,7 @@ from writecliff.store import parts
 from writecliff.store.files import LOCK_NAME
 from writecliff.store.parts import PartedTable
 from writecliff.store.rundir import RunDirectory
+from writecliff.store.tables import TABLE_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}
@@ -107,7 +108,7 @@ def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     assert RunDirectory.open(path).intervals().num_rows == 14
 
 
-@pytest.mark.parametrize("stop_before", range(6))
+@pytest.mark.parametrize("stop_before", range(2 * len(TABLE_NAMES)))
 def test_a_crash_while_merging_loses_and_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_before: int
 ) -> None:
@@ -126,7 +127,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
     merge, tidy = PartedTable.merge, PartedTable.tidy
     monkeypatch.setattr(PartedTable, "merge", lambda self, last: (stop(), merge(self, last)))
     monkeypatch.setattr(PartedTable, "tidy", lambda self, last: (stop(), tidy(self, last)))
-    calls = -3  # opening tidies the three tables
+    calls = -len(TABLE_NAMES)  # opening tidies each table
     (path / "checkpoint-000006.wcs").write_bytes(b"")
     with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
         run.finish("complete")
