@@ -9,14 +9,19 @@
 //! A step has at most [`MOST`] batches. When there are more, neighbours are joined and all later
 //! batches are twice as long, so memory does not grow with the length of a step. For percentiles a
 //! batch counts the I/Os that are slower than fixed quantiles *of the whole step* ([`SHARES`]),
-//! which are known only at its end. Until then it keeps the non-empty buckets of its histogram.
+//! which are known only at its end. Until then the totals at the end of each batch are kept, with a
+//! copy of their histogram. Copies of totals cost less than differences, and to join two batches is
+//! to forget the totals between them.
 
 use crate::histogram::{BUCKETS, Histogram, bucket_of};
 
 /// Most batches of a step; a power of two.
-pub const MOST: usize = 256;
+pub const MOST: usize = 128;
 /// Length of a batch until the step exceeds [`MOST`] of them.
-const FIRST_WIDTH_NS: u64 = 1_000_000;
+const FIRST_WIDTH_NS: u64 = 10_000_000;
+/// Operations of jobs from which a step has half as many batches, because each batch takes memory
+/// for each of them.
+const MANY_CELLS: usize = 1000;
 /// Quantiles of a step whose slower I/Os are counted in each batch.
 pub const SHARES: [f64; 7] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
@@ -49,8 +54,10 @@ pub struct Totals<'a> {
     pub ios: u64,
     /// Sum of the service times.
     pub service_ns: u128,
-    /// Only its buckets are read.
+    /// Only its buckets are read, because its moments may lack those of an open interval.
     pub service: &'a Histogram,
+    /// Least and greatest service time; any pair without I/Os.
+    pub service_range_ns: (u64, u64),
     pub response: Option<&'a Histogram>,
 }
 
@@ -61,13 +68,16 @@ pub struct Written {
     pub nand: f64,
 }
 
-/// Latencies of a batch: non-empty buckets with their counts, and the sum.
+/// Latencies since the step's start: their sum, and the counts of consecutive buckets, which
+/// contain them all. Counts wrap, so batches have fewer than 2^32 I/Os.
 #[derive(Clone, Debug, Default)]
 struct Latencies {
-    buckets: Vec<(u16, u32)>,
+    first_bucket: usize,
+    counts: Vec<u32>,
     sum_ns: u128,
 }
 
+/// Totals of an operation of a job at the end of a batch.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     ios: u64,
@@ -76,24 +86,13 @@ struct Cell {
     response: Option<Latencies>,
 }
 
+/// State at the end of a batch, from which the next batch starts.
 #[derive(Clone, Debug)]
-struct Batch {
-    begin_ns: u64,
+struct Mark {
     end_ns: u64,
-    host: f64,
-    nand: f64,
-    cells: Vec<Cell>,
-}
-
-/// Totals at the end of the last batch.
-#[derive(Clone, Debug, Default)]
-struct Before {
-    ios: u64,
-    bytes: u64,
-    service_ns: u128,
-    response_ns: u128,
-    service: Option<Box<[u64]>>,
-    response: Option<Box<[u64]>>,
+    written: Written,
+    /// None: as in the mark before.
+    cells: Vec<Option<Box<Cell>>>,
 }
 
 /// Collects the batches of a step.
@@ -101,11 +100,14 @@ struct Before {
 pub struct Batches {
     start_ns: u64,
     begin_ns: u64,
-    end_ns: u64,
     width_ns: u64,
+    end_ns: u64,
+    most: usize,
+    /// At `begin_ns`.
     written: Written,
-    before: Vec<Before>,
-    closed: Vec<Batch>,
+    /// I/Os of each operation of a job at the last mark.
+    ios: Vec<u64>,
+    marks: Vec<Mark>,
 }
 
 impl Batches {
@@ -115,11 +117,12 @@ impl Batches {
         Self {
             start_ns,
             begin_ns: start_ns,
-            end_ns: start_ns.saturating_add(FIRST_WIDTH_NS),
             width_ns: FIRST_WIDTH_NS,
+            end_ns: start_ns.saturating_add(FIRST_WIDTH_NS),
+            most: if cells > MANY_CELLS { MOST / 2 } else { MOST },
             written,
-            before: vec![Before::default(); cells],
-            closed: Vec::new(),
+            ios: vec![0; cells],
+            marks: Vec::new(),
         }
     }
 
@@ -131,7 +134,7 @@ impl Batches {
     /// Drops all batches and starts again at `now_ns`, with totals that start from zero.
     pub fn restart(&mut self, now_ns: u64, written: Written) {
         let start_ns = self.start_ns;
-        *self = Self { start_ns, ..Self::new(now_ns, self.before.len(), written) };
+        *self = Self { start_ns, ..Self::new(now_ns, self.ios.len(), written) };
     }
 
     /// Closes every batch that ends before `now_ns`. All I/Os in `totals` are complete by the end
@@ -145,10 +148,9 @@ impl Batches {
         if now_ns <= self.end_ns {
             return;
         }
-        self.push(self.end_ns, totals, written);
+        self.mark(self.end_ns, totals, written);
         while now_ns > self.end_ns {
-            let cells = vec![Cell::default(); self.before.len()];
-            self.append(self.end_ns, (0.0, 0.0), cells);
+            self.mark(self.end_ns, std::iter::empty(), written);
         }
     }
 
@@ -160,8 +162,8 @@ impl Batches {
         written: Written,
     ) -> BatchColumns {
         self.close(end_ns, totals.clone(), written);
-        if end_ns > self.begin_ns {
-            self.push(end_ns, totals.clone(), written);
+        if self.marks.last().map_or(self.begin_ns, |mark| mark.end_ns) < end_ns {
+            self.mark(end_ns, totals.clone(), written);
         }
         let mut columns = BatchColumns::default();
         for (cell, total) in totals.enumerate() {
@@ -175,148 +177,105 @@ impl Batches {
         columns
     }
 
-    fn push<'a>(
+    /// Ends the open batch. Operations without `totals` had no I/Os in it.
+    fn mark<'a>(
         &mut self,
         end_ns: u64,
         totals: impl Iterator<Item = Totals<'a>>,
         written: Written,
     ) {
-        let cells = self.before.iter_mut().zip(totals).map(|(b, t)| b.until(&t)).collect();
-        let added = (written.host - self.written.host, written.nand - self.written.nand);
-        self.written = written;
-        self.append(end_ns, added, cells);
+        let grown = |(ios, total): (&mut u64, Totals<'_>)| {
+            (std::mem::replace(ios, total.ios) != total.ios).then(|| Box::new(Cell::of(&total)))
+        };
+        let cells = self.ios.iter_mut().zip(totals).map(grown).collect();
+        self.marks.push(Mark { end_ns, written, cells });
+        if self.marks.len() == self.most {
+            self.join();
+        }
+        self.end_ns = end_ns.saturating_add(self.width_ns);
     }
 
-    fn append(&mut self, end_ns: u64, (host, nand): (f64, f64), cells: Vec<Cell>) {
-        self.closed.push(Batch { begin_ns: self.begin_ns, end_ns, host, nand, cells });
-        if self.closed.len() == MOST {
-            let mut joined = Vec::with_capacity(MOST);
-            let mut batches = std::mem::take(&mut self.closed).into_iter();
-            while let (Some(mut first), Some(second)) = (batches.next(), batches.next()) {
-                first.join(second);
-                joined.push(first);
+    /// Joins neighbours: every second mark is dropped.
+    fn join(&mut self) {
+        let mut marks = std::mem::take(&mut self.marks).into_iter();
+        while let (Some(first), Some(mut second)) = (marks.next(), marks.next()) {
+            second.cells.resize(first.cells.len().max(second.cells.len()), None);
+            for (cell, before) in second.cells.iter_mut().zip(first.cells) {
+                *cell = cell.take().or(before);
             }
-            self.closed = joined;
-            self.width_ns = self.width_ns.saturating_mul(2);
+            self.marks.push(second);
         }
-        self.begin_ns = end_ns;
-        self.end_ns = end_ns.saturating_add(self.width_ns);
+        self.width_ns = self.width_ns.saturating_mul(2);
     }
 
     fn rows(&self, to: &mut BatchColumns, cell: usize, is_response: bool, whole: &Histogram) {
         let operations = crate::outcome::OPERATIONS;
         let total = whole.bucket_counts().iter().sum::<u64>();
         let limits = SHARES.map(|share| whole.bucket_of_share(share, total));
-        for batch in &self.closed {
-            let mine = &batch.cells[cell];
-            let none = Latencies::default();
-            let latencies =
-                if is_response { mine.response.as_ref().unwrap_or(&none) } else { &mine.service };
-            to.end_ns.push(batch.end_ns - self.start_ns);
-            to.width_ns.push(batch.end_ns - batch.begin_ns);
+        let none = Cell::default();
+        let (mut before, mut written, mut begin_ns) = (&none, self.written, self.begin_ns);
+        let mut slower_before = [0_u32; SHARES.len()];
+        for mark in &self.marks {
+            let now = mark.cells.get(cell).and_then(Option::as_deref).unwrap_or(before);
+            let sum_ns = |cell: &Cell| cell.latencies(is_response).map_or(0, |l| l.sum_ns);
+            let slower_now =
+                limits.map(|limit| now.latencies(is_response).map_or(0, |l| l.beyond(limit)));
+            to.end_ns.push(mark.end_ns - self.start_ns);
+            to.width_ns.push(mark.end_ns - begin_ns);
             to.job.push((cell / operations) as u32);
             to.operation.push((cell % operations) as u8);
             to.is_response.push(is_response);
-            to.ios.push(mine.ios);
-            to.bytes.push(mine.bytes);
-            to.latency_sum_ns.push(latencies.sum_ns as f64);
-            for (slower, limit) in to.slower.iter_mut().zip(limits) {
-                slower.push(latencies.beyond(limit));
+            to.ios.push(now.ios - before.ios);
+            to.bytes.push(now.bytes - before.bytes);
+            to.latency_sum_ns.push((sum_ns(now) - sum_ns(before)) as f64);
+            for (slower, (now, before)) in
+                to.slower.iter_mut().zip(slower_now.into_iter().zip(slower_before))
+            {
+                slower.push(u64::from(now.wrapping_sub(before)));
             }
-            to.host_write_bytes.push(batch.host);
-            to.nand_write_bytes.push(batch.nand);
+            to.host_write_bytes.push(mark.written.host - written.host);
+            to.nand_write_bytes.push(mark.written.nand - written.nand);
+            (before, written, begin_ns) = (now, mark.written, mark.end_ns);
+            slower_before = slower_now;
         }
     }
 }
 
-impl Batch {
-    fn join(&mut self, next: Self) {
-        self.end_ns = next.end_ns;
-        self.host += next.host;
-        self.nand += next.nand;
-        for (cell, more) in self.cells.iter_mut().zip(next.cells) {
-            cell.ios += more.ios;
-            cell.bytes += more.bytes;
-            cell.service.join(&more.service);
-            if let Some(more) = &more.response {
-                cell.response.get_or_insert_default().join(more);
-            }
+impl Cell {
+    fn of(total: &Totals<'_>) -> Self {
+        let response = |histogram: &Histogram| {
+            let moments = histogram.moments();
+            Latencies::of(histogram, (moments.min, moments.max), moments.sum)
+        };
+        Self {
+            ios: total.ios,
+            bytes: total.bytes,
+            service: Latencies::of(total.service, total.service_range_ns, total.service_ns),
+            response: total.response.map(response),
         }
+    }
+
+    fn latencies(&self, is_response: bool) -> Option<&Latencies> {
+        if is_response { self.response.as_ref() } else { Some(&self.service) }
     }
 }
 
 impl Latencies {
-    fn join(&mut self, next: &Self) {
-        self.sum_ns += next.sum_ns;
-        if next.buckets.is_empty() {
-            return;
-        }
-        let mine = std::mem::take(&mut self.buckets);
-        let mut more = next.buckets.iter().copied().peekable();
-        self.buckets.reserve(mine.len().max(next.buckets.len()));
-        for (bucket, count) in mine {
-            while let Some(before) = more.next_if(|&(other, _)| other < bucket) {
-                self.buckets.push(before);
-            }
-            let same = more.next_if(|&(other, _)| other == bucket).map_or(0, |(_, count)| count);
-            self.buckets.push((bucket, count.saturating_add(same)));
-        }
-        self.buckets.extend(more);
+    /// Copies the buckets of a histogram whose values are all in `range_ns`.
+    fn of(histogram: &Histogram, range_ns: (u64, u64), sum_ns: u128) -> Self {
+        let first_bucket = bucket_of(range_ns.0);
+        let counts = &histogram.bucket_counts()[first_bucket..=bucket_of(range_ns.1)];
+        Self { first_bucket, counts: counts.iter().map(|&count| count as u32).collect(), sum_ns }
     }
 
-    /// I/Os in buckets above `limit`.
-    fn beyond(&self, limit: usize) -> u64 {
-        let first = self.buckets.partition_point(|&(bucket, _)| usize::from(bucket) <= limit);
-        self.buckets[first..].iter().map(|&(_, count)| u64::from(count)).sum()
+    /// I/Os in buckets above `limit`, modulo 2^32.
+    fn beyond(&self, limit: usize) -> u32 {
+        let first = (limit + 1).saturating_sub(self.first_bucket).min(self.counts.len());
+        self.counts[first..].iter().fold(0, |sum, &count| sum.wrapping_add(count))
     }
 }
 
-impl Before {
-    /// Additions since the last call.
-    fn until(&mut self, now: &Totals<'_>) -> Cell {
-        if now.ios == self.ios {
-            return Cell::default();
-        }
-        let response = now.response.map(|histogram| {
-            let sum_ns = histogram.moments().sum;
-            let before_ns = std::mem::replace(&mut self.response_ns, sum_ns);
-            Latencies { buckets: added(&mut self.response, histogram), sum_ns: sum_ns - before_ns }
-        });
-        Cell {
-            ios: now.ios - std::mem::replace(&mut self.ios, now.ios),
-            bytes: now.bytes - std::mem::replace(&mut self.bytes, now.bytes),
-            service: Latencies {
-                buckets: added(&mut self.service, now.service),
-                sum_ns: now.service_ns - std::mem::replace(&mut self.service_ns, now.service_ns),
-            },
-            response,
-        }
-    }
-}
-
-/// Buckets compared at a time: most have not grown, and equal stretches cost a few instructions.
-const STRETCH: usize = 32;
-
-/// Buckets that grew since `before`, which then is `now`.
-fn added(before: &mut Option<Box<[u64]>>, now: &Histogram) -> Vec<(u16, u32)> {
-    let before = before.get_or_insert_with(|| vec![0; BUCKETS].into_boxed_slice());
-    let mut grown = Vec::new();
-    let stretches = before.chunks_mut(STRETCH).zip(now.bucket_counts().chunks(STRETCH));
-    for (stretch, (before, now)) in stretches.enumerate() {
-        if *before == *now {
-            continue;
-        }
-        for (bucket, (old, &new)) in (stretch * STRETCH..).zip(before.iter_mut().zip(now)) {
-            if *old != new {
-                grown.push((bucket as u16, u32::try_from(new - *old).unwrap_or(u32::MAX)));
-                *old = new;
-            }
-        }
-    }
-    grown
-}
-
-const _: () = assert!(BUCKETS <= u16::MAX as usize && bucket_of(u64::MAX) < BUCKETS);
+const _: () = assert!(bucket_of(u64::MAX) < BUCKETS);
 
 #[cfg(test)]
 mod tests;

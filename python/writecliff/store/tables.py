@@ -4,7 +4,7 @@
     intervals    one row per (step, interval, job, operation): the series within a step
     histograms   one row per non-empty bucket of a (step, job, operation, kind) histogram
     batches      one row per (step, batch, job, operation, kind): sums over equal stretches of time,
-                 at most 256 a step, from which reports estimate 95 % intervals; only of loads of
+                 at most 128 a step, from which reports estimate 95 % intervals; only of loads of
                  the user
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,

@@ -14,6 +14,7 @@ fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
         ios: histogram.count(),
         service_ns: histogram.moments().sum,
         service: histogram,
+        service_range_ns: (histogram.moments().min, histogram.moments().max),
         response: None,
     })
 }
@@ -35,9 +36,9 @@ fn run(ios: &[(u64, u64)], end_ns: u64) -> BatchColumns {
 #[test]
 fn a_batch_has_what_completed_in_it() {
     let columns =
-        run(&[(10, 100), (1_000_000, 100), (1_000_001, 200), (2_500_000, 100)], 2_600_000);
-    assert_eq!(columns.end_ns, [1_000_000, 2_000_000, 2_600_000]);
-    assert_eq!(columns.width_ns, [1_000_000, 1_000_000, 600_000]);
+        run(&[(10, 100), (10_000_000, 100), (10_000_001, 200), (25_000_000, 100)], 26_000_000);
+    assert_eq!(columns.end_ns, [10_000_000, 20_000_000, 26_000_000]);
+    assert_eq!(columns.width_ns, [10_000_000, 10_000_000, 6_000_000]);
     assert_eq!(columns.ios, [2, 1, 1]);
     assert_eq!(columns.bytes, [1024, 512, 512]);
     assert_eq!(columns.latency_sum_ns, [200.0, 200.0, 100.0]);
@@ -47,15 +48,15 @@ fn a_batch_has_what_completed_in_it() {
 
 #[test]
 fn batches_are_joined_when_there_are_too_many() {
-    let ios: Vec<(u64, u64)> = (0..1000).map(|i| (1_000_000 * i + 1, 1000 + i)).collect();
-    let columns = run(&ios, 1_000_000_000);
-    assert_eq!(columns.width_ns.len(), 250);
-    assert!(columns.width_ns.iter().all(|&width| width == 4_000_000));
-    assert!(columns.ios.iter().all(|&ios| ios == 4));
-    // A tenth of the I/Os is slower, to the width of a bucket: the last 100 of 1000, 4 in a batch.
+    let ios: Vec<(u64, u64)> = (0..1000).map(|i| (10_000_000 * i + 1, 1000 + i)).collect();
+    let columns = run(&ios, 10_000_000_000);
+    assert_eq!(columns.width_ns.len(), 125);
+    assert!(columns.width_ns.iter().all(|&width| width == 80_000_000));
+    assert!(columns.ios.iter().all(|&ios| ios == 8));
+    // A tenth of the I/Os is slower, to the width of a bucket: the last 100 of 1000, 8 in a batch.
     let slower = &columns.slower[1];
-    assert_eq!(slower[..220], [0; 220]);
-    assert_eq!(slower[230..], [4; 20]);
+    assert_eq!(slower[..110], [0; 110]);
+    assert_eq!(slower[115..], [8; 10]);
 }
 
 #[test]
@@ -71,13 +72,33 @@ fn a_restart_forgets_what_was_before() {
     let mut batches = Batches::new(0, 1, NOTHING);
     let mut histogram = Histogram::new();
     histogram.record(5);
-    batches.close(5_000_000, totals(&histogram), NOTHING);
-    batches.restart(5_000_000, NOTHING);
+    batches.close(50_000_000, totals(&histogram), NOTHING);
+    batches.restart(50_000_000, NOTHING);
     let mut afresh = Histogram::new();
     afresh.record(7);
-    let columns = batches.finish(5_500_000, totals(&afresh), NOTHING);
-    assert_eq!((columns.end_ns, columns.width_ns), (vec![5_500_000], vec![500_000]));
+    let columns = batches.finish(55_000_000, totals(&afresh), NOTHING);
+    assert_eq!((columns.end_ns, columns.width_ns), (vec![55_000_000], vec![5_000_000]));
     assert_eq!(columns.ios, [1]);
+}
+
+#[test]
+fn a_wait_has_no_ios_before_and_after_batches_are_joined() {
+    let mut ios: Vec<(u64, u64)> = (0..64).map(|i| (10_000_000 * i + 1, 100)).collect();
+    ios.push((3_000_000_000, 200));
+    let columns = run(&ios, 3_000_000_000);
+    let busy: Vec<u64> = columns.ios.iter().copied().filter(|&ios| ios > 0).collect();
+    assert_eq!((busy[0], busy.iter().sum::<u64>(), busy.len()), (4, 65, 17));
+    assert_eq!(columns.slower[0].iter().sum::<u64>(), 1);
+    assert_eq!(columns.slower[0].last(), Some(&1));
+}
+
+#[test]
+fn a_step_of_many_jobs_has_fewer_batches() {
+    let mut batches = Batches::new(0, MANY_CELLS + 1, NOTHING);
+    let histogram = Histogram::new();
+    let all = || (0..=MANY_CELLS).flat_map(|_| totals(&histogram));
+    batches.close(10_000_000_000, all(), NOTHING);
+    assert!((MOST / 4..MOST / 2).contains(&batches.marks.len()), "{}", batches.marks.len());
 }
 
 proptest! {
@@ -86,7 +107,7 @@ proptest! {
         let mut random = Prng::new(seed);
         let (mut now, mut whole) = (0_u64, Histogram::new());
         let ios: Vec<(u64, u64)> = (0..count).map(|_| {
-            now += (-1_000_000.0 * (1.0 - random.unit()).ln()) as u64;
+            now += (-10_000_000.0 * (1.0 - random.unit()).ln()) as u64;
             let latency = (-50_000.0 * (1.0 - random.unit()).ln()) as u64;
             whole.record(latency);
             (now, latency)

@@ -23,6 +23,10 @@ pub(super) fn totals<'a>(
         ios: result.ios + open.count(),
         service_ns: result.service.moments().sum + open.sum,
         service: &result.service,
+        service_range_ns: (
+            result.service.moments().min.min(open.min),
+            result.service.moments().max.max(open.max),
+        ),
         response: result.response.as_ref(),
     })
 }
