@@ -185,3 +185,30 @@ def test_every_output_has_the_same_rates(
 def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
     assert 0 < ios <= 500 * RUN_S[name] + 1  # fewer where the machine stalls until the end
     assert 0 <= seconds - RUN_S[name] <= slowest_ns / 1e9
+
+
+def test_rates_and_means_of_a_real_file_have_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """fio logs intervals and no batches, so percentiles have no interval."""
+    (tmp_path / "drive").write_bytes(bytes(4 * MIB))
+    file = tmp_path / "reads.fio"
+    file.write_text("[reads]\nrw=randread\nbs=4k\ntime_based\nruntime=1200ms\nrate_iops=500\n"
+                    "log_avg_msec=100\nstartdelay=150ms\n")  # fmt: skip
+    for attempt in range(5):  # a run in which latencies drift has no interval
+        words = ["run", file, "--on", f"file:{tmp_path / 'drive'}", "--quiet", "--json"]
+        words += ["--output", tmp_path / f"run-{attempt}"]
+        assert main([*map(str, words)]) == 0
+        (step,) = json.loads(capsys.readouterr().out)["steps"]
+        reads = step["jobs"][0]["operations"]["read"]
+        latency = reads["latency"]
+        figures = [
+            (reads["iops"], reads["intervals"]["iops"]),
+            (reads["bytes_per_s"], reads["intervals"]["bytes_per_s"]),
+            (latency["mean_ns"], latency["mean_interval"]),
+        ]
+        assert all(one["low_ns"] is None for one in latency["percentiles"])
+        if all(bounds is not None for _, bounds in figures):
+            break
+    for value, bounds in figures:
+        assert 0 < bounds["low"] <= value <= bounds["high"] < float("inf")

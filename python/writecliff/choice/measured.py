@@ -109,7 +109,8 @@ def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Me
         if mine:
             stretches.append(load.stretch(mine, basis))
     known = [stretch for stretch in stretches if stretch is not None]
-    return Measured(known if len(known) == len(stretches) else [])
+    capacity_bytes = loads[0].capacity_bytes if loads else 0
+    return Measured(known if len(known) == len(stretches) else [], capacity_bytes)
 
 
 def _interval(bounds: Bounds | None, unit: float = 1.0) -> Interval | None:

@@ -44,9 +44,12 @@ VALIDATED: Mapping[str, Schema] = {
     "validate-intervals": Schema(
         "validate intervals",
         {
-            "ok": "at most 5 % of equal drives are called different",
-            "coverage": "`load`, `figure`, `truth` (IOPS, ns or a ratio), `intervals` (runs with "
-            "one), `covered` (that hold the truth), `covered_pct`, `half_width_pct` (of the "
+            "ok": "at most 5 % of equal drives are called different, and no coverage is below "
+            "93 % by more than chance",
+            "coverage": "`load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`, `intervals` "
+            "(runs with one), `covered` (that hold the truth), `covered_pct`, `shares_covered` "
+            "and `shares_covered_pct` (that hold the true share of I/Os slower than a percentile, "
+            "else `null`), `probability` (of so few if 93 % held it) and `half_width_pct` (of the "
             "median interval) of each figure",
             "pairs": "of each `load`: `pairs` of equal drives, `false_winners`, `false_pct`, "
             "`slower_pairs`, `slower_found` and `slower_pct` (lower IOPS of a slower drive)",

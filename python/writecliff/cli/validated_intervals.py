@@ -18,13 +18,15 @@ def intervals_tables(report: IntervalsReport) -> str:
             row.load,
             row.figure,
             units.significant(row.truth, 4),
-            str(row.intervals),
+            f"{row.intervals} of {row.runs}",
             _percent("{:.1f} %", row.covered_pct),
+            _percent("{:.1f} %", row.shares_covered_pct),
             _percent("{:.2g} %", row.half_width_pct),
         )
         for row in report.coverage
     ]
-    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "hold it", "half width")
+    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "hold it", "by share",
+            "half width")  # fmt: skip
     pairs = [
         (
             row.load,
@@ -36,7 +38,7 @@ def intervals_tables(report: IntervalsReport) -> str:
         for row in report.pairs
     ]
     pairs_head = ("load", "equal pairs", "false winners", "slower by", "found")
-    return "\n".join([table(head, coverage, "llrrrr"), "", table(pairs_head, pairs, "lrrrr")])
+    return "\n".join([table(head, coverage, "llrrrrr"), "", table(pairs_head, pairs, "lrrrr")])
 
 
 def _percent(form: str, value: float | None) -> str:

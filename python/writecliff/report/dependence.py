@@ -14,7 +14,8 @@ with the length of batches as a frequency: nu projections see what about nu batc
 decide how many. A spectrum of a plateau, a corner and a noise floor is fitted to the
 squared projections (Whittle's likelihood), only frequencies up to the corner are used, and each
 projection is divided by the fitted shape (prewhitening: Andrews and Monahan, Econometrica 60,
-1992).
+1992). Because few frequencies decide, spectra that are nearly as likely may have several times the
+variance. `margin` takes the largest of them, so that slow variations are not missed by chance.
 
 The first batches of a step are left out, because the start of a load (an empty write buffer) is
 identical in each repetition and does not contribute to the variation between repetitions.
@@ -24,11 +25,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
-from math import log
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
+
+from writecliff.report.student_t import two_sided_p
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,18 +88,28 @@ def warm_up(levels: Sequence[Floats]) -> int:
     return starts[-1]
 
 
-def variance_of_total(residuals: Floats, widths: Floats) -> Variance | None:
+def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0) -> Variance | None:
     """Return the variance of the sum over batches; None for too few batches.
 
-    `residuals` are deviations of each batch from its expected share and add up to zero, `widths`
-    the lengths of the batches.
+    Args:
+        residuals: deviations of each batch from its expected share, which add up to zero.
+        widths: the lengths of the batches.
+        margin: the largest variance is returned of all spectra whose log-likelihood is within this
+            distance of the best one.
     """
     if len(residuals) < FEWEST:
         return None
     power = _power(residuals, widths)
-    shape, corner = _fitted(power)
-    used = min(max(round(min(corner, _MOST_USED)), _FEWEST_USED), len(power))
-    return Variance(float(np.mean(power[:used] / shape[:used])), used)
+    shapes, used = _spectra(len(power))
+    level = (power / shapes).mean(axis=1)
+    if not level.all():
+        return Variance(0.0, _MOST_USED)
+    badness = len(power) * np.log(level) + np.log(shapes).sum(axis=1)
+    best = np.flatnonzero(badness <= badness.min() + max(margin, 1e-9))
+    best = best if margin else best[:1]
+    values = [float(np.mean(power[: used[n]] / shapes[n, : used[n]])) for n in best]
+    chosen = int(np.argmax(values))
+    return Variance(values[chosen], float(used[best[chosen]]))
 
 
 def variance_of_few(residuals: Floats) -> Variance:
@@ -119,6 +133,25 @@ def drift(residuals: Floats, widths: Floats) -> float:
     return float(np.mean(power[:_SLOWEST])) / faster if faster > 0 else 1.0
 
 
+def drift_of_few(residuals: Floats, widths: Floats) -> float:
+    """Return the probability of a trend as large as this one in a few independent batches.
+
+    The trend is the slowest cosine, tested against all variation that it leaves (the F test of a
+    regression). Arguments are those of `variance_of_total`; there are at least three batches.
+    """
+    rates = residuals / widths
+    rates = rates - np.average(rates, weights=widths)
+    edges = np.concatenate([[0.0], np.cumsum(widths)]) / widths.sum()
+    cosine = np.diff(np.sin(np.pi * edges)) / np.diff(edges)
+    slope = float((widths * cosine) @ rates / ((widths * cosine) @ cosine))
+    explained = slope**2 * float((widths * cosine) @ cosine)
+    left = float(widths @ (rates - slope * cosine) ** 2)
+    degrees = len(rates) - 2
+    if left <= 0:
+        return 0.0 if explained > 0 else 1.0
+    return two_sided_p(sqrt(explained / left * degrees), degrees)
+
+
 def _power(residuals: Floats, widths: Floats) -> Floats:
     """Return the squared projections of the residuals on cosines of rising frequency.
 
@@ -132,16 +165,12 @@ def _power(residuals: Floats, widths: Floats) -> Floats:
     return projections**2
 
 
-def _fitted(power: Floats) -> tuple[Floats, float]:
-    """Fit the spectrum; return its shape relative to frequency zero, and its corner."""
-    frequency = np.arange(1, len(power) + 1)
-    best, least = (np.ones(len(power)), float("inf")), float("inf")
+@cache
+def _spectra(count: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return spectra relative to frequency zero, one a row, and the frequencies to use of each."""
+    frequency = np.arange(1, count + 1)
+    rows, used = [], []
     for corner, floor in product(_CORNERS, _FLOORS):
-        shape = (1 / (1 + (frequency / corner) ** 2) + floor) / (1 + floor)
-        level = float(np.mean(power / shape))
-        if level <= 0:
-            return best
-        badness = len(power) * log(level) + float(np.log(shape).sum())
-        if badness < least - 1e-9:
-            best, least = (shape, corner), badness
-    return best
+        rows.append((1 / (1 + (frequency / corner) ** 2) + floor) / (1 + floor))
+        used.append(min(max(round(min(corner, _MOST_USED)), _FEWEST_USED), count))
+    return np.array(rows), np.array(used)

@@ -5,27 +5,28 @@ batches from its value are added up, and `dependence.py` estimates the variance 
 I/Os from their expected number for IOPS, of latencies for a mean, of NAND bytes for write
 amplification, of the number of I/Os slower than a value for a percentile (the indicator method:
 Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
-on a logarithmic scale, for percentiles on the logit scale of the share of slower I/Os, so none
-reaches below zero.
+on a logarithmic scale, for the share of slow I/Os on the logit scale, so none reaches below zero.
+The interval of a percentile has the latencies for which its share of slower I/Os is plausible.
 
 Real drives and older runs have no batches; the intervals of their series stand for them
 (`of_intervals`), for rates and means alone.
 
 A figure has no interval if its step is too short: fewer batches than `dependence.FEWEST`; for a
-percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or
-latencies that still drift; for write amplification less than a tenth of the drive overwritten.
+percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or less
+than `LATENCY_LEAST_OVERWRITTEN` of a flash drive that is written; for write amplification less than
+a tenth of the drive overwritten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import exp, isfinite, log, sqrt
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,6 +36,7 @@ from writecliff.report.dependence import (
     Floats,
     Variance,
     drift,
+    drift_of_few,
     variance_of_few,
     variance_of_total,
     warm_up,
@@ -48,14 +50,16 @@ if TYPE_CHECKING:
 
 BATCHES = "repetitions of the load, from the variation between its batches"
 SHARE = 0.95  # that an interval covers
-FEWEST_SLOW = 20.0  # I/Os slower than a percentile, counted as if they were independent
+FEWEST_SLOW = 30.0  # I/Os slower than a percentile, counted as if they were independent
 _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
-_DRIFT_MAX = 2.0  # of the distribution of latencies
+_TREND_LEVEL = 0.01  # probability of the trend of a few batches, from which they drift
+# Margins of log-likelihoods, see `dependence.variance_of_total`.
+_MARGIN, _MARGIN_OF_SHARES = 0.5, 0.75
 _LEAST_S = 4.0  # of a step for intervals of percentiles; waves of garbage collection take seconds
 WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
+LATENCY_LEAST_OVERWRITTEN = 2.0  # times the capacity, for percentiles of a load that writes
 _FEWEST_COARSE = 5  # intervals of a log from which anything is estimated
 _BATCHES_MAX = 256  # made of the intervals of a step
-_DRIFT_AT = (0.5, 0.9, 0.99)  # quantiles that are tested for drift
 
 
 class Bounds(NamedTuple):
@@ -90,12 +94,16 @@ class Cell:
     slower: Sequence[Floats]  # I/Os slower than each of the quantiles `SLOWER` of their step
     histogram: Histogram  # of all batches together
 
+    @cached_property
+    def _buckets(self) -> tuple[npt.NDArray[np.uint64], ...]:
+        return self.histogram.buckets()
+
     def slower_than(self, value_ns: float) -> Floats:
         """Return the I/Os of each batch that are slower than a latency.
 
         Counts exist for the quantiles `SLOWER`; other latencies are interpolated.
         """
-        lower, _, count = self.histogram.buckets()
+        lower, _, count = self._buckets
         wanted = float(count[lower > value_ns].sum())
         counted = [self.ios, *self.slower, np.zeros(len(self.ios))]
         totals = [float(one.sum()) for one in counted]
@@ -151,19 +159,21 @@ class Stretch:
             return None
         return mine / total - other / of, self.width_ns[self.settled]
 
-    def variance(self, part: Floats, base: Floats) -> Variance | None:
+    def variance(self, part: Floats, base: Floats, *, of_share: bool = False) -> Variance | None:
         """Return the relative variance of the ratio of the totals of `part` and `base`.
 
-        None if it cannot be estimated.
+        None if it cannot be estimated. `of_share`: the ratio is the share of slow I/Os, whose
+        variations are often slower than those of rates.
         """
         if (found := self.deviations(part, base)) is None:
             return None
         if len(found[0]) < FEWEST:
-            variance: Variance | None = variance_of_few(found[0])
-        elif drift(*found) > _TREND_MAX:
+            drifts = drift_of_few(*found) < _TREND_LEVEL
+            variance = None if drifts else variance_of_few(found[0])
+        elif not of_share and drift(*found) > _TREND_MAX:
             return None
         else:
-            variance = variance_of_total(*found)
+            variance = variance_of_total(*found, margin=_MARGIN_OF_SHARES if of_share else _MARGIN)
         used = float(part[self.settled].sum()) / float(part.sum())
         return None if variance is None else variance.times(used)
 
@@ -173,6 +183,7 @@ class Measured:
     """Batches from which a figure was calculated. Each stretch is estimated separately."""
 
     stretches: Sequence[Stretch]
+    capacity_bytes: int  # of the drive
 
     def iops(self, value: float | None) -> Bounds | None:
         """Return the interval of I/Os per second."""
@@ -186,7 +197,7 @@ class Measured:
         """Return the interval of a mean latency."""
         return self._ratio(value, lambda one: (one.total(lambda cell: cell.latency_ns), one.ios))
 
-    def waf(self, value: float | None, capacity_bytes: int) -> Bounds | None:
+    def waf(self, value: float | None) -> Bounds | None:
         """Return the interval of a write amplification.
 
         Write amplification depends on the distribution of valid data over the flash, which changes
@@ -194,9 +205,13 @@ class Measured:
         show this variation, so it has an interval only if all batches agree.
         """
         found = self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
-        written = sum(float(one.host_bytes.sum()) for one in self.stretches)
-        enough = written >= WAF_LEAST_OVERWRITTEN * capacity_bytes
+        enough = self._written >= WAF_LEAST_OVERWRITTEN * self.capacity_bytes
         return found if found is None or enough or found.low == found.high else None
+
+    @property
+    def _written(self) -> float:
+        """Bytes written to the drive."""
+        return sum(float(one.host_bytes.sum()) for one in self.stretches)
 
     def _ratio(
         self, value: float | None, parts: Callable[[Stretch], tuple[Floats, Floats]]
@@ -206,14 +221,16 @@ class Measured:
         variance = self._variance([parts(one) for one in self.stretches])
         return None if variance is None else about(value, sqrt(variance.value), variance.degrees)
 
-    def _variance(self, parts: Sequence[tuple[Floats, Floats]]) -> Variance | None:
+    def _variance(
+        self, parts: Sequence[tuple[Floats, Floats]], *, of_share: bool = False
+    ) -> Variance | None:
         """Return the relative variance of a ratio whose numerator is summed over stretches."""
         sums = [float(part.sum()) for part, _ in parts]
         total: Variance | None = None
         for stretch, (part, base), mine in zip(self.stretches, parts, sums, strict=True):
             if mine == 0:
                 continue
-            if (found := stretch.variance(part, base)) is None:
+            if (found := stretch.variance(part, base, of_share=of_share)) is None:
                 return None
             found = found.times((mine / sum(sums)) ** 2)
             total = found if total is None else total + found
@@ -224,67 +241,128 @@ class Measured:
         """Histogram of all latencies."""
         return merged(cell.histogram for one in self.stretches for cell in one.cells)
 
-    def _slower(self, value_ns: float) -> list[tuple[Floats, Floats]]:
-        return [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
-                for one in self.stretches]  # fmt: skip
+    def _share(self, value_ns: float) -> _Share | None:
+        """Return the share of I/Os that are slower than a latency; None for none and all."""
+        slower = [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
+                  for one in self.stretches]  # fmt: skip
+        part, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
+        if not 0 < part < count or (found := self._variance(slower, of_share=True)) is None:
+            return None
+        return _Share(part / count, found)
 
-    @cached_property
-    def drifts(self) -> bool:
-        """`True` if the latencies still change from the start of a stretch to its end."""
-        ratios: list[list[float]] = [[] for _ in self.stretches]
-        for q in _DRIFT_AT:
-            value_ns = None if self.histogram is None else self.histogram.quantile(q).value_ns
-            if value_ns is None:
-                continue
-            slower = self._slower(value_ns)
-            for stretch, (part, base), mine in zip(self.stretches, slower, ratios, strict=True):
-                found = stretch.deviations(part, base)
-                if found is not None and part.sum() >= FEWEST_SLOW:
-                    mine.append(drift(*found))
-        means = [exp(fmean(map(log, one))) for one in ratios if one]
-        return max(means, default=1.0) > _DRIFT_MAX
+    def slower(self, value_ns: float) -> Bounds | None:
+        """Return the interval of the share of I/Os that are slower than a latency."""
+        share = self._share(value_ns)
+        if share is None:
+            return None
+        low, high = (1 / (1 + exp(-logit)) for logit in (share.low, share.high))
+        return Bounds(low, high, share.variance.degrees)
+
+    @property
+    def _shows_latencies(self) -> bool:
+        """`True` if the batches show the variation of latencies.
+
+        The latencies of a flash drive that is written depend on the distribution of valid data, as
+        write amplification does, and vary with it for as long as it takes to overwrite the drive.
+        """
+        if any(not cell.slower for one in self.stretches for cell in one.cells):
+            return False
+        length_s = sum(float(one.width_ns[one.settled].sum()) for one in self.stretches) / 1e9
+        is_flash = all(isfinite(one.nand_bytes.sum()) for one in self.stretches)
+        least = LATENCY_LEAST_OVERWRITTEN * self.capacity_bytes
+        return length_s >= _LEAST_S and not (is_flash and 0 < self._written < least)
 
     def quantile(self, q: float) -> Bounds | None:
-        """The interval of a quantile of the latencies; None: not enough samples, or batches that
-        do not count slow I/Os."""
-        if any(not cell.slower for one in self.stretches for cell in one.cells):
-            return None
+        """Return the interval of a quantile of the latencies; None: not enough samples.
+
+        It has the latencies for which a share 1 - q of slower I/Os is plausible. The share and its
+        variance are estimated at each end, because the slowest I/Os depend on each other most.
+        """
         histogram = self.histogram
-        value_ns = None if histogram is None else histogram.quantile(q).value_ns
-        length_s = sum(float(one.width_ns[one.settled].sum()) for one in self.stretches) / 1e9
-        if histogram is None or value_ns is None or length_s < _LEAST_S or self.drifts:
+        if histogram is None or not self._shows_latencies:
             return None
-        slower = self._slower(value_ns)
-        total, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
-        if not 0 < total < count or (variance := self._variance(slower)) is None:
+        lower, upper, count = histogram.buckets()
+        until = np.cumsum(count)
+
+        @cache
+        def share(bucket: int) -> _Share | None:
+            return self._share(float(upper[bucket]))
+
+        def bucket_of(at: float) -> int:
+            return int(np.searchsorted(until, at * until[-1]))
+
+        # Dependence grows with latency, so slow I/Os are never more independent than faster ones.
+        for p in (*(p for p in SLOWER if p < q), q):
+            if (found := share(bucket_of(p))) is None:
+                if p == q:
+                    return None
+            elif found.independent * min(q, 1 - q) / (1 - p) < FEWEST_SLOW:
+                return None
+        middle, wanted = bucket_of(q), log((1 - q) / q)
+        last = len(count) - 1
+
+        def beyond(bucket: int) -> bool:
+            return (found := share(bucket)) is None or found.high < wanted
+
+        def before(bucket: int) -> bool:
+            return (found := share(bucket)) is not None and found.low > wanted
+
+        high = _first(beyond, middle, last, 1)
+        low = _first(before, middle - 1, 0, -1)
+        least, most, degrees = histogram.min_ns, histogram.max_ns, share(middle)
+        if high is None or share(high) is None or least is None or most is None or degrees is None:
             return None
-        return _of_share(histogram, q, total / count, variance)
+        low = 0 if low is None else low + 1
+        return Bounds(max(float(lower[low]), least), min(float(upper[high]), most),
+                      degrees.variance.degrees)  # fmt: skip
 
 
-def _of_share(histogram: Histogram, q: float, slower: float, variance: Variance) -> Bounds | None:
-    """Return the interval of a quantile from the relative variance of the share `slower`.
+class _Share(NamedTuple):
+    """A share of I/Os between 0 and 1, with its relative variance."""
 
-    The share of slower I/Os differs from 1 - q if many I/Os take the same time.
+    value: float
+    variance: Variance
+
+    @property
+    def independent(self) -> float:
+        """Number of I/Os of the share if all were independent and had this variance."""
+        value = self.variance.value
+        return (1 - self.value) / value if value > 0 else float("inf")
+
+    @property
+    def _reach(self) -> float:
+        """Half of the interval on the logit scale."""
+        t = two_sided_t(SHARE, max(1, int(self.variance.degrees)))
+        return min(t * sqrt(self.variance.value) / (1 - self.value), 50.0)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval on the logit scale."""
+        return log(self.value / (1 - self.value)) - self._reach
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval on the logit scale."""
+        return log(self.value / (1 - self.value)) + self._reach
+
+
+def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> int | None:
+    """Return the first number from `start` to `end`, in the direction of `step`, that is true.
+
+    All numbers after it are true. None if there is no such number.
     """
-    # The number of independent I/Os that would have this variance.
-    independent = (1 - slower) / (slower * variance.value) if variance.value > 0 else float("inf")
-    if independent * min(q, 1 - q) < FEWEST_SLOW:
+    if (end - start) * step < 0:
         return None
-    reach = two_sided_t(SHARE, max(1, int(variance.degrees))) / sqrt(independent * (1 - q) * q)
-    odds = (1 - q) / q
-    low = _value(histogram, 1 / (1 + odds * exp(reach)), 0)
-    high = _value(histogram, 1 / (1 + odds * exp(-reach)), 1)
-    return None if low is None or high is None else Bounds(low, high, variance.degrees)
-
-
-def _value(histogram: Histogram, q: float, upper: int) -> float | None:
-    """Return the lower (0) or upper (1) end of a quantile's bucket; None beyond the I/Os."""
-    *edges, count = histogram.buckets()
-    bucket = int(np.searchsorted(np.cumsum(count), q * histogram.count))
-    least, most = histogram.min_ns, histogram.max_ns
-    if q * histogram.count > histogram.count - 1 or least is None or most is None:
-        return None
-    return float(min(max(edges[upper][bucket], least), most))
+    false, at, width = start - step, start, 1
+    while not is_true(at):
+        if at == end:
+            return None
+        false, width = at, 2 * width
+        at = min(at + width, end) if step > 0 else max(at - width, end)
+    while abs(at - false) > 1:
+        middle = (at + false) // 2
+        at, false = (middle, false) if is_true(middle) else (at, middle)
+    return at
 
 
 # -- from the store ----------------------------------------------------------------------------
@@ -333,7 +411,11 @@ def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
 
 
 def stretch_of(
-    table: pa.Table, seqs: Iterable[int], kind: str, histograms: Mapping[Key, Histogram]
+    table: pa.Table,
+    seqs: Iterable[int],
+    kind: str,
+    histograms: Mapping[Key, Histogram],
+    began_ns: Mapping[tuple[int, int], int] | None = None,
 ) -> Callable[[Iterable[Key]], Stretch | None]:
     """Return a function that selects the batches of some operations of jobs in these steps.
 
@@ -342,6 +424,8 @@ def stretch_of(
         seqs: the steps, in order.
         kind: that of the latencies.
         histograms: all latencies of the steps.
+        began_ns: the start of each job, by step and number, since the start of the step. The batch
+            in which the first of the selected jobs starts lasts from then on. Default: 0.
 
     Returns:
         The function. It returns None if the run has no batches of an operation.
@@ -351,6 +435,18 @@ def stretch_of(
     times = np.stack([columns["seq"], columns["end_ns"]])
     batches, first, place = np.unique(times, axis=1, return_index=True, return_inverse=True)
     place = place.reshape(-1)
+
+    def widths(keys: Sequence[Key]) -> Floats:
+        width_ns: Floats = columns["width_ns"][first].astype(np.float64)
+        starts: dict[int, int] = {}
+        for (seq, job), start_ns in (began_ns or {}).items():
+            if any(key[0] == job for key in keys):
+                starts[seq] = min(start_ns, starts.get(seq, start_ns))
+        for seq, start_ns in starts.items():
+            within = batches[1] - start_ns
+            starting = (batches[0] == seq) & (within > 0) & (within < width_ns)
+            width_ns[starting] = within[starting]
+        return width_ns
 
     def cell(key: Key) -> Cell | None:
         if key not in histograms or key[1] not in OPERATION_NAMES:
@@ -370,12 +466,13 @@ def stretch_of(
                     histograms[key])  # fmt: skip
 
     def restricted(keys: Iterable[Key]) -> Stretch | None:
+        keys = list(keys)
         cells = [cell(key) for key in keys]
         known = [one for one in cells if one is not None]
         if not known or len(known) < len(cells):
             return None
         return Stretch(
-            columns["width_ns"][first].astype(np.float64),
+            widths(keys),
             columns["host_write_bytes"][first].astype(np.float64),
             columns["nand_write_bytes"][first].astype(np.float64),
             known,

@@ -92,6 +92,11 @@ class Load:
         return [self.data.columns[seq] for seq in self.seqs]
 
     @property
+    def capacity_bytes(self) -> int:
+        """Capacity of the drive."""
+        return self.data.manifest.device.capacity_bytes
+
+    @property
     def elapsed_ns(self) -> int:
         return sum(row.elapsed_ns for row in self.rows)
 
@@ -215,10 +220,15 @@ class Load:
         if has_intervals and not has_batches:
             table = of_intervals(intervals, self.seqs)
         kinds: tuple[Kind, ...] = ("service", "response")
+        began_ns = {
+            (seq, number): job["began_ns"] or 0
+            for seq, row in zip(self.seqs, self.columns, strict=True)
+            for number, job in enumerate(row["jobs"])
+        }
         found = {}
         for kind in kinds:
             histograms = run.histograms_by_operation(self.seqs, kind=kind)
-            found[kind] = stretch_of(table, self.seqs, kind, histograms)
+            found[kind] = stretch_of(table, self.seqs, kind, histograms, began_ns)
         return found
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
@@ -228,7 +238,7 @@ class Load:
         """
         known = [key for key in keys if key[1] != FLUSH]
         stretch = self._stretches[kind](known) if known else None
-        return Measured([] if stretch is None else [stretch])
+        return Measured([] if stretch is None else [stretch], self.capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:
         """A step of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
@@ -238,9 +248,7 @@ class Load:
             "seed": self.workload.seed,
             "elapsed_ns": self.elapsed_ns,
             "waf": self.waf,
-            "waf_interval": _bounds_mapping(
-                self.measured(self._written).waf(self.waf, self.data.manifest.device.capacity_bytes)
-            ),
+            "waf_interval": _bounds_mapping(self.measured(self._written).waf(self.waf)),
             "watts": watts,
             "joules_per_io": per_io_j,
             "counters": dict(self.counters),

@@ -1,16 +1,22 @@
 """Validation of intervals and comparisons against repetitions of a run.
 
 A small SATA drive runs three loads many times, each time prepared and loaded with seeds of its own.
-The truth is the mean over all repetitions; for percentiles, that of all latencies together. The
-validation counts the intervals of single runs that contain it, and the pairs of equal drives with
-a false winner. A comparison with a slower drive measures the power of the test.
+Each load runs for some time before it is measured, so that it is stationary. The truth is the mean
+over all repetitions; for percentiles, that of all latencies together. The validation counts the
+intervals of single runs that contain it, and the pairs of equal drives with a false winner. A
+comparison with a slower drive measures the power of the test.
+
+Histograms have buckets, and many I/Os may take the same time. The interval of a percentile consists
+of whole buckets and therefore contains the truth more often than in 95 % of the runs. The share of
+I/Os slower than the true percentile has no such steps, so its coverage is counted as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from math import comb
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -33,34 +39,54 @@ if TYPE_CHECKING:
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 FALSE_WINNERS_PCT = 5.0
+LEAST_COVERED_PCT = 93.0
+_LEVEL = 0.05  # of the test that coverage is at least `LEAST_COVERED_PCT`, for all rows together
 _PRESET = "sata-tlc-120"
 _SMALL = {
-    "user_capacity": ('"3.2 GB"', None),
+    "user_capacity": ('"0.8 GB"', None),
     "flash.blocks_per_plane": ("180", None),
-    "flash.pages_per_block": ("96", None),
+    "flash.pages_per_block": ("24", None),
 }
+_SEED_STEP = 1_000_003  # from the seed of the load that settles to the measured one
 # Slower in all parameters that bound the IOPS of writes and of mixes.
 _SLOWER = {
     "flash.program": ('["5.775 ms"]', None),
     "flash.erase": ('"5.25 ms"', None),
     "controller.command_time": ('"10.5 us"', None),
 }
-LOADS: Mapping[str, tuple[Job, ...]] = {
-    "random writes": (Job(name="writes", queue_depth=8),),
-    "70/30 mix": (Job(name="mix", read_pct=70, queue_depth=32),),
-    "reads beside writes": (
-        Job(name="reads", read_pct=100, rate_iops=400, arrival="poisson", queue_depth=64),
-        Job(name="writes", rate_iops=2500, queue_depth=64),
+
+
+@dataclass(frozen=True)
+class ValidatedLoad:
+    """A load that runs for `settle_s` before it is measured for `seconds`."""
+
+    jobs: tuple[Job, ...]
+    settle_s: float
+    seconds: float
+
+
+LOADS: Mapping[str, ValidatedLoad] = {
+    # Its latencies vary slowly: slow ones come together until the drive is overwritten.
+    "random writes": ValidatedLoad((Job(name="writes", queue_depth=8),), 107.2, 1286.4),
+    "70/30 mix": ValidatedLoad((Job(name="mix", read_pct=70, queue_depth=32),), 36.0, 144.0),
+    "reads beside writes": ValidatedLoad(
+        (
+            Job(name="reads", read_pct=100, rate_iops=400, arrival="poisson", queue_depth=64),
+            Job(name="writes", rate_iops=2500, queue_depth=64),
+        ),
+        156.0,
+        624.0,
     ),
 }
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """One run: figures by name, with their intervals, and the latencies by operation."""
+    """One run: figures by name, with their intervals, and latencies by operation."""
 
     figures: Mapping[str, Headline]
     latencies: Mapping[str, Histogram]
+    measured: Mapping[str, Measured] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,16 +96,40 @@ class CoverageRow:
     load: str
     figure: str
     truth: float  # in the unit of the figure
+    runs: int
     intervals: int  # runs that had an interval; the others have "not enough samples"
     covered: int
+    shares_covered: int | None  # shares of slower I/Os; None if the figure is no percentile
     half_width_pct: float | None  # of the median interval
 
     @property
     def covered_pct(self) -> float | None:
         return 100 * self.covered / self.intervals if self.intervals else None
 
+    @property
+    def shares_covered_pct(self) -> float | None:
+        if self.shares_covered is None or not self.intervals:
+            return None
+        return 100 * self.shares_covered / self.intervals
+
+    @property
+    def probability(self) -> float:
+        """Probability of so few intervals with the truth if `LEAST_COVERED_PCT` of them have it."""
+        least = min(n for n in (self.covered, self.shares_covered) if n is not None)
+        return binomial_tail(least, self.intervals, LEAST_COVERED_PCT / 100)
+
     def mapping(self) -> dict[str, Any]:
-        return asdict(self) | {"covered_pct": self.covered_pct}
+        return asdict(self) | {
+            "covered_pct": self.covered_pct,
+            "shares_covered_pct": self.shares_covered_pct,
+            "probability": self.probability,
+        }
+
+
+def binomial_tail(most: int, count: int, share: float) -> float:
+    """Return the probability of at most `most` successes in `count` trials."""
+    terms = (comb(count, n) * share**n * (1 - share) ** (count - n) for n in range(most + 1))
+    return min(1.0, sum(terms))
 
 
 @dataclass(frozen=True)
@@ -110,19 +160,49 @@ class IntervalsReport:
 
     @property
     def ok(self) -> bool:
-        """`True` if at most `FALSE_WINNERS_PCT` of equal drives have a false winner."""
+        """`True` if there are no problems."""
+        return not self.problems
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Too many false winners, and coverage that is below `LEAST_COVERED_PCT` beyond chance.
+
+        The test of coverage is exact, at a level of 5 % for all figures together (Bonferroni).
+        """
         wrong = sum(row.false_winners for row in self.pairs)
-        return 100 * wrong <= FALSE_WINNERS_PCT * sum(row.pairs for row in self.pairs)
+        found = []
+        if 100 * wrong > FALSE_WINNERS_PCT * sum(row.pairs for row in self.pairs):
+            found.append(f"more than {FALSE_WINNERS_PCT:g} % of equal drives were called different")
+        rows = [row for row in self.coverage if row.intervals]
+        return found + [
+            f"{row.load}, {row.figure}: less than {LEAST_COVERED_PCT:g} % of the intervals hold "
+            "the truth"
+            for row in rows
+            if row.probability < _LEVEL / len(rows)
+        ]
+
+    def mapping(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        coverage = [row.mapping() for row in self.coverage]
+        return {"ok": self.ok, "coverage": coverage, "pairs": [row.mapping() for row in self.pairs]}
 
 
-def repetition(load: str, seed: int, seconds: float, *, slower: bool = False) -> Repetition:
-    """Prepare a drive with this seed, run a load and return its figures."""
+def repetition(
+    load: str, seed: int, seconds: float | None = None, *, slower: bool = False
+) -> Repetition:
+    """Prepare a drive with this seed, run a load and return its figures.
+
+    Default of `seconds`: that of the load.
+    """
     text, _ = read_device_file(_PRESET)
     text = with_values(text, _SMALL | (_SLOWER if slower else {}))
     engine = SimEngine.from_device(open_device(text, "small.toml"), seed=seed)
     precondition(engine, "sustained", seed=seed)
-    jobs = tuple(job.with_duration_s(seconds) for job in LOADS[load])
-    result = engine.run(Workload(load, jobs, seed=seed))
+    chosen = LOADS[load]
+    seconds = chosen.seconds if seconds is None else seconds
+    for length_s, load_seed in ((chosen.settle_s, seed), (seconds, seed + _SEED_STEP)):
+        jobs = tuple(job.with_duration_s(length_s) for job in chosen.jobs)
+        result = engine.run(Workload(load, jobs, seed=load_seed))
     return _read(result, engine.identify().capacity_bytes)
 
 
@@ -130,24 +210,25 @@ def _read(result: StepResult, capacity_bytes: int) -> Repetition:
     record = RoundRecord(phase="rounds", round=0, step=1, label="", started_ns=0,
                          elapsed_ns=result.elapsed_ns, result=result)  # fmt: skip
     table = tables_of(1, [record])["batches"]
-    figures, latencies = {}, {}
+    figures, latencies, batches = {}, {}, {}
     for number, job in enumerate(result.jobs):
         for operation, done in job.operations.items():
             kind = "service" if done.response is None else "response"
             times = done.response or done.service
             key = (number, str(operation))
             stretch = stretch_of(table, [1], kind, {key: times})([key])
-            measured = Measured([] if stretch is None else [stretch])
+            measured = Measured([] if stretch is None else [stretch], capacity_bytes)
             name = f"{job.name} {operation}s"
-            latencies[name] = times
+            latencies[name], batches[name] = times, measured
             iops, mean = done.ios / (job.elapsed_ns / 1e9), times.mean_ns
             figures[f"{name}, IOPS"] = _headline(iops, measured.iops(iops), higher=True)
             figures[f"{name}, mean"] = _headline(mean, measured.mean(mean))
             for quantile, q in QUANTILES.items():
                 value_ns = times.quantile(q).value_ns
                 figures[f"{name}, {quantile}"] = _headline(value_ns, measured.quantile(q))
-            figures["WAF"] = _headline(result.waf, measured.waf(result.waf, capacity_bytes))
-    return Repetition({k: v for k, v in figures.items() if v is not None}, latencies)
+            figures["WAF"] = _headline(result.waf, measured.waf(result.waf))
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    return Repetition(known, latencies, batches)
 
 
 def _headline(
@@ -164,14 +245,14 @@ def _headline(
 
 def run(
     seeds: int,
-    seconds: float,
+    seconds: float | None = None,
     *,
     loads: Sequence[str] = tuple(LOADS),
     log: Callable[[str], object] = lambda text: None,
 ) -> IntervalsReport:
     """Repeat each load `seeds` times, and a tenth as often with a slower drive.
 
-    `log` receives the progress.
+    `seconds` is the length of a run (default: that of its load); `log` receives the progress.
     """
     coverage: list[CoverageRow] = []
     pairs = []
@@ -188,19 +269,32 @@ def run(
 def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow]:
     """Yield the coverage of each figure: how often its interval contains the truth."""
     for name in runs[0].figures:
-        found = [run.figures[name] for run in runs if name in run.figures]
+        having = [run for run in runs if name in run.figures]
+        found = [run.figures[name] for run in having]
         operation, _, figure = name.rpartition(", ")
         truth = fmean(item.value for item in found)
+        with_interval = [run for run in having if run.figures[name].interval is not None]
+        shares_covered = None
         if figure in QUANTILES:
-            all_times = merged(run.latencies[operation] for run in runs)
-            value_ns = None if all_times is None else all_times.quantile(QUANTILES[figure]).value_ns
-            truth = truth if value_ns is None else float(value_ns)
+            latencies = merged(run.latencies[operation] for run in runs)
+            value_ns = None if latencies is None else latencies.quantile(QUANTILES[figure]).value_ns
+            if latencies is not None and value_ns is not None:
+                truth = float(value_ns)
+                share = _share_above(latencies, truth)
+                bounds = [run.measured[operation].slower(truth) for run in with_interval]
+                shares_covered = sum(one is not None and one.low <= share <= one.high
+                                     for one in bounds)  # fmt: skip
         known = [item.interval for item in found if item.interval is not None]
         slack = 1e-9 * truth
         covered = sum(one.low - slack <= truth <= one.high + slack for one in known)
         widths = sorted(50 * (one.high - one.low) / truth for one in known if truth)
         half = widths[len(widths) // 2] if widths else None
-        yield CoverageRow(load, name, truth, len(known), covered, half)
+        yield CoverageRow(load, name, truth, len(found), len(known), covered, shares_covered, half)
+
+
+def _share_above(latencies: Histogram, value_ns: float) -> float:
+    lower, _, count = latencies.buckets()
+    return float(count[lower > value_ns].sum() / count.sum())
 
 
 def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetition]) -> PairsRow:

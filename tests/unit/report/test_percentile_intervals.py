@@ -1,0 +1,87 @@
+"""Intervals of percentiles from batches with known latencies."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from writecliff import _native
+from writecliff.report.intervals import Cell, Measured, Stretch
+from writecliff.store.tables import SLOWER
+
+BATCHES, IOS, CAPACITY = 120, 2000, 1 << 30
+
+
+def _measured(
+    latencies_ns: np.ndarray, *, written: float = 0.0, nand: float = 0.0, width_s: float = 1.0
+) -> Measured:
+    """Batches of one operation, one row of latencies each."""
+    histogram = _native.Histogram()
+    values, counts = np.unique(latencies_ns.astype(np.int64), return_counts=True)
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        histogram.record(value, count)
+    limits = [histogram.quantile(q).value_ns or histogram.max_ns or 0 for q in SLOWER]
+    rows = len(latencies_ns)
+    cell = Cell(
+        ios=np.full(rows, float(latencies_ns.shape[1])),
+        bytes=np.full(rows, 4096.0 * latencies_ns.shape[1]),
+        latency_ns=latencies_ns.sum(axis=1),
+        slower=[(latencies_ns > limit).sum(axis=1).astype(float) for limit in limits],
+        histogram=histogram,
+    )
+    stretch = Stretch(np.full(rows, 1e9 * width_s), np.full(rows, written * CAPACITY / rows),
+                      np.full(rows, nand * CAPACITY / rows), [cell])  # fmt: skip
+    return Measured([stretch], CAPACITY)
+
+
+def _exponential(seed: int = 1) -> np.ndarray:
+    return 1e5 * np.random.default_rng(seed).exponential(size=(BATCHES, IOS))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.99, 0.999])
+def test_independent_latencies_have_the_interval_of_order_statistics(q: float) -> None:
+    """The standard error of a quantile of an exponential distribution of mean 1 is
+    sqrt(q / (1 - q) / n)."""
+    bounds = _measured(_exponential()).quantile(q)
+    assert bounds is not None
+    error_ns = 1e5 * sqrt(q / (1 - q) / (BATCHES * IOS))
+    bucket_ns = bounds.high / 64
+    half_ns = (bounds.high - bounds.low) / 2
+    assert 0.5 * 1.96 * error_ns < half_ns < 2.5 * 1.96 * error_ns + bucket_ns
+    truth_ns = -1e5 * np.log(1 - q)
+    assert bounds.low <= truth_ns <= bounds.high
+
+
+def test_the_interval_of_a_share_covers_the_true_share() -> None:
+    single = _native.Histogram()
+    single.record(200_000)
+    end_ns = float(single.buckets()[1][0])  # shares are exact between buckets
+    truth, inside = np.exp(-(end_ns + 1) / 1e5), 0
+    for seed in range(200):
+        share = _measured(_exponential(seed)[:, :200]).slower(end_ns)
+        assert share is not None
+        inside += share.low <= truth <= share.high
+    assert 186 <= inside <= 199, inside
+
+
+def test_slow_ios_that_come_together_are_few_samples() -> None:
+    """2 % of the I/Os are slow, all of them in 3 of 120 batches."""
+    latencies = _exponential()
+    latencies[[20, 60, 90], :1600] = 5e6
+    measured = _measured(latencies)
+    assert measured.quantile(0.5) is not None
+    assert measured.quantile(0.99) is None
+
+
+def test_a_drive_that_is_hardly_overwritten_has_no_interval_of_percentiles() -> None:
+    assert _measured(_exponential(), written=1.9, nand=4.0).quantile(0.9) is None
+    assert _measured(_exponential(), written=2.1, nand=4.0).quantile(0.9) is not None
+    assert _measured(_exponential(), written=0.0, nand=0.0).quantile(0.9) is not None
+    unknown = _measured(_exponential(), written=0.5, nand=float("nan"))
+    assert unknown.quantile(0.9) is not None, "no flash, so nothing is moved"
+
+
+def test_less_than_four_seconds_have_no_interval_of_percentiles() -> None:
+    assert _measured(_exponential(), width_s=0.03).quantile(0.9) is None
