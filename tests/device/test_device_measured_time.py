@@ -212,3 +212,22 @@ def test_rates_and_means_of_a_real_file_have_intervals(
             break
     for value, bounds in figures:
         assert 0 < bounds["low"] <= value <= bounds["high"] < float("inf")
+
+
+def test_a_ramp_is_not_measured(tmp_path: Path) -> None:
+    """Of timed I/O, and of a closed load through fio."""
+    timed = Job(name="timed", read_pct=100, rate_iops=500, queue_depth=512, ramp_ns=100 * MS,
+                start_delay_ns=100 * MS, duration_ns=200 * MS)  # fmt: skip
+    closed = Job(
+        name="closed", read_pct=100, think_ns=5 * MS, ramp_ns=300 * MS, duration_ns=200 * MS
+    )
+    with FioEngine.open_file(tmp_path / "file", size_bytes=MIB) as engine:
+        for job, began_ms in ((timed, 200), (closed, 300)):
+            step = engine.run(Workload("w", (job,), interval_ns=50 * MS))
+            (result,) = step.jobs
+            assert result.began_ns == began_ms * MS
+            read = result.operations["read"]
+            assert 0 < read.ios == read.service.count <= 101
+            assert step.intervals["ios"].sum() == read.ios
+            over_ns = result.elapsed_ns - 200 * MS
+            assert -MS <= over_ns <= max(read.service.max_ns or 0, 10 * MS)

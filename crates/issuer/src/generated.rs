@@ -30,6 +30,10 @@ struct Left {
     deadline_ns: u64,
     bytes: Option<u64>,
     ios: Option<u64>,
+    /// From the end of the ramp.
+    ios_total: Option<u64>,
+    /// When the ramp ends, until then.
+    ramp_end_ns: Option<u64>,
     ends_all: bool,
 }
 
@@ -70,7 +74,7 @@ fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequ
 pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     let last_ns = spec.jobs.iter().filter(|job| job.ends_all).filter_map(deadline_ns).min();
     let time = |job: &JobSpec| JobTime {
-        start_ns: job.start_delay_ns,
+        start_ns: start_ns(job),
         deadline_ns: deadline_ns(job).into_iter().chain(last_ns).min(),
         bytes: job.volume_bytes,
         ios: job.ios,
@@ -79,8 +83,13 @@ pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     spec.jobs.iter().map(time).collect()
 }
 
+/// When a job starts to measure.
+fn start_ns(job: &JobSpec) -> u64 {
+    job.start_delay_ns.saturating_add(job.ramp_ns)
+}
+
 fn deadline_ns(job: &JobSpec) -> Option<u64> {
-    job.duration_ns.map(|length| job.start_delay_ns.saturating_add(length))
+    job.duration_ns.map(|length| start_ns(job).saturating_add(length))
 }
 
 impl Generated {
@@ -112,6 +121,8 @@ impl Generated {
                 deadline_ns: deadline_ns(of).unwrap_or(u64::MAX),
                 bytes: of.volume_bytes,
                 ios: of.ios,
+                ios_total: of.ios,
+                ramp_end_ns: (of.ramp_ns > 0).then(|| start_ns(of)),
                 ends_all: of.ends_all,
             });
         }
@@ -127,11 +138,32 @@ impl Generated {
         }
     }
 
+    /// Starts the schedules and the count of a job again.
+    fn end_ramp(&mut self, number: usize) {
+        let job = &mut self.jobs[number];
+        let ramp_end_ns = job.ramp_end_ns.take().unwrap_or_default();
+        job.ios = job.ios_total;
+        self.order.retain(|Reverse((_, lane))| self.threads[*lane as usize].job != number);
+        for (lane, thread) in self.threads.iter_mut().enumerate() {
+            if thread.job == number {
+                let Thread { pacing, next, .. } = thread;
+                pacing.restart(ramp_end_ns);
+                thread.due_ns = pacing.next_arrival_ns(next.op, next.length).unwrap_or(u64::MAX);
+                self.order.push(Reverse((thread.due_ns, lane as u32)));
+            }
+        }
+    }
+
     fn next(&mut self) -> Option<Io> {
         loop {
             let Reverse((due_ns, lane)) = self.order.pop()?;
             let thread = &mut self.threads[lane as usize];
             let job = &mut self.jobs[thread.job];
+            let ends_ramp = job.ramp_end_ns.is_some_and(|end_ns| due_ns >= end_ns);
+            if ends_ramp && job.ios != Some(0) {
+                self.end_ramp(self.threads[lane as usize].job);
+                continue;
+            }
             let is_over = due_ns >= job.deadline_ns || job.bytes == Some(0) || job.ios == Some(0);
             if is_over || due_ns > self.end_ns {
                 if is_over && job.ends_all {

@@ -25,7 +25,7 @@ pub struct Lateness {
 /// The time in which a job may issue I/Os, and its other ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobTime {
-    /// Since the beginning.
+    /// Since the beginning. I/Os that are due before belong to a ramp, and are not measured.
     pub start_ns: u64,
     pub deadline_ns: Option<u64>,
     /// Ends it before its deadline.
@@ -50,6 +50,7 @@ pub struct JobMeasured {
     /// completion if another end came before the deadline.
     pub elapsed_ns: u64,
     last_completion_ns: u64,
+    ramp_bytes: u64,
 }
 
 impl JobMeasured {
@@ -64,6 +65,7 @@ impl JobMeasured {
             began_ns,
             elapsed_ns: 0,
             last_completion_ns: began_ns,
+            ramp_bytes: 0,
         }
     }
 
@@ -74,7 +76,7 @@ impl JobMeasured {
     /// `true` if its bytes or I/Os were its end.
     fn is_done(&self, time: JobTime) -> bool {
         time.ios.is_some_and(|most| self.total(|one| one.ios) >= most)
-            || time.bytes.is_some_and(|most| self.total(|one| one.bytes) >= most)
+            || time.bytes.is_some_and(|most| self.ramp_bytes + self.total(|one| one.bytes) >= most)
     }
 }
 
@@ -128,7 +130,11 @@ impl Collector {
         let service = complete_ns - issue_ns;
         self.measured.elapsed_ns = complete_ns;
         let measured = &mut self.measured.jobs[job as usize];
-        measured.last_completion_ns = complete_ns;
+        measured.last_completion_ns = measured.last_completion_ns.max(complete_ns);
+        if io.due_ns < self.times[job as usize].start_ns {
+            measured.ramp_bytes += if io.operation == Operation::Flush { 0 } else { io.length };
+            return;
+        }
         if io.operation == Operation::Flush {
             measured.flush.ios += 1;
             measured.flush.service.record(service);

@@ -107,6 +107,8 @@ pub struct Batches {
     written: Written,
     /// I/Os of each operation of a job at the last mark.
     ios: Vec<u64>,
+    /// Totals of each operation at `begin_ns`; those that are missing are zero.
+    base: Vec<Option<Box<Cell>>>,
     marks: Vec<Mark>,
 }
 
@@ -122,6 +124,7 @@ impl Batches {
             most: if cells > MANY_CELLS { MOST / 2 } else { MOST },
             written,
             ios: vec![0; cells],
+            base: Vec::new(),
             marks: Vec::new(),
         }
     }
@@ -131,10 +134,19 @@ impl Batches {
         self.end_ns
     }
 
-    /// Drops all batches and starts again at `now_ns`, with totals that start from zero.
-    pub fn restart(&mut self, now_ns: u64, written: Written) {
+    /// Drops all batches and starts again at `now_ns`, from `totals`.
+    pub fn restart<'a>(
+        &mut self,
+        now_ns: u64,
+        totals: impl Iterator<Item = Totals<'a>>,
+        written: Written,
+    ) {
         let start_ns = self.start_ns;
         *self = Self { start_ns, ..Self::new(now_ns, self.ios.len(), written) };
+        for (ios, total) in self.ios.iter_mut().zip(totals) {
+            *ios = total.ios;
+            self.base.push((total.ios > 0).then(|| Box::new(Cell::of(&total))));
+        }
     }
 
     /// Closes every batch that ends before `now_ns`. All I/Os in `totals` are complete by the end
@@ -213,13 +225,16 @@ impl Batches {
         let total = whole.bucket_counts().iter().sum::<u64>();
         let limits = SHARES.map(|share| whole.bucket_of_share(share, total));
         let none = Cell::default();
-        let (mut before, mut written, mut begin_ns) = (&none, self.written, self.begin_ns);
-        let mut slower_before = [0_u32; SHARES.len()];
+        let slower_than_limits = |cell: &Cell| {
+            limits.map(|limit| cell.latencies(is_response).map_or(0, |l| l.beyond(limit)))
+        };
+        let mut before = self.base.get(cell).and_then(Option::as_deref).unwrap_or(&none);
+        let (mut written, mut begin_ns) = (self.written, self.begin_ns);
+        let mut slower_before = slower_than_limits(before);
         for mark in &self.marks {
             let now = mark.cells.get(cell).and_then(Option::as_deref).unwrap_or(before);
             let sum_ns = |cell: &Cell| cell.latencies(is_response).map_or(0, |l| l.sum_ns);
-            let slower_now =
-                limits.map(|limit| now.latencies(is_response).map_or(0, |l| l.beyond(limit)));
+            let slower_now = slower_than_limits(now);
             to.end_ns.push(mark.end_ns - self.start_ns);
             to.width_ns.push(mark.end_ns - begin_ns);
             to.job.push((cell / operations) as u32);

@@ -8,6 +8,7 @@ mod batching;
 mod finish;
 mod flushes;
 mod paced;
+mod ramps;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,7 @@ use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 use self::flushes::{Flushes, Stage};
 use crate::Histogram;
 use crate::batches::Batches;
-use crate::device::DriveModel;
+use crate::device::{Counters, DriveModel};
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
@@ -78,6 +79,8 @@ struct Run<'a, D> {
     /// When the series became too long to be kept, which ends the run as an error.
     series_full_ns: Option<u64>,
     counters: IntervalCounters,
+    /// The drive's counters at the end of the last ramp.
+    before: Option<Counters>,
 }
 
 /// Runs `spec` on the drive to its end. The drive continues from its current state and is not
@@ -143,6 +146,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             stopping: false,
             series_full_ns: None,
             counters: IntervalCounters::of(drive),
+            before: None,
             drive,
         })
     }
@@ -257,8 +261,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.ios += 1;
         self.jobs[job].last_completion_ns = now;
         let service = now - io.issued_ns;
-        if now > self.due_ns {
-            self.end_periods(now);
+        if now > self.due_ns && self.end_periods(job, now) {
+            return;
         }
         let cell = job * OPERATIONS + io.operation as usize;
         self.series.record(cell, u64::from(io.bytes), service);
@@ -297,16 +301,23 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.issue(thread, now);
     }
 
-    /// Closes the intervals and batches that end before `now`.
+    /// Closes the intervals and batches that end before `now`, at which an I/O of a job completes.
+    /// Returns `true` if the I/O ends the job's ramp, to which it belongs.
     #[cold]
-    fn end_periods(&mut self, now: u64) {
+    fn end_periods(&mut self, job: usize, now: u64) -> bool {
         if now > self.batches.end_ns() {
             self.end_batches(now);
         }
         if self.series.is_due(now) {
             self.end_intervals(now);
         }
-        self.due_ns = self.series.end_ns().min(self.batches.end_ns());
+        let ends_ramp = self.jobs[job].ramp_end_ns.is_some_and(|end| now > end);
+        if ends_ramp {
+            self.end_ramp(job, now);
+        }
+        let ramps = self.jobs.iter().filter_map(|job| job.ramp_end_ns);
+        self.due_ns = ramps.fold(self.series.end_ns().min(self.batches.end_ns()), u64::min);
+        ends_ramp
     }
 
     fn end_intervals(&mut self, now: u64) {
@@ -328,21 +339,27 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 Verdict::Continue => {}
                 Verdict::Depth(depth) => set_depth(&mut self.threads, index, depth),
                 Verdict::Afresh(depth) => {
-                    self.schedules[index] = ScheduleFit::default();
                     set_depth(&mut self.threads, index, depth);
                     job.began_ns = self.series.opened_ns();
-                    for result in &mut self.results[index] {
-                        let response = result.response.as_ref().map(|_| Histogram::new());
-                        *result = OperationOutcome { response, ..Default::default() };
-                    }
-                    self.flushes.clear(index);
-                    self.batches.restart(now, batching::written(self.drive));
+                    self.measure_afresh(index, now);
                 }
                 Verdict::End(reason) => {
                     (job.ended_by, job.deadline_ns) = (Some(reason), Some(now));
                 }
             }
         }
+    }
+
+    /// Discards the results of a job.
+    fn measure_afresh(&mut self, job: usize, now: u64) {
+        self.schedules[job] = ScheduleFit::default();
+        for result in &mut self.results[job] {
+            let response = result.response.as_ref().map(|_| Histogram::new());
+            *result = OperationOutcome { response, ..Default::default() };
+        }
+        self.flushes.clear(job);
+        let totals = batching::totals(&self.results, &self.series);
+        self.batches.restart(now, totals, batching::written(self.drive));
     }
 
     fn sleep(&mut self, thread: usize, until_ns: u64) {

@@ -104,7 +104,11 @@ pub(crate) struct Job {
     pub name: String,
     /// Start of the time that the results cover, in device time.
     pub began_ns: u64,
-    /// In device time.
+    /// When its ramp may end, in device time, while it has not ended.
+    pub ramp_end_ns: Option<u64>,
+    /// From the end of the ramp.
+    pub duration_ns: Option<u64>,
+    /// In device time; `None` in a ramp.
     pub deadline_ns: Option<u64>,
     pub bytes_left: Option<u64>,
     pub ios_left: Option<u64>,
@@ -149,10 +153,13 @@ impl Cycle {
 impl Job {
     pub(crate) fn new(spec: &JobSpec, start_ns: u64) -> Self {
         let began_ns = start_ns.saturating_add(spec.start_delay_ns);
+        let deadline_ns = spec.duration_ns.map(|duration| began_ns.saturating_add(duration));
         Self {
             name: spec.name.clone(),
             began_ns,
-            deadline_ns: spec.duration_ns.map(|duration| began_ns.saturating_add(duration)),
+            ramp_end_ns: (spec.ramp_ns > 0).then(|| began_ns.saturating_add(spec.ramp_ns)),
+            duration_ns: spec.duration_ns,
+            deadline_ns: deadline_ns.filter(|_| spec.ramp_ns == 0),
             bytes_left: spec.volume_bytes,
             ios_left: spec.ios,
             bytes_total: spec.volume_bytes,

@@ -5,6 +5,8 @@
 //! and not in a row of its own. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
 //! show as a zero, not as a gap.
 
+use std::ops::Range;
+
 use writecliff_workload::SERIES_ROWS_MAX;
 
 use crate::moments::Moments;
@@ -61,6 +63,12 @@ struct Accumulator {
     bytes: u64,
     latency: Moments,
     response: Moments,
+}
+
+impl Accumulator {
+    fn clear(&mut self) {
+        (self.bytes, self.latency, self.response) = (0, Moments::EMPTY, Moments::EMPTY);
+    }
 }
 
 /// Collects completions and turns each completed interval into rows.
@@ -128,6 +136,22 @@ impl IntervalSeries {
         self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
     }
 
+    /// Discards what was counted in these cells so far.
+    pub fn clear(&mut self, cells: Range<usize>) {
+        let (count, columns) = (self.cells.len(), &mut self.columns);
+        for cell in cells {
+            for row in (cell..columns.end_ns.len()).step_by(count) {
+                (columns.ios[row], columns.bytes[row]) = (0, 0);
+                (columns.latency_max_ns[row], columns.response_max_ns[row]) = (0, 0);
+                columns.latency_mean_ns[row] = f64::NAN;
+                columns.latency_sd_ns[row] = f64::NAN;
+                columns.response_mean_ns[row] = f64::NAN;
+                columns.response_sd_ns[row] = f64::NAN;
+            }
+            self.cells[cell].clear();
+        }
+    }
+
     /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`].
     /// There is an eighth more than a workload may ask for, because I/Os complete after its end.
     pub fn has_room(&self, now_ns: u64) -> bool {
@@ -163,7 +187,7 @@ impl IntervalSeries {
 
     fn close(&mut self, end_ns: u64, whole: WholeDrive) {
         for accumulator in &mut self.cells {
-            let Accumulator { cell, bytes, latency, response } = accumulator;
+            let Accumulator { cell, bytes, latency, response } = &*accumulator;
             let columns = &mut self.columns;
             columns.end_ns.push(end_ns - self.start_ns);
             columns.job.push(cell.job);
@@ -179,7 +203,7 @@ impl IntervalSeries {
             columns.waf.push(whole.waf);
             columns.watts.push(whole.watts);
             columns.celsius.push(whole.celsius);
-            (*bytes, *latency, *response) = (0, Moments::EMPTY, Moments::EMPTY);
+            accumulator.clear();
         }
         self.open_ios = 0;
     }

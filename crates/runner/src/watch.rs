@@ -81,7 +81,7 @@ impl Watch {
         (!none).then(|| {
             Box::new(Self {
                 job,
-                start: Nanos(spec.start_delay_ns),
+                start: Nanos(spec.start_delay_ns.saturating_add(spec.ramp_ns)),
                 interval_ns,
                 rows: 0,
                 steady: spec.until_steady.map(Steadiness::new),

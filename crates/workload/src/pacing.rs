@@ -57,6 +57,8 @@ pub struct ThreadPacing {
 #[derive(Clone, Debug)]
 struct Schedule {
     ns: u64,
+    /// The first arrival, relative to the start of the thread.
+    first_ns: u64,
     gaps: Gaps,
     /// Shortest mean time between two I/Os.
     gap_ns: u64,
@@ -138,6 +140,7 @@ impl ThreadPacing {
             idle_until_ns: 0,
         };
         for schedule in pacing.schedule.iter_mut().chain(&mut pacing.writes) {
+            schedule.first_ns = schedule.ns;
             schedule.ns = schedule.ns.saturating_add(job.start_delay_ns);
         }
         pacing
@@ -222,6 +225,13 @@ impl ThreadPacing {
         Some(think_ns)
     }
 
+    /// Starts the schedules again at `ns`, relative to the start of the step.
+    pub fn restart(&mut self, ns: u64) {
+        for schedule in self.schedule.iter_mut().chain(&mut self.writes) {
+            schedule.ns = ns.saturating_add(schedule.first_ns);
+        }
+    }
+
     /// Makes nothing arrive before `ns`, relative to the start of the step: the end of a pause.
     pub fn idle_until(&mut self, ns: u64) {
         self.idle_until_ns = ns;
@@ -249,7 +259,7 @@ impl Schedule {
         line.factor = u128::from(job.threads);
         line.set_length(smallest_bytes(job));
         let gap_ns = line.whole;
-        Self { ns, gaps: Gaps::Linear(line), gap_ns }
+        Self { ns, first_ns: 0, gaps: Gaps::Linear(line), gap_ns }
     }
 
     fn poisson(job: &JobSpec, rate: f64, random: Prng) -> Self {
@@ -257,7 +267,7 @@ impl Schedule {
         let mean_ns = 1e9 * f64::from(job.threads) / rate;
         let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
         let gaps = Gaps::Poisson(Box::new(poisson));
-        let mut schedule = Self { ns: 0, gaps, gap_ns: 0 };
+        let mut schedule = Self { ns: 0, first_ns: 0, gaps, gap_ns: 0 };
         // The process is stationary, so there is a random gap before the first arrival too.
         schedule.advance(job.mean_block_bytes().round() as u32);
         schedule
@@ -265,7 +275,8 @@ impl Schedule {
 
     fn logged(times_ns: Vec<u64>) -> Self {
         let ns = times_ns[0];
-        Self { ns, gaps: Gaps::Logged(Logged { times_ns, next: 0 }), gap_ns: 0 }
+        let gaps = Gaps::Logged(Logged { times_ns, next: 0 });
+        Self { ns, first_ns: 0, gaps, gap_ns: 0 }
     }
 
     #[inline]

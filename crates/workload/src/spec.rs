@@ -215,6 +215,10 @@ pub struct JobSpec {
     pub burst_ns: u64,
     pub pause_ns: u64,
     pub start_delay_ns: u64,
+    /// The first part of the job, which is not measured: it ends with the first I/O that completes
+    /// after so much time. `duration_ns` and `ios` count from its end, `volume_bytes` from its start,
+    /// and the schedule of a rate starts again, as in fio.
+    pub ramp_ns: u64,
     /// Writes from one flush to the next; 0 for no flushes.
     pub flush_every_writes: u64,
     /// Each write is on the media when it completes (`O_DSYNC`). On a simulated drive the host
@@ -283,6 +287,7 @@ impl Default for JobSpec {
             burst_ns: 0,
             pause_ns: 0,
             start_delay_ns: 0,
+            ramp_ns: 0,
             flush_every_writes: 0,
             dsync: false,
             duration_ns: None,
@@ -350,7 +355,7 @@ mod tests {
         "stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,
         "rate_read_pct":null,"arrival":"linear",
         "think_ns":0,"think_after_ios":1,"rate_ignores_think":false,
-        "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
+        "burst_ns":0,"pause_ns":0,"start_delay_ns":0,"ramp_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,"volume_bytes":null,"ios":1,
         "ends_all":false,"flow_weight":0,"flow_group":0,"until_steady":null,"latency_target":null,
         "least_rates":[]}],"seed":1,"interval_ns":1000000000}"#;

@@ -94,7 +94,7 @@ def _needed_state(job_file: FioJobFile, engine: Engine, screen: Screen) -> str:
     from writecliff.workload.unwritten import reads_unwritten
 
     identity = engine.identify()
-    steps = [LoadStep(step.workload, step.ramp) for step in job_file.steps]
+    steps = [LoadStep(step.workload) for step in job_file.steps]
     if identity.without_flash or not reads_unwritten(steps, identity.capacity_bytes):
         return "none"
     screen.log(
@@ -119,11 +119,9 @@ def _run(
         ticker.begin(f"preconditioning: {precondition}")
         bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
         for step in job_file.steps:
-            loads = [load for load in (step.ramp, step.workload) if load is not None]
-            for load in loads:
-                ticker.begin(load.name)
-                seeded = load if seed is None else replace(load, seed=seed)
-                result = engine.run(seeded, ticker)
+            load = step.workload if seed is None else replace(step.workload, seed=seed)
+            ticker.begin(load.name)
+            result = engine.run(load, ticker)
             results.append(result)
             for warning in result.warnings:
                 log(f"warning: {warning}")

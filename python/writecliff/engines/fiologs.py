@@ -104,7 +104,8 @@ def _windows(
         return
     interval_ns = step.workload.interval_ns
     width = max(section.settings.log_avg_msec * _MS, interval_ns)
-    start = step.workload.jobs[index].start_delay_ns
+    job = step.workload.jobs[index]
+    start = result.jobs[index].began_ns if job.ramp_ns else job.start_delay_ns
     own = (rows["job"] == index) & (rows["ios"] > 0)
     ends = rows["end_ns"][own].astype(np.int64)
     # A job that begins late has windows from its own start on, in whole intervals of the series.

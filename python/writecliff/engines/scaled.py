@@ -37,7 +37,15 @@ from writecliff.workload.model import Job, Segments, Workload
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
 # Times and amounts of a job that shrink with the drive.
-_SHRUNK = ("burst_ns", "pause_ns", "start_delay_ns", "duration_ns", "volume_bytes", "ios")
+_SHRUNK = (
+    "burst_ns",
+    "pause_ns",
+    "start_delay_ns",
+    "ramp_ns",
+    "duration_ns",
+    "volume_bytes",
+    "ios",
+)
 
 
 class ScaledEngine:
@@ -237,7 +245,7 @@ class ScaledEngine:
 
 def _asked_ns(workload: Workload) -> int:
     """When the last job stops issuing, by its duration."""
-    return max(job.start_delay_ns + (job.duration_ns or 0) for job in workload.jobs)
+    return max(job.start_delay_ns + job.ramp_ns + (job.duration_ns or 0) for job in workload.jobs)
 
 
 def _grown_job(job: JobResult, grows: float) -> JobResult:

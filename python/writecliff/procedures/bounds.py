@@ -154,7 +154,7 @@ def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
         seconds, volume = _of_volumes(step.workload, speeds)
         timed = tuple(job for job in step.workload.jobs if job.duration_ns is not None)
         took = max((job.duration_ns or 0 for job in timed), default=0) / SECOND_NS
-        delay = max(job.start_delay_ns for job in step.workload.jobs) / SECOND_NS
+        delay = max(job.start_delay_ns + job.ramp_ns for job in step.workload.jobs) / SECOND_NS
         busy = max((_busy(job) for job in timed), default=0.0)
         rate = speeds.writes(replace(step.workload, jobs=timed)) if timed else 0.0
         written += volume + min(took * busy * rate, _most_written(timed))

@@ -125,10 +125,7 @@ class WorkloadRun(OwnProcedure):
         def made(load: Workload) -> Workload:
             return replace(load, jobs=tuple(map(change, load.jobs)))
 
-        steps = (
-            replace(step, workload=made(step.workload), ramp=step.ramp and made(step.ramp))
-            for step in self.steps
-        )
+        steps = (replace(step, workload=made(step.workload)) for step in self.steps)
         return replace(self, steps=tuple(steps))
 
     @property
@@ -240,9 +237,7 @@ def _round(step: LoadStep, number: int) -> Sequence[Step]:
     untimed = not step.measured and not step.rest_ns and _by_volume(load)
     name = load.name if not step.until_steady else f"{load.name}, round {number}"
     run = Step(name, load, sample=step.measured, untimed=untimed, batches=step.measured)
-    if step.ramp is None or number > 1:
-        return (run,)
-    return (Step(step.ramp.name, step.ramp), run)
+    return (run,)
 
 
 def _by_duration(load: Workload) -> bool:
@@ -275,7 +270,7 @@ def _sentence(step: LoadStep) -> str:
         return f"{load.name}: no I/O for {units.duration(step.rest_ns)}, then a single read"
     jobs = ", ".join(job.name for job in load.jobs)
     text = f"{load.name}: {jobs}" if [job.name for job in load.jobs] != [load.name] else load.name
-    if step.ramp is not None:
+    if any(job.ramp_ns for job in load.jobs):
         text += ", after a ramp"
     if step.until_steady:
         text += f", in rounds until steady state, {step.max_rounds} at most"

@@ -26,14 +26,12 @@ class LoadStep:
     """One step of a file.
 
     workload      what runs: all of the step, or one of its rounds
-    ramp          runs just before, without being reported
     rest_ns       of a rest: the time without I/O, which the single read of `workload` ends; else 0
     measured      False: the step matters for the state of the drive alone
     until_steady  rounds of `workload` repeat until steady state, `max_rounds` at most
     """
 
     workload: Workload
-    ramp: Workload | None = None
     rest_ns: int = 0
     measured: bool = True
     until_steady: bool = False
@@ -42,17 +40,11 @@ class LoadStep:
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
         """A step from what `asdict` or the native reader of workload files made of it."""
-        ramp = data.get("ramp")
-        loads = {
-            "workload": workload_from_mapping(data["workload"]),
-            "ramp": None if ramp is None else workload_from_mapping(ramp),
-        }
-        return cls(**{**data, **loads})
+        return cls(**{**data, "workload": workload_from_mapping(data["workload"])})
 
     def seeded(self, seed: int) -> LoadStep:
         """The same step with another seed."""
-        ramp = self.ramp and replace(self.ramp, seed=seed)
-        return replace(self, workload=replace(self.workload, seed=seed), ramp=ramp)
+        return replace(self, workload=replace(self.workload, seed=seed))
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class WorkloadFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """The workloads of the steps, without ramps."""
+        """The workloads of the steps."""
         return [step.workload for step in self.steps]
 
 
@@ -91,7 +83,7 @@ def load_workload(
         from writecliff.workload.fiojob import load_fio_job
 
         job_file = load_fio_job(file, device_capacity_bytes=capacity_bytes)
-        steps = tuple(LoadStep(step.workload, step.ramp) for step in job_file.steps)
+        steps = tuple(LoadStep(step.workload) for step in job_file.steps)
         loaded = WorkloadFile(file, steps, notes=job_file.notes, fio=job_file)
     else:
         loaded = _read_toml(file, capacity_bytes)

@@ -262,6 +262,7 @@ class Job:
     burst_ns: int = 0  # issue for `burst_ns`, then nothing for `pause_ns`, over and over from the
     pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
     start_delay_ns: int = 0  # before the first I/O
+    ramp_ns: int = 0  # from the first I/O on, until `duration_ns` and `ios` start and I/Os count
     flush_every_writes: int = 0  # 0: never
     dsync: bool = False  # O_DSYNC: a write completes on the media (simulated: a flush after each)
     duration_ns: int | None = None  # end: device time

@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, get_type_hints
 
+from writecliff.errors import ConfigError
 from writecliff.input_files import as_type
 from writecliff.workload.load import LoadStep, check_load
 from writecliff.workload.model import Job, Workload
@@ -17,13 +18,21 @@ from writecliff.workload.model import Job, Workload
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
     """The steps whose `asdict` was stored. Raises ConfigError with `where` and the place."""
+    data = _without_ramps(data, where)
     as_type(data, list[_form(LoadStep)], where)  # type: ignore[misc, arg-type]
     steps = tuple(map(LoadStep.from_mapping, data))  # type: ignore[call-overload]
     for step in steps:
-        for load in (step.workload, step.ramp):
-            if load is not None:
-                check_load(load)
+        check_load(step.workload)
     return steps
+
+
+def _without_ramps(data: object, where: object) -> object:
+    """Drop the key `ramp`, which steps had before ramps became a part of jobs."""
+    if not isinstance(data, list) or not all(isinstance(step, dict) for step in data):
+        return data
+    if any(step.get("ramp") is not None for step in data):
+        raise ConfigError(f"{where}: its ramp is a step, which this version cannot repeat")
+    return [{key: value for key, value in step.items() if key != "ramp"} for step in data]
 
 
 @cache

@@ -79,6 +79,7 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         compressible_pct=25,
         duplicate_pct=30,
         start_delay_ns=2_000_000_000,
+        ramp_ns=3_000_000_000,
         flush_every_writes=8,
         volume_bytes=100 << 20,
     )
@@ -111,6 +112,7 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         buffer_compress_percentage=25
         dedupe_percentage=30
         startdelay=2000000us
+        ramp_time=3000000us
         fsync=8
         io_size=104857600
 

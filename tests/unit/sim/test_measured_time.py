@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff import Job, SimEngine, Workload
 from writecliff.engines.base import JobResult, StepResult
-from writecliff.workload.model import LatencyTarget, SteadyEnd
+from writecliff.workload.fiojob import read_fio_job
+from writecliff.workload.model import Addresses, LatencyTarget, SteadyEnd
 
 MS = 1_000_000
 WORKLOADS = int(os.environ.get("WRITECLIFF_CLOSED_WORKLOADS", "60"))
@@ -107,3 +109,66 @@ def test_a_start_delay_is_no_running_time(engine: SimEngine) -> None:
 def _iops(step: StepResult, job: int) -> float:
     result = step.jobs[job]
     return sum(done.ios for done in result.operations.values()) / (result.elapsed_ns / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("options", "ios", "began_ms", "length_ms"),
+    [  # as fio 3.33 and 3.41; the I/O at the end of the ramp belongs to it
+        ("rate_iops=100\nsize=1m", 256 - 51, 500, 2040),
+        ("rate_iops=100\nsize=1m\nnumber_ios=60", 60, 500, 590),
+        ("rate_iops=100\nsize=256k\nloops=2", 128 - 51, 500, 760),
+        ("rate_iops=400\nsize=1m\nio_size=2m\nrw=randread\nnorandommap", 512 - 201, 500, 775),
+        ("rate_iops=100\nsize=1m\nruntime=1\ntime_based", 100, 500, 1000),
+        ("rate_iops=100\nsize=1m\nruntime=1\ntime_based\nstartdelay=300ms", 100, 800, 1000),
+        (
+            "rate_iops=100\nsize=1m\nruntime=1\ntime_based\niodepth=4\nioengine=libaio",
+            100,
+            500,
+            1000,
+        ),
+        ("rate_iops=3\nsize=1m\nruntime=900ms\ntime_based", 3, 2000 / 3, 900),
+        ("thinktime=20ms\nthinktime_blocks=2\nsize=1m\nruntime=1\ntime_based", 99, 501, 1000),
+    ],
+)
+def test_a_ramp_is_the_first_part_of_its_job(
+    options: str, ios: int, began_ms: float, length_ms: float, tmp_path: Path
+) -> None:
+    file = tmp_path / "ramp.fio"
+    file.write_text(f"[j]\nbs=4k\nramp_time=500ms\n{options}\n")
+    (workload,) = read_fio_job(file, device_capacity_bytes=64 << 20)
+    step = SimEngine("nvme-ms-480").run(workload)
+    (result,) = step.jobs
+    assert result.began_ns / MS == pytest.approx(began_ms, abs=1.5)
+    assert result.elapsed_ns / MS == pytest.approx(length_ms, abs=0.5)
+    done = result.operations["read"]
+    assert done.ios == done.service.count == ios
+    assert step.intervals["ios"].sum() == ios
+    assert step.counted["host_read_bytes"] == ios * 4096
+    if done.response is not None:
+        assert done.response.count == ios
+        assert done.response.max_ns < 5 * MS
+
+
+def test_addresses_continue_after_a_ramp(engine: SimEngine) -> None:
+    """Measured from the start, the same reads would be of other addresses."""
+    job = Job(read_pct=0.0, volume_bytes=4 << 20, range_bytes=4 << 20, rate_iops=1000.0,
+              addresses=Addresses("once"))  # fmt: skip
+    ramped = engine.run(Workload("w", (replace(job, ramp_ns=500 * MS),)))
+    assert ramped.jobs[0].operations["write"].ios == 1024 - 501
+    assert ramped.jobs[0].elapsed_ns / MS == pytest.approx(522, abs=1)
+
+
+def test_jobs_end_their_ramps_alone(engine: SimEngine) -> None:
+    job = Job(name="a", read_pct=100.0, rate_iops=1000.0, duration_ns=300 * MS)
+    jobs = (job, replace(job, name="b", ramp_ns=200 * MS), replace(job, name="c", ramp_ns=600 * MS))
+    step = engine.run(Workload("w", jobs))
+    assert [result.operations["read"].ios for result in step.jobs] == [300, 300, 300]
+    assert [result.began_ns // MS for result in step.jobs] == [0, 200, 600]
+    assert step.elapsed_ns // MS == 900
+
+
+def test_a_job_that_ends_in_its_ramp_measures_nothing(engine: SimEngine) -> None:
+    job = Job(read_pct=100.0, rate_iops=1000.0, ios=10, ramp_ns=500 * MS)
+    step = engine.run(Workload("w", (job,)))
+    assert not step.jobs[0].operations and not step.intervals["ios"].sum()
+    assert any("ended in its ramp" in warning for warning in step.warnings)

@@ -408,16 +408,11 @@ def test_threads_with_their_own_ranges_are_jobs_of_their_own(load) -> None:  # t
     assert job_file.steps[0].sections[0].jobs == (0, 1, 2)
 
 
-def test_ramp_is_a_step_before_without_ends_of_its_own(load) -> None:  # type: ignore[no-untyped-def]
-    job_file = load("[global]\nsize=1m\nramp_time=5s\nruntime=10s\n[a]\n[b]\nstonewall\n")
-    assert [workload.name for workload in job_file.workloads] == [
-        "job-1-ramp", "job-1", "job-2-ramp", "job-2"
-    ]  # fmt: skip
-    ramp, measured = (workload.jobs[0] for workload in job_file.workloads[:2])
-    assert (ramp.duration_ns, ramp.volume_bytes) == (5 * S, None)
-    assert (measured.duration_ns, measured.volume_bytes) == (10 * S, MIB)
-    with pytest.raises(ConfigError, match="ramp_time differs"):
-        load("[global]\nsize=1m\n[a]\nramp_time=5\n[b]\n")
+def test_each_job_has_its_own_ramp(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load("[global]\nsize=1m\nruntime=10s\n[a]\nramp_time=5s\n[b]\n")
+    (workload,) = job_file.workloads
+    assert [job.ramp_ns for job in workload.jobs] == [5 * S, 0]
+    assert {(job.duration_ns, job.volume_bytes) for job in workload.jobs} == {(10 * S, MIB)}
 
 
 def test_start_delays_count_from_the_start_of_the_run(load) -> None:  # type: ignore[no-untyped-def]
@@ -426,12 +421,10 @@ def test_start_delays_count_from_the_start_of_the_run(load) -> None:  # type: ig
         workloads = load(f"{timed}startdelay={asked}\n").workloads
         assert [load.jobs[0].start_delay_ns for load in workloads] == [1 * S, left * S]
     ramped = "[global]\nsize=1m\ntime_based\nruntime=2\nramp_time=1\nstartdelay=4\n[a]\n"
-    ramp, step, second = load(f"{ramped}[b]\nstonewall\nramp_time=0\nstartdelay=9\n").workloads
-    assert [load.jobs[0].start_delay_ns for load in (ramp, step, second)] == [4 * S, 0, 2 * S]
+    workloads = load(f"{ramped}[b]\nstonewall\nramp_time=0\nstartdelay=9\n").workloads
+    assert [load.jobs[0].start_delay_ns for load in workloads] == [4 * S, 2 * S]
     with pytest.raises(ConfigError, match="counts it from its own start"):
         load("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=5\n")
-    with pytest.raises(ConfigError, match="startdelay differs between jobs"):
-        load(f"{ramped}[b]\nstartdelay=1\n")
 
 
 def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-def]

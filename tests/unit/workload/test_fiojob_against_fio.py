@@ -372,7 +372,7 @@ def test_rates_are_those_of_fio(tmp_path: Path) -> None:
 def test_figures_of_random_job_files_are_those_of_fio(seed: int, tmp_path: Path) -> None:
     assert FIO is not None
     file = job_file(seed)
-    assert not compare(file, tmp_path, FIO), file.text
+    assert not compare(file, tmp_path, FIO).differences, file.text
 
 
 # Options, and what fio 3.33 does in two seconds: reads, writes.

@@ -16,7 +16,7 @@ def test_a_fio_file_becomes_steps_with_their_ramps(tmp_path: Path) -> None:
     path = tmp_path / "two.fio"
     path.write_text("[a]\nsize=1m\nramp_time=1s\nruntime=2s\ntime_based\n[b]\nstonewall\nsize=2m\n")
     loaded = writecliff.load_workload(path, capacity_bytes=8 * MIB)
-    assert [step.ramp is not None for step in loaded.steps] == [True, False]
+    assert [load.jobs[0].ramp_ns for load in loaded.workloads] == [10**9, 0]
     assert [load.jobs[0].range_bytes for load in loaded.workloads] == [MIB, 2 * MIB]
     assert loaded.fio is not None
 

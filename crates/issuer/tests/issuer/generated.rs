@@ -1,9 +1,11 @@
 //! Rate-driven loads: the I/Os of the simulator's host.
 
 use writecliff_base::Bytes;
-use writecliff_issuer::generated::{Generated, lanes};
+use writecliff_issuer::generated::{Generated, lanes, times};
 use writecliff_issuer::{Io, Operation, feed};
 use writecliff_workload::{Arrival, JobSpec, ThreadGenerator, ThreadPacing, WorkloadSpec};
+
+use crate::MS;
 
 const CAPACITY: Bytes = Bytes(1 << 30);
 
@@ -91,4 +93,18 @@ fn flushes_follow_their_writes_and_durable_writes_need_none() {
 fn a_closed_loop_is_refused() {
     let spec = workload(vec![JobSpec { rate_iops: None, ..rated("closed", 1.0) }]);
     assert!(Generated::new(&spec, CAPACITY).is_err());
+}
+
+#[test]
+fn schedules_and_counts_start_again_after_a_ramp() {
+    let (ramp_ns, start_delay_ns) = (45 * MS, 10 * MS);
+    let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(3), ..rated("j", 100.0) };
+    let spec = workload(vec![job]);
+    let due_ms: Vec<u64> = all(&spec).iter().map(|io| io.due_ns / MS).collect();
+    // Three I/Os are an end in the ramp, too.
+    assert_eq!(due_ms, [10, 20, 30]);
+    let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(6), ..rated("j", 100.0) };
+    let due_ms: Vec<u64> = all(&workload(vec![job])).iter().map(|io| io.due_ns / MS).collect();
+    assert_eq!(due_ms, [10, 20, 30, 40, 50, 55, 65, 75, 85, 95, 105]);
+    assert_eq!(times(&spec)[0].start_ns, 55 * MS);
 }

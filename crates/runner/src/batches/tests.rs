@@ -73,12 +73,15 @@ fn a_restart_forgets_what_was_before() {
     let mut histogram = Histogram::new();
     histogram.record(5);
     batches.close(50_000_000, totals(&histogram), NOTHING);
-    batches.restart(50_000_000, NOTHING);
-    let mut afresh = Histogram::new();
-    afresh.record(7);
-    let columns = batches.finish(55_000_000, totals(&afresh), NOTHING);
-    assert_eq!((columns.end_ns, columns.width_ns), (vec![55_000_000], vec![5_000_000]));
-    assert_eq!(columns.ios, [1]);
+    // Another job's results continue, and only those after the restart are of the first batch.
+    for (before, mut after) in [Histogram::new(), histogram].map(|of| (of.clone(), of)) {
+        batches.restart(50_000_000, totals(&before), NOTHING);
+        after.record(7);
+        let columns = batches.clone().finish(55_000_000, totals(&after), NOTHING);
+        assert_eq!((columns.end_ns, columns.width_ns), (vec![55_000_000], vec![5_000_000]));
+        assert_eq!(columns.ios, [1]);
+        assert_eq!(columns.latency_sum_ns, [7.0]);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl<D: DriveModel> Run<'_, D> {
         (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> Result<StepOutcome, u64> {
+        let unmeasured = self.discard_unfinished_ramps();
         let deadline = |job: &Job| match job.deadline_ns {
             Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
             _ => job.last_completion_ns,
@@ -32,6 +33,7 @@ impl<D: DriveModel> Run<'_, D> {
         }
         self.drive.idle_until(Nanos(end));
         let mut warnings = self.warnings();
+        warnings.extend(unmeasured);
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
         let data_placement = overflow::both(data_placement, self.drive);
         warnings.extend(overflow::warning(data_placement.as_ref()));
@@ -62,7 +64,7 @@ impl<D: DriveModel> Run<'_, D> {
             jobs: jobs.collect(),
             intervals,
             batches,
-            before,
+            before: self.before.unwrap_or(before),
             after: drive.counters(),
             data_placement,
             warnings,

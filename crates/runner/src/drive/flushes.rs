@@ -21,6 +21,8 @@ pub(super) enum Stage {
     BeforeFlush,
     /// A flush that the job sent.
     Flush,
+    /// A command that its job issued in its ramp, which does not count.
+    Ramp,
 }
 
 /// Measured flushes of all jobs.
@@ -83,6 +85,9 @@ impl<D: DriveModel> Run<'_, D> {
             self.table[tag as usize].stage = Stage::Io;
             self.drive.submit(Nanos(now), flush(io.thread, tag));
             return true;
+        }
+        if io.stage == Stage::Ramp {
+            return false;
         }
         let job = self.threads[io.thread as usize].job;
         let outcome = &mut self.flushes.of_jobs[job].outcome;

@@ -169,3 +169,15 @@ fn a_log_s_times_are_kept_and_flushes_have_none() {
     // The second pass begins when the last I/O of the first has arrived.
     assert_eq!(arrivals(&job, 0, 5), [1005, 1020, 1100, 1105, 1120]);
 }
+
+#[test]
+fn a_restarted_schedule_is_that_of_the_start() {
+    let job = paced(|job| (job.rate_iops, job.threads) = (Some(1000.0), 4));
+    let mut pacing = ThreadPacing::new(&job, 1, 0, 3);
+    for _ in 0..5 {
+        pacing.next_arrival_ns(Operation::Write, 4096);
+    }
+    pacing.restart(1_000_000_000);
+    let next = [(); 3].map(|()| pacing.next_arrival_ns(Operation::Write, 4096).unwrap());
+    assert_eq!(next, [1_003_000_000, 1_007_000_000, 1_011_000_000]);
+}

@@ -74,6 +74,8 @@ def _check(job: Job) -> None:
             f"pause_ns is {job.pause_ns}: fio starts anew for each burst, which takes up to 0.3 s",
             f"at least {LEAST_PAUSE_NS} ns are possible",
         )
+    if job.ramp_ns:
+        refuse(job.name, "ramp_ns and burst_ns exclude each other", "leave the ramp out")
     if job.think_ns:
         refuse(job.name, "think_ns and burst_ns exclude each other")
     if is_rate_driven(job):

@@ -32,6 +32,7 @@ def can_go_on(workload: Workload) -> bool:
         and other.volume_bytes is None
         and other.ios is None
         and not other.start_delay_ns
+        and not other.ramp_ns
         for other in workload.jobs
     )
 

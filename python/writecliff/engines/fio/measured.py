@@ -72,7 +72,9 @@ class Measured:
         """The reports that follow are of a new part; `begin` is the report that it begins at."""
         jobs = self.workload.jobs
         # A part of a load in bursts begins after the delay.
-        delays_ms = tuple(0 if job.burst_ns else job.start_delay_ns / parse.MS for job in jobs)
+        delays_ms = tuple(
+            0 if job.burst_ns else (job.start_delay_ns + job.ramp_ns) / parse.MS for job in jobs
+        )
         series = IntervalSeries(delays_ms, self.workload.interval_ns / parse.MS, begin)
         self.parts.append(Part(begin_ms, series))
 
@@ -259,7 +261,7 @@ def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
     """A job ends at the first of its ends, so the furthest advanced one counts."""
     parts = []
     if job.duration_ns is not None:
-        parts.append((elapsed_ns - job.start_delay_ns) / max(1, job.duration_ns))
+        parts.append((elapsed_ns - job.start_delay_ns - job.ramp_ns) / max(1, job.duration_ns))
     if job.volume_bytes is not None:
         parts.append(size / max(1, job.volume_bytes))
     if job.ios is not None:

@@ -197,7 +197,7 @@ def flush_result(stats: OperationStats) -> OperationResult:
 def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """Return the result of each job over its running time, which starts after its start delay.
+    """Return the result of each job over its running time, which starts after its delay and ramp.
     `response` stays None (fio does not measure it)."""
     results = []
     for index, job in enumerate(jobs):
@@ -208,7 +208,7 @@ def job_results(
         }
         flushes = stats.get((index, FLUSH))
         flush = None if flushes is None else flush_result(flushes)
-        began_ns = job.start_delay_ns
+        began_ns = job.start_delay_ns + job.ramp_ns
         results.append(
             JobResult(job.name, runtime_ms * MS, operations, began_ns=began_ns, flush=flush)
         )

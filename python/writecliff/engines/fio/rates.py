@@ -35,6 +35,8 @@ def add_rates(section: Section) -> None:
             section.add("rate_ignore_thinktime", 1)
     if job.start_delay_ns:
         section.add("startdelay", f"{round(job.start_delay_ns / _US)}us")
+    if job.ramp_ns:
+        section.add("ramp_time", f"{max(1, round(job.ramp_ns / _US))}us")
 
 
 def _shares(section: Section) -> dict[int, float]:

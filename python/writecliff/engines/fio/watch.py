@@ -28,7 +28,8 @@ _CUT_MS = 250.0
 def _issues_freely(job: Job) -> bool:
     """Whether only the drive limits a job's writes, from start to end."""
     paced = job.rate_iops or job.rate_bytes_per_s or job.think_ns or job.pause_ns
-    return job.read_pct == 0 and not job.trim_pct and not paced and not job.start_delay_ns
+    at_once = not job.start_delay_ns and not job.ramp_ns
+    return job.read_pct == 0 and not job.trim_pct and not paced and at_once
 
 
 class Watched(Protocol):

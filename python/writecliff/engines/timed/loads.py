@@ -127,7 +127,7 @@ class TimedLoad:
         if others or only is None or first.log or first.model or not live.get("ios"):
             return ()
         done = OperationResult(live["ios"], live["bytes"], _native.Histogram(), scheduled=True)
-        began_ns = min(first.start_delay_ns, live["elapsed_ns"])
+        began_ns = min(first.start_delay_ns + first.ramp_ns, live["elapsed_ns"])
         took_ns = live["elapsed_ns"] - began_ns
         return (JobResult(first.name, took_ns, {only: done}, began_ns=began_ns),)
 

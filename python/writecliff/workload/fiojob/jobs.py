@@ -108,6 +108,7 @@ def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
             "compressible_pct": compressible_pct(settings),
             "duplicate_pct": float(settings.dedupe_percentage),
             "start_delay_ns": settings.startdelay * _US,
+            "ramp_ns": settings.ramp_time * _US,
         }
     )
 

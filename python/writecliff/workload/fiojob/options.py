@@ -130,7 +130,7 @@ class FioOptions:
     runtime: int = option(read.time_us("s"), "0", "ends the job even before its volume", "timeout")
     time_based: bool = option(read.flag, None, "repeats the job until runtime is over")
     ramp_time: int = option(
-        read.time_us("s"), "0", "a separate step before the job, which is not reported"
+        read.time_us("s"), "0", "the first part of the job, which is not reported"
     )
     steadystate: SteadyCriterion | None = option(
         steady_criterion, None, "with ss_dur: ends the job in steady state", "ss"

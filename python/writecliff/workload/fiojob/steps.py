@@ -1,7 +1,7 @@
 """Job files as steps: groups of jobs that run together, one group after the other.
 
 This is where options that concern several jobs take effect: stonewall, wait_for, reporting groups,
-ramps, start delays.
+start delays.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ class FioSection:
 
 @dataclass(frozen=True)
 class FioStep:
-    """Jobs that run together. `ramp` runs just before, without being reported."""
+    """Jobs that run together."""
 
     workload: Workload
     sections: tuple[FioSection, ...]
-    ramp: Workload | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,8 @@ class FioJobFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """All workloads in the order in which they run, ramps included."""
-        ordered: list[Workload] = []
-        for step in self.steps:
-            ordered += [step.workload] if step.ramp is None else [step.ramp, step.workload]
-        return ordered
+        """All workloads in the order in which they run."""
+        return [step.workload for step in self.steps]
 
 
 @dataclass(frozen=True)
@@ -78,10 +74,6 @@ class _Section:
     @property
     def name(self) -> str:
         return self.settings.job_name
-
-    @property
-    def ramp_ns(self) -> int:
-        return self.settings.ramp_time * 1000
 
 
 _Group = list[_Section]  # the sections of one step
@@ -292,11 +284,7 @@ def _step(
     check_shared((one.settings, one.jobs) for one in group)
     in_state = with_state(jobs, written=zones_written, notes=notes)
     workload = Workload(name, in_state, _seed(group, notes), _interval_ns(group))
-    ramp = _ramp(workload, group)
-    if ramp is not None:  # the ramp waits in place of the step
-        at_once = tuple(replace(job, start_delay_ns=0) for job in workload.jobs)
-        workload = replace(workload, jobs=at_once)
-    return FioStep(workload, tuple(sections), ramp)
+    return FioStep(workload, tuple(sections))
 
 
 def _interval_ns(group: _Group) -> int:
@@ -327,7 +315,7 @@ def _length_ns(group: _Group, spent_ns: int | None) -> int | None:
             ends = (job.volume_bytes, job.ios, job.until_steady, job.latency_target)
             if job.duration_ns is None or delay_ns is None or any(end is not None for end in ends):
                 return None
-            length_ns = delay_ns + section.ramp_ns + job.duration_ns
+            length_ns = delay_ns + job.ramp_ns + job.duration_ns
             longest_ns = max(longest_ns, length_ns)
     return None if any(section.settings.exitall for section in group) else longest_ns
 
@@ -337,7 +325,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
-    """Reject unknown remaining delays, and delays that differ after a ramp."""
+    """Reject unknown remaining delays."""
     for section, delay_ns in zip(group, delays_ns, strict=True):
         if delay_ns is None:
             raise section.settings.error(
@@ -346,12 +334,6 @@ def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
                 " its own start",
                 "give the jobs before it time_based and a runtime, or put the job first",
             )
-    if len(set(delays_ns)) > 1 and any(section.ramp_ns for section in group):
-        raise group[0].settings.error(
-            "startdelay ramp_time",
-            "startdelay differs between jobs that run together after a ramp_time",
-            "put it into [global]",
-        )
 
 
 def _seed(group: _Group, notes: list[str]) -> int:
@@ -359,19 +341,3 @@ def _seed(group: _Group, notes: list[str]) -> int:
     if len(set(seeds)) > 1:
         notes.append(f"randseed differs between jobs; {seeds[0]} is the seed of all of them")
     return seeds[0] if seeds else group[0].settings.randseed
-
-
-def _ramp(workload: Workload, group: _Group) -> Workload | None:
-    """The same load for the time of the ramp. fio keeps running; a separate step is equivalent."""
-    ramps = {section.ramp_ns for section in group}
-    if ramps == {0}:
-        return None
-    if len(ramps) > 1:
-        raise next(one for one in group if one.ramp_ns).settings.error(
-            "ramp_time", "ramp_time differs between jobs that run together", "put it into [global]"
-        )
-    duration_ns = ramps.pop()
-    jobs = tuple(
-        replace(job, duration_ns=duration_ns, volume_bytes=None, ios=None) for job in workload.jobs
-    )
-    return replace(workload, name=f"{workload.name}-ramp", jobs=jobs)

@@ -1,0 +1,79 @@
+//! Ramps: the first part of a job, which is not measured.
+//!
+//! As in fio, a ramp ends with the first I/O of the job that completes after its time. That I/O and
+//! those that are outstanding then belong to the ramp. Addresses continue, the volume of the job
+//! counts from the start of the ramp, and its duration, its number of I/Os and the schedule of its
+//! rate start again.
+
+use std::cmp::Reverse;
+
+use super::flushes::Stage;
+use super::{Run, end_all};
+use crate::device::DriveModel;
+use crate::outcome::OPERATIONS;
+
+impl<D: DriveModel> Run<'_, D> {
+    /// Ends the ramp of a job at `now`.
+    pub(super) fn end_ramp(&mut self, index: usize, now: u64) {
+        self.discard_ramp(index, now);
+        for (tag, io) in self.table.iter_mut().enumerate() {
+            let counts = matches!(io.stage, Stage::Io | Stage::Flush);
+            let is_own = self.threads[io.thread as usize].job == index;
+            if counts && is_own && !self.free.contains(&(tag as u32)) {
+                io.stage = Stage::Ramp;
+            }
+        }
+        let job = &mut self.jobs[index];
+        job.ios_left = job.ios_total;
+        job.deadline_ns = job.duration_ns.map(|duration| now.saturating_add(duration));
+        if let (true, Some(end_ns)) = (job.ends_all, job.deadline_ns) {
+            end_all(&mut self.jobs, end_ns);
+        }
+        self.restart_schedules(index, now);
+    }
+
+    /// Discards what was measured of jobs that have ended in their ramps. Returns their warnings.
+    pub(super) fn discard_unfinished_ramps(&mut self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for index in 0..self.jobs.len() {
+            if self.jobs[index].ramp_end_ns.is_some() {
+                self.discard_ramp(index, self.jobs[index].last_completion_ns);
+                let name = &self.jobs[index].name;
+                warnings
+                    .push(format!("job '{name}' ended in its ramp: none of its I/Os are measured"));
+            }
+        }
+        warnings
+    }
+
+    fn discard_ramp(&mut self, index: usize, now: u64) {
+        self.series.clear(index * OPERATIONS..(index + 1) * OPERATIONS);
+        self.measure_afresh(index, now);
+        self.before = Some(self.drive.counters());
+        let job = &mut self.jobs[index];
+        job.ramp_end_ns = None;
+        job.began_ns = now;
+    }
+
+    /// Starts the schedules of a job again, and wakes threads that slept until their next arrival.
+    fn restart_schedules(&mut self, index: usize, now: u64) {
+        for (number, thread) in self.threads.iter_mut().enumerate() {
+            if thread.job != index {
+                continue;
+            }
+            thread.ios = 0;
+            if !thread.pacing.is_open() {
+                continue;
+            }
+            thread.pacing.restart(now - self.start_ns);
+            let Some((arrival, request)) = &mut thread.next else { continue };
+            let due = thread.pacing.next_arrival_ns(request.op, request.length).unwrap_or(0);
+            *arrival = self.start_ns.saturating_add(due);
+            if thread.asleep {
+                let number = number as u32;
+                self.timers.retain(|Reverse((_, other))| *other != number);
+                self.timers.push(Reverse((*arrival, number)));
+            }
+        }
+    }
+}
