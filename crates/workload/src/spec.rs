@@ -215,9 +215,9 @@ pub struct JobSpec {
     pub burst_ns: u64,
     pub pause_ns: u64,
     pub start_delay_ns: u64,
-    /// The first part of the job, which is not measured: it ends with the first I/O that completes
-    /// after so much time. `duration_ns` and `ios` count from its end, `volume_bytes` from its start,
-    /// and the schedule of a rate starts again, as in fio.
+    /// Least length of the first part of the job, which is not measured. It ends with the first I/O
+    /// that completes after this time. `duration_ns`, `ios` and the schedule of a rate start at its
+    /// end, `volume_bytes` at its start, as in fio.
     pub ramp_ns: u64,
     /// Writes from one flush to the next; 0 for no flushes.
     pub flush_every_writes: u64,
