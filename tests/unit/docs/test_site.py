@@ -7,10 +7,8 @@ import fcntl
 import html
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -172,17 +170,6 @@ def test_reports_that_have_been_made_are_shown_with_a_picture(
     shown = gallery.html_of(entry)
     assert 'href="gallery/one/run/report.html"' in shown and "A &amp; B" in shown
     assert 'src="gallery/one/run/report.png"' in shown
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if (chromium := shutil.which("chromium")) is None:
-        pytest.skip("needs chromium")
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("name", ["index", "guides/devices", "reference/glossary", "gallery"])
