@@ -167,6 +167,8 @@ fn supported_features_are_those_that_work() {
     // Mandatory for I/O controllers with message-based transports (Base 2.1, 3.1.3.6; NVM Command
     // Set 1.1, 4.1.3).
     const MANDATORY: [u32; 8] = [0x01, 0x02, 0x04, 0x05, 0x07, 0x0a, 0x0b, 0x0f];
+    // Prohibited for them: interrupt coalescing and vectors, which are mandatory over PCIe.
+    const PROHIBITED: [u32; 2] = [0x08, 0x09];
     for mut host in [Host::fdp(), Host::new(PlacementInterface::None)] {
         let page = host.page(log(0x12, 1024));
         for feature in 0..=255u32 {
@@ -189,6 +191,13 @@ fn supported_features_are_those_that_work() {
             assert_eq!(entry >> 1 << 1, scope, "{feature:02x}h");
         }
         assert!(MANDATORY.iter().all(|&feature| u32_at(&page, 4 * feature as usize) & 1 == 1));
+        for feature in PROHIBITED {
+            assert_eq!(u32_at(&page, 4 * feature as usize), 0);
+            for opcode in [0x09, 0x0a] {
+                let command = Command::new(opcode).dword(10, feature);
+                assert_eq!(host.admin(command).status, Status::INVALID_FIELD);
+            }
+        }
         assert_eq!(host.page(log(0x13, 4096)), [0; 4096]);
     }
 }
