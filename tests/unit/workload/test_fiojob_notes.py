@@ -10,7 +10,8 @@ import pytest
     [
         ("iodepth=32", "no effect with the synchronous engine psync (fio's default)"),
         ("iodepth=32\nioengine=libaio\nrw=trim", "one at a time a thread"),
-        ("rw=randwrite", "with repetition"),
+        ("rw=randwrite", "fio would write or read each once in a pass"),
+        ("rw=randrw\nbs=4k,16k", "ends passes early"),
         ("direct=0", "no page cache"),
         ("buffered=1", "no page cache"),
         ("time_based", "no effect without runtime"),

@@ -99,10 +99,10 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
     chosen = settings.random_distribution
     repeats = chosen.kind == "random" and not settings.norandommap and settings.zonemode != "zbd"
     if ops.pattern == "random" and repeats and not _has_map(settings, ops, blocks):
-        settings.note(
-            "blocks are drawn with repetition, as with norandommap; fio would write or read each"
-            " once in a pass"
-        )
+        of_fio = "fio would write or read each once in a pass"
+        if blocks.writes is not None:
+            of_fio = "fio's map mixes the block sizes of reads and writes up and ends passes early"
+        settings.note(f"blocks are drawn with repetition, as with norandommap; {of_fio}")
     if ops.pattern == "random" and chosen.centre is not None:
         settings.note(
             f"the centre of {chosen.kind} is not kept: hot blocks are scattered over the range"
