@@ -1,9 +1,9 @@
 """Results in the form of fio's JSON output, for tools that read it: `fio_json`, `to_fio_json`.
 
-Keys, their order and units follow `fio --output-format=json+` 3.33 (stat.c): sizes in bytes, `bw`
-in KiB/s, `runtime` in ms, latencies in ns. Keys that newer versions added (`job_start`, sectors of
-a disk) are there too. What a simulated drive does not have (CPU time, context
-switches, submission latency, kernel counters) is 0, as fio prints what it did not measure.
+Keys, their order and units follow `fio --output-format=json+` 3.41 (stat.c): sizes in bytes, `bw`
+in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 has no `job_start`, no sectors of a disk and
+no options without a value. Quantities that a simulated drive does not have (CPU time, context
+switches, submission latency, kernel counters) are 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-FIO_FORMAT = "fio-3.33"  # the version whose format this is; parsers look at how the value begins
+FIO_FORMAT = "fio-3.41"  # the version whose format this is; parsers look at how the value begins
 
 _SECTOR_BYTES = 512
 _EIO = 5  # fio's error of a job that fell below its least rate
@@ -96,7 +96,7 @@ def fio_json(
     elapsed_ns = sum(result.elapsed_ns for result in results)
     begin_ms = when.timestamp() * 1000 - elapsed_ns / 1e6
     entries = _entries(list(zip(results, job_file.steps, strict=False)), begin_ms)
-    return {
+    document: Json = {
         "fio version": f"{FIO_FORMAT} (writecliff {version or own_version()})",
         "timestamp": int(when.timestamp()),
         "timestamp_ms": int(when.timestamp() * 1000),
@@ -105,17 +105,17 @@ def fio_json(
         "jobs": [
             _entry(entry, _group_bytes_per_s(entries, entry), elapsed_ns) for entry in entries
         ],
-        "disk_util": _disk_util(job_file, results, drive),
     }
+    sections = [section for step in job_file.steps for section in step.sections]
+    if all(section.settings.disk_util for section in sections):
+        document["disk_util"] = _disk_util(results, drive)
+    return document
 
 
-def _disk_util(job_file: FioJobFile, results: Sequence[StepResult], drive: str) -> list[Json]:
+def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
     """The kernel's counters as the drive's own: nothing is merged, `ticks` and `in_queue` are the
     sums of latencies in ms. `util` follows from them, so it is exact where one I/O at a time is
     outstanding, and an upper bound otherwise."""
-    sections = [section for step in job_file.steps for section in step.sections]
-    if not all(section.settings.disk_util for section in sections):
-        return []
     busy = dict.fromkeys(OPERATIONS, 0.0)
     for result in results:
         for job in result.jobs:
@@ -262,6 +262,8 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     }
     document |= _depths(entry)
     document |= latency_distribution(every if settings.shows_lat or settings.shows_clat else None)
+    if settings.continue_on_error != "none":
+        document |= {"total_err": 0, "first_error": 0}
     document |= {
         "latency_depth": max(
             one.result.queue_depth or one.job.queue_depth for one in entry.members
@@ -270,10 +272,10 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
         "latency_percentile": settings.latency_percentile[0],
         "latency_window": settings.latency_window,
     }
-    if settings.steadystate is not None and settings.steadystate_duration:
-        document["steadystate"] = steady_state(settings, entry.members)
     if settings.description:
         document["desc"] = settings.description
+    if settings.steadystate is not None and settings.steadystate_duration:
+        document["steadystate"] = steady_state(settings, entry.members)
     return document
 
 

@@ -22,7 +22,7 @@ JOB = "--name=x --rw=randwrite --bs=4k --ioengine=libaio --iodepth=4 --time_base
 def test_text(cli: CommandLine) -> None:
     said = cli(f"fio --on sim:fake --quiet {JOB}")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("fio-3.33 (writecliff ")
+    assert said.out.startswith("fio-3.41 (writecliff ")
     assert "x: (groupid=0, jobs=1): err= 0" in said.out
     assert "  write: IOPS=79.3k, BW=310MiB/s (325MB/s)" in said.out
     assert "Run status group 0 (all jobs):" in said.out
@@ -87,4 +87,4 @@ def test_mistakes(words: str, message: str, cli: CommandLine, drive: FakeEngine)
 
 
 def test_version_is_fio_s_for_scripts_that_ask(cli: CommandLine) -> None:
-    assert cli("fio --version").out.startswith("fio-3.33")
+    assert cli("fio --version").out.startswith("fio-3.41")

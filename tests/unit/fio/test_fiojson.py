@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.guest.fetch import cache
+from writecliff import SimEngine
 from writecliff._native import Histogram
 from writecliff.engines.base import JobResult, OperationResult, StepResult
 from writecliff.engines.counters import Counters
@@ -26,10 +28,33 @@ from writecliff.workload.fiojob import FioJobFile, load_fio_job
 from writecliff.workload.model import BlockSize, Job, Workload
 
 FIO = shutil.which("fio")
+FIOS = ["installed", "newer"]
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
 SECOND_NS = 1_000_000_000
 AT = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
 CODES = {"read": 0, "write": 1, "trim": 2}
+
+
+@pytest.fixture
+def fio(request: pytest.FixtureRequest) -> str:
+    """Return the fio on the search path, or the newer one of the guest's tools."""
+    newer = cache() / "tools-newer/commands/fio"
+    if request.param == "newer" and not newer.exists():
+        pytest.skip("the guest's newer fio has not been downloaded: no cross-check with it")
+    if request.param == "installed" and FIO is None:
+        pytest.skip("fio is not installed: no cross-check with it")
+    return str(newer) if request.param == "newer" else str(FIO)
+
+
+def _real(fio: str, text: str, folder: Path) -> dict[str, Any]:
+    """The JSON of fio itself for a job file."""
+    (folder / "real.fio").write_text(text)
+    done = subprocess.run(
+        [fio, "--output-format=json+", "real.fio"],
+        cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    document: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return document
 
 
 def _histogram(values: list[int]) -> Histogram:
@@ -103,44 +128,68 @@ def _shape(value: Any, path: str = "") -> Any:
     return type(value).__name__
 
 
-@needs_fio
+def _without(value: Any, names: set[str]) -> Any:
+    """The document without keys of these names."""
+    if isinstance(value, dict):
+        return {key: _without(inner, names) for key, inner in value.items() if key not in names}
+    return [_without(inner, names) for inner in value] if isinstance(value, list) else value
+
+
+STEADY_MIX = "runtime=3\ntime_based\nrate_iops=400\nss=iops:90%\nss_dur=2"
+
+
+@pytest.mark.parametrize("fio", FIOS, indirect=True)
 @pytest.mark.parametrize(
     "extra",
     ["", "lat_percentiles=1\nclat_percentiles=0", "unified_rw_reporting=1", "disable_clat=1",
-     "unified_rw_reporting=both", "group_reporting\nnumjobs=2", "gtod_reduce=1", "fsync=3",
-     "fsync=3\nlat_percentiles=1\nclat_percentiles=0", "fsync=3\ndisable_clat=1"],
+     "unified_rw_reporting=mixed", "unified_rw_reporting=both", "group_reporting\nnumjobs=2",
+     "numjobs=2\nstonewall", "gtod_reduce=1", "fsync=3", "fdatasync=1\nunified_rw_reporting=both",
+     "fsync=3\nlat_percentiles=1\nclat_percentiles=0", "fsync=3\ndisable_clat=1", STEADY_MIX,
+     f"{STEADY_MIX}\nnumjobs=2\ngroup_reporting", "rate=40m,10m", "disk_util=0",
+     "latency_target=10ms\nlatency_window=100ms\nlatency_percentile=99",
+     "continue_on_error=all", "rw=trimwrite", "rw=randtrim\nunified_rw_reporting=1"],
 )  # fmt: skip
-def test_structure_is_that_of_fio(extra: str, tmp_path: Path) -> None:
+def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
     text = MIX + extra + "\n"
-    target = tmp_path / "target.img"
-    target.write_bytes(bytes(1 << 20))
-    real_file = tmp_path / "real.fio"
-    real_file.write_text(text.replace("[global]", f"[global]\nfilename={target}\nthread"))
-    assert FIO is not None
-    done = subprocess.run(
-        [FIO, "--output-format=json+", str(real_file)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    real = json.loads(done.stdout[done.stdout.index("{") :])
+    if "trim" in extra:  # of a file, fio trims nothing
+        text = text.replace("libaio", "null") + "disk_util=0\n"
+    (tmp_path / "target.img").write_bytes(bytes(1 << 20))
+    target = f"filename={tmp_path / 'target.img'}\nthread"
+    real = _real(fio, text.replace("[global]", f"[global]\n{target}"), tmp_path)
     job_file = _job_file(tmp_path, text)
-    operations = {"read": _operation(2000, 1)[0], "write": _operation(1500, 2)[0]}
-    step = _step([operations])
-    if "fsync" in extra:
-        flush = _operation(500, 3, block=0)[0]
-        step = replace(step, jobs=(replace(step.jobs[0], flush=flush),))
-    ours = fio_json(job_file, [step], version="0.1.0", at=AT)
-    expected = _shape(real)
-    expected.setdefault("disk_util", [])
+    engine = SimEngine("nvme-ms-480")
+    results = [engine.run(step.workload) for step in job_file.steps]
+    ours = fio_json(job_file, results, version="0.1.0", at=AT)
     if "job_start" not in real["jobs"][0]:  # before fio 3.36
-        assert isinstance(ours["jobs"][0].pop("job_start"), int)
-    assert _shape(ours) == expected
-    assert list(ours["jobs"][0]) == list(real["jobs"][0])
-    for operation in ours["jobs"][0].keys() & {"read", "write", "mixed"}:
-        assert list(ours["jobs"][0][operation]) == list(real["jobs"][0][operation])
-    if extra != "unified_rw_reporting=1":
-        assert list(ours["jobs"][0]["job options"].items()) == list(
-            real["jobs"][0]["job options"].items()
-        )
+        ours = _without(ours, {"job_start"})
+    assert _shape(ours) == _shape(real)
+    assert list(ours) == list(real)
+    for entry, real_entry in zip(ours["jobs"], real["jobs"], strict=True):
+        assert list(entry) == list(real_entry)
+        for section in entry.keys() & {"read", "write", "trim", "mixed", "sync", "steadystate"}:
+            assert list(entry[section]) == list(real_entry[section])
+        assert entry.get("steadystate", {}).get("ss") == real_entry.get("steadystate", {}).get("ss")
+        listed, real_options = entry["job options"], real_entry["job options"]
+        if "fio-3.33" in real["fio version"]:  # leaves out options without a value
+            listed = {name: value for name, value in listed.items() if value}
+        assert list(listed.items()) == list(real_options.items())
+
+
+@pytest.mark.parametrize("fio", FIOS[1:], indirect=True)
+def test_options_without_a_value_and_units_are_listed_as_by_fio(fio: str, tmp_path: Path) -> None:
+    text = (
+        "[global]\nfilename=target.img\nthread\nsize=1m\nkb_base=1000\ninvalidate=0\n"
+        "group_reporting\n[a]\nrw=write\ntime_based\nruntime=100ms\nunit_base=8\n"
+        "[b]\nstonewall\nrw=randread\nnorandommap\n"
+    )
+    real = _real(fio, text, tmp_path)
+    job_file = _job_file(tmp_path, text)
+    engine = SimEngine("nvme-ms-480")
+    ours = fio_json(job_file, [engine.run(step.workload) for step in job_file.steps])
+    assert list(ours["global options"].items()) == list(real["global options"].items())
+    options = [list(job["job options"].items()) for job in ours["jobs"]]
+    assert options == [list(job["job options"].items()) for job in real["jobs"]]
+    assert ("stonewall", "") in options[1] and ("norandommap", "") in options[1]
 
 
 def test_version_names_both_programs_and_begins_as_fio_does() -> None:
@@ -389,21 +438,3 @@ def test_steady_state_shows_what_it_was_judged_by(
     (job,) = fio_json(job_file, [replace(step, intervals=rows)], at=AT)["jobs"]
     assert job["steadystate"]["data"]["iops"] == [90, 100, 110, 130, 150, 0, 0]
     assert (job["steadystate"]["max_deviation"], job["steadystate"]["slope"]) == (0.0, 0.0)
-
-
-@needs_fio
-def test_steady_state_has_the_keys_of_fio(tmp_path: Path) -> None:
-    text = f"{STEADY.format(2)}ss=iops:50%\n"
-    (tmp_path / "real.fio").write_text(text + "thread\n")
-    assert FIO is not None
-    done = subprocess.run(
-        [FIO, "--output-format=json", "real.fio"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    real = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["steadystate"]
-    step = _step([{"read": _operation(500, 1)[0]}])
-    rows = {**step.intervals, "latency_mean_ns": step.intervals["ios"] * 0}
-    ours = fio_json(_job_file(tmp_path, text), [replace(step, intervals=rows)], at=AT)
-    found = ours["jobs"][0]["steadystate"]
-    assert _shape(found) == _shape(real)
-    assert list(found) == list(real) and found["ss"] == real["ss"]

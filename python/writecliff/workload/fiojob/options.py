@@ -367,6 +367,11 @@ class FioOptions:
     disk_util: bool = reported(read.boolean, "1", "0: no `disk_util`")
     group_reporting: bool = reported(read.flag, None, "jobs of a reporting group are one entry")
     stats: bool = reported(read.boolean, "1", "0: the job is left out")
+    continue_on_error: str = reported(
+        read.choice("none", "read", "write", "io", "verify", "all", **{"0": "none", "1": "all"}),
+        "none",
+        "`total_err` and `first_error`, which are 0: a simulated drive reports no errors",
+    )
     percentile_list: tuple[float, ...] = reported(
         read.percentiles, _PERCENTILES, "which percentiles"
     )

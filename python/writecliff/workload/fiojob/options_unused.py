@@ -57,7 +57,7 @@ NO_EFFECT: dict[str, str] = {
     "no file is opened": "uid gid",
     "there is no I/O scheduler above a simulated drive": "ioscheduler",
     "a simulated drive reports no errors": (
-        "exitall_on_error ignore_error continue_on_error recover_zbd_write_error"
+        "exitall_on_error ignore_error recover_zbd_write_error"
     ),
     "a simulated drive has no limit of open zones of its own": "ignore_zone_limits",
     "saves system calls only; the queue is kept full in either case": (

@@ -15,6 +15,9 @@ from writecliff.workload.fiojob.values import Context, FioValueError, Triple, fl
 
 T = TypeVar("T")
 
+# fio parses units first and names of files last (options.c, `prio`).
+_PRIORITIES = {"kb_base": -1, "unit_base": -1, "filename": 1, "filename_format": 1}
+
 
 @dataclass(kw_only=True)
 class Settings(FioOptions):
@@ -102,14 +105,17 @@ class Settings(FioOptions):
 
 
 def written_options(options: list[RawOption]) -> dict[str, str]:
-    """Options as fio lists them in its JSON: canonical names, without those that have no value."""
+    """Return options as fio 3.41 lists them in its JSON: canonical names in the order of parsing.
+
+    The value of an option without one, such as `time_based`, is empty; fio 3.33 leaves it out.
+    """
     known = [raw for raw in options if raw.name in by_name()]
-    return {option.name: raw.value for raw, option in _in_order(known) if raw.value}
+    return {option.name: raw.value or "" for raw, option in _in_order(known)}
 
 
 def _in_order(options: list[RawOption]) -> list[tuple[RawOption, Option]]:
     known = [(raw, _known(raw)) for raw in options]
-    return sorted(known, key=lambda pair: pair[1].name != "kb_base")
+    return sorted(known, key=lambda pair: _PRIORITIES.get(pair[1].name, 0))
 
 
 def _known(raw: RawOption) -> Option:
