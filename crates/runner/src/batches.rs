@@ -32,7 +32,7 @@ pub struct BatchColumns {
     pub end_ns: Vec<u64>,
     pub width_ns: Vec<u64>,
     pub job: Vec<u32>,
-    /// 0 read, 1 write, 2 trim.
+    /// 0 read, 1 write, 2 trim, 3 flush.
     pub operation: Vec<u8>,
     /// Latencies from the intended arrival, and not from issue.
     pub is_response: Vec<bool>,
@@ -50,6 +50,9 @@ pub struct BatchColumns {
 /// Totals of one operation of one job since the step's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals<'a> {
+    pub job: u32,
+    /// 0 read, 1 write, 2 trim, 3 flush.
+    pub operation: u8,
     pub bytes: u64,
     pub ios: u64,
     /// Sum of the service times.
@@ -180,10 +183,8 @@ impl Batches {
         let mut columns = BatchColumns::default();
         for (cell, total) in totals.enumerate() {
             if total.ios > 0 {
-                self.rows(&mut columns, cell, false, total.service);
-                if let Some(response) = total.response {
-                    self.rows(&mut columns, cell, true, response);
-                }
+                self.rows(&mut columns, cell, &total, false);
+                self.rows(&mut columns, cell, &total, true);
             }
         }
         columns
@@ -220,8 +221,10 @@ impl Batches {
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 
-    fn rows(&self, to: &mut BatchColumns, cell: usize, is_response: bool, whole: &Histogram) {
-        let operations = crate::outcome::OPERATIONS;
+    fn rows(&self, to: &mut BatchColumns, cell: usize, of: &Totals<'_>, is_response: bool) {
+        let Some(whole) = (if is_response { of.response } else { Some(of.service) }) else {
+            return;
+        };
         let total = whole.bucket_counts().iter().sum::<u64>();
         let limits = SHARES.map(|share| whole.bucket_of_share(share, total));
         let none = Cell::default();
@@ -237,8 +240,8 @@ impl Batches {
             let slower_now = slower_than_limits(now);
             to.end_ns.push(mark.end_ns - self.start_ns);
             to.width_ns.push(mark.end_ns - begin_ns);
-            to.job.push((cell / operations) as u32);
-            to.operation.push((cell % operations) as u8);
+            to.job.push(of.job);
+            to.operation.push(of.operation);
             to.is_response.push(is_response);
             to.ios.push(now.ios - before.ios);
             to.bytes.push(now.bytes - before.bytes);

@@ -139,7 +139,11 @@ impl<'a, D: DriveModel> Run<'a, D> {
             free: Vec::new(),
             timers: BinaryHeap::new(),
             series: IntervalSeries::new(start_ns, spec.interval_ns, &cells),
-            batches: Batches::new(start_ns, cells.len(), batching::written(drive)),
+            batches: Batches::new(
+                start_ns,
+                cells.len() + spec.jobs.len(),
+                batching::written(drive),
+            ),
             due_ns: 0,
             start_ns,
             ios: 0,
@@ -358,7 +362,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             *result = OperationOutcome { response, ..Default::default() };
         }
         self.flushes.clear(job);
-        let totals = batching::totals(&self.results, &self.series);
+        let totals = batching::totals(&self.results, &self.series, &self.flushes);
         self.batches.restart(now, totals, batching::written(self.drive));
     }
 

@@ -81,7 +81,8 @@ def figures_of(
             found += _latencies(prefix, f"{word} of {operation}s", basis, mine, loads, quantiles)
     if measured_s and flushes:
         rate = sum(one.ios for one in flushes) / measured_s
-        found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS")
+        interval = _interval(_measured(loads, flushes, "arrival").iops(rate))
+        found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS", interval=interval)
     found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads, quantiles)
     found += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]

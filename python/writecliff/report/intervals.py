@@ -43,7 +43,7 @@ from writecliff.report.dependence import (
 )
 from writecliff.report.student_t import two_sided_t
 from writecliff.store.partial_intervals import whole_ends
-from writecliff.store.tables import OPERATION_NAMES, SLOWER
+from writecliff.store.tables import SLOWER, TIMED_NAMES
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -449,9 +449,9 @@ def stretch_of(
         return width_ns
 
     def cell(key: Key) -> Cell | None:
-        if key not in histograms or key[1] not in OPERATION_NAMES:
+        if key not in histograms:
             return None
-        number = OPERATION_NAMES.index(key[1])
+        number = TIMED_NAMES.index(key[1])
         mine = (columns["job"] == key[0]) & (columns["operation"] == number)
         if not mine.any():
             return None

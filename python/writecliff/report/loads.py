@@ -232,12 +232,9 @@ class Load:
         return found
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
-        """Return the batches of operations of jobs, for the intervals of their figures.
-
-        Flushes have no batches.
-        """
-        known = [key for key in keys if key[1] != FLUSH]
-        stretch = self._stretches[kind](known) if known else None
+        """Return the batches of operations of jobs, for the intervals of their figures."""
+        keys = list(keys)
+        stretch = self._stretches[kind](keys) if keys else None
         return Measured([] if stretch is None else [stretch], self.capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
         if pa.types.is_floating(field.type):
             table = _real(table, index, path)
         elif pa.types.is_integer(field.type) and field.name in schema.names:
-            _whole(values, field, path)
+            _whole(name, values, field, path)
         elif field.name in _WORDS and pa.types.is_string(field.type):
             _known(values, field.name, path)
         elif field.name == "jobs":
@@ -116,7 +116,7 @@ def _is_standard(column: str) -> bool:
     return any(column in schema.names for schema in SCHEMAS.values())
 
 
-def _whole(values: pa.ChunkedArray, field: pa.Field, path: Path) -> None:
+def _whole(name: TableName, values: pa.ChunkedArray, field: pa.Field, path: Path) -> None:
     extremes = pc.min_max(values).as_py()
     low, high = extremes["min"], extremes["max"]
     if low is None:
@@ -124,7 +124,8 @@ def _whole(values: pa.ChunkedArray, field: pa.Field, path: Path) -> None:
     least = 1 if field.name in ("seq", "count") else 0
     if low < least:
         raise damaged(path, f"{field.name} has values below {least}")
-    most = {"job": JOBS_MAX, "operation": len(OPERATION_NAMES) - 1}.get(field.name, NUMBER_MAX)
+    operations = TIMED_NAMES if name == "batches" else OPERATION_NAMES
+    most = {"job": JOBS_MAX, "operation": len(operations) - 1}.get(field.name, NUMBER_MAX)
     if high > most:
         raise damaged(path, f"{field.name} has values above {most}")
 

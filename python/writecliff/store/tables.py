@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TableName = Literal["rounds", "intervals", "histograms", "batches"]
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
-# The values of the column `operation` of the table `histograms`.
+# The values of the column `operation` of the table `histograms`, in its order in `batches`.
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
 # Rounds last: its part completes a step (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
@@ -155,7 +155,7 @@ HISTOGRAMS_SCHEMA = pa.schema(
         *_POSITION,
         ("job", pa.int32()),
         ("job_name", pa.string()),
-        ("operation", pa.string()),  # "flush" has rows in this table alone
+        ("operation", pa.string()),  # "flush" has rows here and in `batches`
         ("kind", pa.string()),  # "service" or "response"
         ("lower_ns", pa.uint64()),  # inclusive
         ("upper_ns", pa.uint64()),  # inclusive
@@ -180,7 +180,7 @@ BATCHES_SCHEMA = pa.schema(
     [
         *_POSITION,
         ("job", pa.int32()),
-        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
+        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim, 3 flush
         ("kind", pa.string()),  # of the latencies: "service" or "response"
         ("end_ns", pa.int64()),  # end of the batch, since its step began
         ("width_ns", pa.int64()),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.small_drive import write_small_drive
 from writecliff import _native
+from writecliff.cli.main import main
 from writecliff.report.intervals import Cell, Measured, Stretch
 from writecliff.store.tables import SLOWER
 
@@ -85,3 +89,32 @@ def test_a_drive_that_is_hardly_overwritten_has_no_interval_of_percentiles() -> 
 
 def test_less_than_four_seconds_have_no_interval_of_percentiles() -> None:
     assert _measured(_exponential(), width_s=0.03).quantile(0.9) is None
+
+
+def test_flushes_have_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drive = write_small_drive(tmp_path)
+    job = tmp_path / "log.fio"
+    job.write_text("[log]\nrw=randwrite\nbs=4k\nfdatasync=4\nruntime=20\ntime_based\n")
+    words = [
+        "run",
+        job,
+        "--on",
+        f"sim:{write_small_drive(tmp_path)}",
+        "--precondition",
+        "sustained",
+    ]
+    words += ["--output", tmp_path / "run", "--quiet", "--json"]
+    assert main([*map(str, words)]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    operations = step["jobs"][0]["operations"]
+    flushes, writes = operations["flush"], operations["write"]
+    for value, bounds in (
+        (flushes["iops"], flushes["intervals"]["iops"]),
+        (flushes["latency"]["mean_ns"], flushes["latency"]["mean_interval"]),
+    ):
+        assert bounds["low"] <= value <= bounds["high"] < 1.2 * value
+    # A flush follows every fourth write.
+    assert flushes["iops"] == pytest.approx(writes["iops"] / 4, rel=1e-3)
+    widths = [bounds["high"] / bounds["low"] - 1
+              for bounds in (flushes["intervals"]["iops"], writes["intervals"]["iops"])]  # fmt: skip
+    assert widths[0] == pytest.approx(widths[1], rel=0.2)

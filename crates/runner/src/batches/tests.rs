@@ -10,6 +10,8 @@ const NOTHING: Written = Written { host: 0.0, nand: 0.0 };
 /// Totals of one operation that only knows its histogram.
 fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
     std::iter::once(Totals {
+        job: 0,
+        operation: 0,
         bytes: 512 * histogram.count(),
         ios: histogram.count(),
         service_ns: histogram.moments().sum,

@@ -1,6 +1,7 @@
 //! Batches of a step on the timed clock.
 
 use super::Run;
+use super::flushes::Flushes;
 use crate::batches::{Totals, Written};
 use crate::device::DriveModel;
 use crate::outcome::{OPERATIONS, OperationOutcome};
@@ -12,13 +13,20 @@ pub(super) fn written<D: DriveModel>(drive: &D) -> Written {
     Written { host: drive.host_write_bytes() as f64, nand }
 }
 
-/// Totals of all operations of all jobs, those of the series' open interval included.
+/// Code of a flush in the batches.
+const FLUSH: u8 = OPERATIONS as u8;
+
+/// Totals of all operations of all jobs, those of the series' open interval included, and of their
+/// flushes.
 pub(super) fn totals<'a>(
     results: &'a [[OperationOutcome; OPERATIONS]],
     series: &'a IntervalSeries,
+    flushes: &'a Flushes,
 ) -> impl Iterator<Item = Totals<'a>> + Clone {
-    let results = results.iter().flatten();
-    results.zip(series.open_cells()).map(|(result, (bytes, open))| Totals {
+    let operations = results.iter().flatten().zip(series.open_cells()).enumerate();
+    let operations = operations.map(|(cell, (result, (bytes, open)))| Totals {
+        job: (cell / OPERATIONS) as u32,
+        operation: (cell % OPERATIONS) as u8,
         bytes: result.bytes + bytes,
         ios: result.ios + open.count(),
         service_ns: result.service.moments().sum + open.sum,
@@ -28,12 +36,22 @@ pub(super) fn totals<'a>(
             result.service.moments().max.max(open.max),
         ),
         response: result.response.as_ref(),
-    })
+    });
+    operations.chain((0..).zip(flushes.outcomes()).map(|(job, result)| Totals {
+        job,
+        operation: FLUSH,
+        bytes: 0,
+        ios: result.ios,
+        service_ns: result.service.moments().sum,
+        service: &result.service,
+        service_range_ns: (result.service.moments().min, result.service.moments().max),
+        response: None,
+    }))
 }
 
 impl<D: DriveModel> Run<'_, D> {
     pub(super) fn end_batches(&mut self, now: u64) {
-        let totals = totals(&self.results, &self.series);
+        let totals = totals(&self.results, &self.series, &self.flushes);
         self.batches.close(now, totals, written(self.drive));
     }
 }

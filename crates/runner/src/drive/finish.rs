@@ -37,7 +37,7 @@ impl<D: DriveModel> Run<'_, D> {
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
         let data_placement = overflow::both(data_placement, self.drive);
         warnings.extend(overflow::warning(data_placement.as_ref()));
-        let totals = batching::totals(&self.results, &self.series);
+        let totals = batching::totals(&self.results, &self.series, &self.flushes);
         let batches = self.batches.finish(end, totals, batching::written(self.drive));
         self.add_open_interval();
         let (drive, counters) = (&*self.drive, &mut self.counters);

@@ -55,6 +55,11 @@ impl Flushes {
         self.of_jobs[job].outcome = OperationOutcome::default();
     }
 
+    /// Returns the outcome of each job so far.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &OperationOutcome> + Clone {
+        self.of_jobs.iter().map(|of_job| &of_job.outcome)
+    }
+
     /// Returns the outcome of each job, `None` for a job without flushes.
     pub(super) fn into_outcomes(self) -> impl Iterator<Item = Option<OperationOutcome>> {
         let outcomes = self.of_jobs.into_iter().map(|of_job| of_job.outcome);
