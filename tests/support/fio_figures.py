@@ -322,6 +322,7 @@ class _Allowance:
         # Where a job ends by time, what is due at the end may be issued or not: an I/O of each
         # thread, or those between two pauses.
         by_time = [one for one in members if one.option("runtime") is not None]
+        self.by_time_alone = all("time_based" in one.lines for one in members)
         self.edge = sum(one.threads * max(1, one.number("thinktime_blocks")) for one in by_time)
         # The I/O that ends a ramp, and those outstanding then, belong to the ramp or not.
         ramped = [one for one in members if one.option("ramp_time") is not None]
@@ -342,23 +343,27 @@ class _Allowance:
             # fio repeats the draws of a pass over the size in the next one.
             passes = max(1.0, size / one.threads / one.number("size"))
             square = max(square, (mix + one.size_variation**2) * passes)
-        return DEVIATIONS * float(square / max(ios, 1.0)) ** 0.5
+        deviation: float = DEVIATIONS * (square / max(ios, 1.0)) ** 0.5
+        return deviation
 
-    def of(self, operation: str, theirs: Mapping[str, float]) -> dict[str, float]:
+    def of(
+        self, operation: str, mine: Mapping[str, float], theirs: Mapping[str, float]
+    ) -> dict[str, float]:
         """The allowance of each figure; `theirs` are fio's."""
-        ios, size = theirs["ios"], theirs["bytes"]
+        ios, size = (max(mine[figure], theirs[figure]) for figure in ("ios", "bytes"))
         deviation = self.deviation(operation, ios, size)
         late = self.runtime_ms / max(theirs["runtime_ms"], 1.0)
         edge = self.edge / max(ios, 1.0)
+        # Where bytes or I/Os end a job, or none of an operation are drawn, time depends on the draw.
+        runtimes_ms = mine["runtime_ms"], theirs["runtime_ms"]
+        is_drawn = not self.by_time_alone or not all(runtimes_ms)
+        runtime_ms = max(runtimes_ms) * deviation * is_drawn + self.runtime_ms
         return {
             "ios": ios * deviation + self.edge,
             "bytes": size * (deviation + edge),
-            "runtime_ms": theirs["runtime_ms"] * self._runtime_deviation(size) + self.runtime_ms,
-            "iops": theirs["iops"] * (deviation + edge + late),
+            "runtime_ms": runtime_ms,
+            "iops": max(mine["iops"], theirs["iops"]) * (deviation + edge + late),
         }
-
-    def _runtime_deviation(self, size: float) -> float:
-        return self.deviation("both", 1.0, size) if size else 0.0
 
 
 def _differences(
@@ -375,7 +380,7 @@ def _differences(
         allowance = _Allowance(members, version)
         figures = _FIGURES if all(one.paced for one in members) else _FIGURES[:2]
         for operation in (*_OPERATIONS, "both"):
-            allowed = allowance.of(operation, theirs[operation])
+            allowed = allowance.of(operation, mine[operation], theirs[operation])
             for figure in figures:
                 one, other = mine[operation][figure], theirs[operation][figure]
                 if abs(one - other) > TOLERANCE * other + allowed[figure]:
