@@ -99,7 +99,7 @@ def test_flushes_have_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "run",
         job,
         "--on",
-        f"sim:{write_small_drive(tmp_path)}",
+        f"sim:{drive}",
         "--precondition",
         "sustained",
     ]
