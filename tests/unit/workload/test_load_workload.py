@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import writecliff
 from writecliff.errors import ConfigError
+from writecliff.workload.load import LoadStep
+from writecliff.workload.model import Job, Workload
+from writecliff.workload.stored import stored_steps
 
 MIB = 1 << 20
 
@@ -53,3 +57,11 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, name: str, text: str, mes
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         writecliff.load_workload(tmp_path / "none.fio", capacity_bytes=8 * MIB)
+
+
+def test_steps_of_older_runs_have_a_key_for_their_ramps() -> None:
+    (step,) = stored_steps([{**asdict(LoadStep(Workload("w", (Job(ios=1),)))), "ramp": None}], "x")
+    assert step.workload.jobs[0].ramp_ns == 0
+    ramped = {**asdict(step), "ramp": asdict(step.workload)}
+    with pytest.raises(ConfigError, match="its ramp is a step"):
+        stored_steps([ramped], "x")
