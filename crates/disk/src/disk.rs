@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use writecliff_base::Nanos;
 use writecliff_base::counters;
-use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
+use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation, Status};
 
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
@@ -226,7 +226,12 @@ impl Disk {
         if let Some((next, _)) = self.frontend.leave(&done) {
             self.begin(next);
         }
-        Completion { at: self.now, tag: done.tag, operation: done.operation }
+        Completion {
+            at: self.now,
+            tag: done.tag,
+            operation: done.operation,
+            status: Status::Success,
+        }
     }
 
     /// Starts the data transfer of waiting writes while the cache has space.

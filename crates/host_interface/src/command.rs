@@ -36,13 +36,26 @@ pub struct Arrival {
     pub decoded: Nanos,
 }
 
+/// Outcome of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Status {
+    #[default]
+    Success,
+    /// The drive could not correct the data of a read, or found that they are not those written.
+    UnrecoveredRead,
+}
+
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     pub at: Nanos,
     pub tag: u32,
     pub operation: Operation,
+    pub status: Status,
 }
+
+/// Drives return one for each command, in two registers.
+const _: () = assert!(size_of::<Option<Completion>>() == 16);
 
 /// Per-command state of the commands in flight, by number; numbers are reused.
 #[derive(Clone, Debug)]

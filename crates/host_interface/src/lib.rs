@@ -19,7 +19,7 @@ pub mod link;
 
 pub use barrier::Barrier;
 pub use cause::{CAUSES, Cause, TimeByCause};
-pub use command::{Arrival, Command, CommandTable, Completion, Operation};
+pub use command::{Arrival, Command, CommandTable, Completion, Operation, Status};
 pub use content::Content;
 pub use frontend::Frontend;
 pub use identity::Identity;

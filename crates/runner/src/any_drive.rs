@@ -8,6 +8,7 @@ use writecliff_base::{Nanos, StreamId};
 use writecliff_disk::Disk;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_host_interface::{Command, Status};
 use writecliff_scm::Scm;
 use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::{Attribution, DeviceConfig, PowerCut, Ssd, Volatile};
@@ -212,6 +213,12 @@ impl AnyDrive {
         observer: &mut dyn Observer,
     ) -> Result<StepOutcome, SpecError> {
         drive!(self, drive => fast_forward::run(&mut **drive, spec, observer))
+    }
+
+    /// Returns the outcome of a read on the fast-forward clock; see [`Ssd::fast_forward_read`].
+    pub fn fast_forward_read(&mut self, command: &Command) -> Status {
+        ssd!(self, ssd => ssd.fast_forward_read(command),
+            Self::Disk(_) | Self::Scm(_) => Status::Success)
     }
 
     /// Returns flash to the state of "no writes". Others have no such state; a disk writes back its

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use writecliff_base::Nanos;
 use writecliff_base::counters;
-use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
+use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation, Status};
 
 use crate::config::ScmConfig;
 use crate::media::{Media, MediaCounters, Served};
@@ -198,7 +198,12 @@ impl Scm {
         if let Some((next, _)) = self.frontend.leave(&done) {
             self.begin(next);
         }
-        Completion { at: self.now, tag: done.tag, operation: done.operation }
+        Completion {
+            at: self.now,
+            tag: done.tag,
+            operation: done.operation,
+            status: Status::Success,
+        }
     }
 
     pub(crate) fn outstanding(&self) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use writecliff_base::{Bytes, Nanos};
-use writecliff_host_interface::{Command, Completion, Content, Operation};
+use writecliff_host_interface::{Command, Completion, Content, Operation, Status};
 use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
@@ -255,11 +255,11 @@ impl Core {
         }
         if self.timing == Timing::Fast {
             let change = self.next_change();
+            let mut failure = failure;
             if !is_refused_trim {
-                self.fast_forward(&request, change);
+                failure = failure.or(self.fast_forward(&request, change));
                 self.note_durable(&request, change);
             }
-            let failure = failure.or(self.has_refused().then_some(Failure::WriteProtected));
             let done = Done { request, due: arrived, failure };
             self.count(&request);
             self.done.push((client.clone(), done));
@@ -325,15 +325,16 @@ impl Core {
         self.requests.len() as u32 - 1
     }
 
-    fn fast_forward(&mut self, request: &Request, change: u64) {
-        if !matches!(request.operation, Operation::Write | Operation::Trim) {
-            return;
-        }
-        self.has_fast_forwarded = true;
-        let mut given = 0;
+    fn fast_forward(&mut self, request: &Request, change: u64) -> Option<Failure> {
+        let (mut given, mut failure) = (0, None);
         while given < request.length {
             let command = request.command(given, 0, 0);
             given += u64::from(command.length);
+            if request.operation == Operation::Read {
+                failure = failure.or(failure_of(self.drive.fast_forward_read(&command)));
+                continue;
+            }
+            self.has_fast_forwarded = true;
             let Durability::Untimed(untimed) = &mut self.durability else {
                 self.drive.model().fast_forward(&command);
                 continue;
@@ -343,6 +344,7 @@ impl Core {
                 self.durable.push(Durable::All { below: change });
             }
         }
+        failure.or(self.has_refused().then_some(Failure::WriteProtected))
     }
 
     /// Gives the drive commands of the requests that wait, while it takes them.
@@ -378,6 +380,7 @@ impl Core {
         if has_refused {
             outstanding.failure.get_or_insert(Failure::WriteProtected);
         }
+        outstanding.failure = outstanding.failure.or(failure_of(completion.status));
         outstanding.commands -= 1;
         let is_given = outstanding.given == outstanding.request.length || outstanding.is_flushing;
         if outstanding.commands == 0 && is_given {
@@ -435,5 +438,13 @@ impl Core {
         }
         let due = self.clock.wall_time(at);
         self.done.push((client, Done { request, due, failure }));
+    }
+}
+
+/// Returns the failure that a client sees of a command.
+fn failure_of(status: Status) -> Option<Failure> {
+    match status {
+        Status::Success => None,
+        Status::UnrecoveredRead => Some(Failure::UnrecoveredRead),
     }
 }

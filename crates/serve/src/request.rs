@@ -71,6 +71,8 @@ pub enum Failure {
     NoSpace,
     /// The file of the contents cannot be read or written.
     Io,
+    /// The drive could not correct the data of a read, or found that they are not those written.
+    UnrecoveredRead,
     /// The drive has no spare space left and is read-only. What a range holds that was being
     /// written when that happened is not defined.
     WriteProtected,

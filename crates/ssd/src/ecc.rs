@@ -3,8 +3,9 @@
 //! A read is retried with other read voltages if its codewords have more bit errors than the code
 //! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
 //! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
-//! by its number. If all retries fail, the read is counted; the drive returns the data all the
-//! same, after reads of the stripe with parity across dies (`die_parity.rs`).
+//! by its number. If all retries fail, the read is counted, and the stripe is read if the drive has
+//! parity across dies (`die_parity.rs`). A host command fails if that does not help, either. The
+//! next read of the same data is drawn anew. Relocated data never carry an error along.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};

@@ -173,8 +173,9 @@ impl Integrity {
         }
     }
 
-    /// The host reads slots with one command.
-    pub fn read(&mut self, first: u32, slots: u32) {
+    /// Draws the faults of a command that reads slots, and returns `true` if protection finds wrong
+    /// data, so that the command fails.
+    pub fn read(&mut self, first: u32, slots: u32) -> bool {
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {
             let flags = self.wrong.get(&lpn).copied().unwrap_or(0);
@@ -191,6 +192,7 @@ impl Integrity {
         // A command that fails returns no data.
         self.counts.reported_reads += u64::from(reported);
         self.counts.silent_reads += u64::from(silent && !reported);
+        reported
     }
 
     /// The host deallocates a slot.

@@ -73,4 +73,4 @@ pub use power_loss::{Durable, OnTheWay, PowerCut, Rebuild, Volatile};
 pub use ssd::Ssd;
 pub use ssd::counters::DriveCounters;
 pub use writecliff_ftl::power_up::Unwritten;
-pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation};
+pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation, Status};

@@ -24,7 +24,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::{
-    Arrival, Barrier, Cause, Command, CommandTable, Completion, Frontend, Operation,
+    Arrival, Barrier, Cause, Command, CommandTable, Completion, Frontend, Operation, Status,
 };
 
 use crate::attribution::{Recorder, Unrecorded};
@@ -84,7 +84,7 @@ pub struct Ssd<R = Unrecorded> {
     writes: WritePath,
     /// Whether the mapping core, endurance throttling or an erase may delay writes.
     writes_may_wait: bool,
-    /// Whether reads involve neither the mapping core nor the SLC cache.
+    /// Whether reads cannot fail and involve neither the mapping core nor the SLC cache.
     reads_are_plain: bool,
     active: ActiveTime,
     /// Whether what the recorder knows of the time of commands is reported.
@@ -189,6 +189,7 @@ impl<R: Recorder> Ssd<R> {
                 || config.ftl.volatile_buffer,
             reads_are_plain: mapping_core.is_none()
                 && config.slc_cache.is_none()
+                && config.ecc.is_none()
                 && config.integrity.is_none()
                 && config.mapping_cache.is_none()
                 && config.reads_slots_alone(),
@@ -347,10 +348,10 @@ impl<R: Recorder> Ssd<R> {
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
         let number = self.commands.insert(InFlight {
             command,
-            first: Lpn(first as u32),
             slots: (end - first) as u32,
             pending: 0,
             unsent: command.length,
+            status: Status::Success,
         });
         // Its host announced it long ago if many are outstanding.
         self.ftl.prefetch_now(Lpn(first as u32));
@@ -392,7 +393,7 @@ impl<R: Recorder> Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn complete(&mut self, number: u16) -> Completion {
-        let done = self.commands.remove(number).command;
+        let InFlight { command: done, status, .. } = self.commands.remove(number);
         let at = self.backend.now;
         self.backend.recorder.completed(number, at);
         if let Some((next, submitted)) = self.frontend.leave(&done) {
@@ -406,7 +407,7 @@ impl<R: Recorder> Ssd<R> {
             self.active.end(at);
             self.schedule_idle_check(at + self.config.controller.idle_delay);
         }
-        Completion { at, tag: done.tag, operation: done.operation }
+        Completion { at, tag: done.tag, operation: done.operation, status }
     }
 
     /// Announces a command at `offset`: prefetches the memory that it will access. Has no effect on

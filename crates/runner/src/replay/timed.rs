@@ -203,7 +203,7 @@ impl Host<'_> {
 
     /// Processes the next completion.
     fn next(&mut self, latencies: &mut (Histogram, Histogram)) {
-        let Some(Completion { at, tag, operation }) = self.ssd.step(Nanos::MAX) else {
+        let Some(Completion { at, tag, operation, .. }) = self.ssd.step(Nanos::MAX) else {
             unreachable!("commands are outstanding, so one completes")
         };
         let Outstanding { command, issued } = self.table[tag as usize];

@@ -64,7 +64,9 @@ impl Replies for Replier {
         let is_read = request.operation == Operation::Read;
         match failure {
             Some(Failure::NoSpace) => self.error(request.tag, is_read, error::NO_SPACE),
-            Some(Failure::Io) => self.error(request.tag, is_read, error::IO),
+            Some(Failure::Io | Failure::UnrecoveredRead) => {
+                self.error(request.tag, is_read, error::IO);
+            }
             Some(Failure::WriteProtected) => {
                 self.error(request.tag, is_read, error::NOT_PERMITTED);
             }

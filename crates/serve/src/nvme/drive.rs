@@ -137,7 +137,12 @@ fn health(of: &Snapshot) -> Health {
             health.available_spare = bad.available_spare_pct().ceil().clamp(0.0, 100.0) as u8;
             health.is_read_only = bad.is_read_only();
         }
-        health.media_errors = ssd.ecc.map_or(0, |ecc| ecc.uncorrectable_reads);
+        let unrecovered = match (ssd.die_parity, ssd.ecc) {
+            (Some(parity), _) => parity.counts.unrecovered,
+            (None, ecc) => ecc.map_or(0, |ecc| ecc.uncorrectable_reads),
+        };
+        let reported = ssd.integrity.map_or(0, |integrity| integrity.reported_reads);
+        health.media_errors = unrecovered + reported;
     }
     if let Counters::Scm(scm) = &of.counters {
         health.media_write_bytes = scm.media.write_bytes;

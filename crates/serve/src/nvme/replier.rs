@@ -225,6 +225,7 @@ impl Replies for Replier {
         let is_read = done.request.operation == Operation::Read;
         let failure = done.failure.map(|failure| match failure {
             request::Failure::Io if is_read => Failure::UnrecoveredRead,
+            request::Failure::UnrecoveredRead => Failure::UnrecoveredRead,
             request::Failure::WriteProtected => Failure::WriteProtected,
             _ => Failure::WriteFault,
         });

@@ -10,6 +10,7 @@ mod nvme;
 mod nvme_host;
 mod power;
 mod power_mapping;
+mod read_errors;
 mod read_only;
 mod restart;
 mod same;

@@ -4,7 +4,7 @@ use writecliff_base::{Lpn, Nanos, Ppa};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_host_interface::{Cause, Command, Completion, Operation};
+use writecliff_host_interface::{Cause, Command, Completion, Operation, Status};
 
 use super::{Ssd, WritePath};
 use crate::attribution::Recorder;
@@ -75,7 +75,8 @@ impl<R: Recorder> Ssd<R> {
     }
 
     pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        let in_flight = *self.commands.get(number);
+        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
@@ -289,7 +290,8 @@ impl<R: Recorder> Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn read(&mut self, number: u16) {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        let in_flight = *self.commands.get(number);
+        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         self.host_read_bytes += u64::from(command.length);
         let reads = if self.reads_are_plain && slots == 1 {
             self.read_slot(number, first)
@@ -303,7 +305,8 @@ impl<R: Recorder> Ssd<R> {
 
     /// Starts the flash reads of a command whose part of the mapping table has been loaded.
     pub(super) fn read_mapped(&mut self, number: u16) {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        let in_flight = *self.commands.get(number);
+        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         let reads = self.read_otherwise(number, first, slots);
         self.begin_reads(number, command.length, reads);
     }
@@ -321,9 +324,8 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        if let Some(integrity) = &mut self.integrity {
-            integrity.read(first.0, slots);
-        }
+        let mut status = self.check_integrity(first, slots);
+        let lost_before = self.backend.lost_reads();
         if let Some(core) = &mut self.mapping_core {
             core.look_up(slots);
         }
@@ -332,7 +334,27 @@ impl<R: Recorder> Ssd<R> {
             1 if self.config.reads_slots_alone() => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),
         };
+        if self.backend.lost_reads() > lost_before {
+            status = Status::UnrecoveredRead;
+        }
+        self.commands.get(number).status = status;
         self.reads_of_stripes(reads)
+    }
+
+    /// Draws the faults of a read, and returns whether the drive finds one.
+    fn check_integrity(&mut self, first: Lpn, slots: u32) -> Status {
+        let integrity = self.integrity.as_mut();
+        let is_reported = integrity.is_some_and(|integrity| integrity.read(first.0, slots));
+        if is_reported { Status::UnrecoveredRead } else { Status::Success }
+    }
+
+    /// Returns the outcome of a read on the fast-forward clock, which has no flash reads: it fails
+    /// by the faults of `[integrity]` alone.
+    pub fn fast_forward_read(&mut self, command: &Command) -> Status {
+        let slot = u64::from(SLOT_BYTES);
+        let first = command.offset / slot;
+        let end = (command.offset + u64::from(command.length)).div_ceil(slot);
+        self.check_integrity(Lpn(first as u32), (end - first) as u32)
     }
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
