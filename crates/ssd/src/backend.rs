@@ -169,16 +169,6 @@ impl<R: Recorder> Backend<R> {
         sense(location.page_type, retries)
     }
 
-    /// Flash reads that neither a retry nor parity has corrected. Reads for relocation count only
-    /// on drives without `[die_parity]`.
-    pub fn lost_reads(&self) -> u64 {
-        match (&self.die_parity, &self.ecc) {
-            (Some(parity), _) => parity.counts.unrecovered,
-            (None, Some(ecc)) => ecc.counters.uncorrectable_reads,
-            (None, None) => 0,
-        }
-    }
-
     /// Whether no operation is running or waiting.
     pub fn is_quiet(&self) -> bool {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()

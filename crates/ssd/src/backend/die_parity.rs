@@ -78,6 +78,16 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
+    /// Flash reads that neither a retry nor parity has corrected. Reads for relocation count only
+    /// on drives without `[die_parity]`.
+    pub(crate) fn lost_reads(&self) -> u64 {
+        match (&self.die_parity, &self.ecc) {
+            (Some(parity), _) => parity.counts.unrecovered,
+            (None, Some(ecc)) => ecc.counters.uncorrectable_reads,
+            (None, None) => 0,
+        }
+    }
+
     fn is_lost(&self, die: u32) -> bool {
         self.die_parity.as_ref().is_some_and(|parity| parity.lost == Some(die))
     }
