@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -246,23 +247,27 @@ def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch)
 def test_the_local_scheduler_listens_to_nothing(here: Tables, tmp_path: Path) -> None:
     """Nobody can connect who could run code: neither this process nor its members have a port."""
     folder = folder_of(tmp_path / "local", write_small_drive(tmp_path), range(1, 3))
-    before = _listening()
+    others = set(_descendants(os.getpid())) - {os.getpid()}  # browsers of earlier tests
+    before = _listening(others)
     seen: set[str] = set()
 
     def watch(event: ChildEvent) -> None:
-        seen.update(_listening() - before)
+        seen.update(_listening(others) - before)
 
     with connected("local", workers=2) as made:
-        seen |= _listening() - before
+        seen |= _listening(others) - before
         run_suite(folder, watch, opening={}, finish=str, cluster=made)
     assert tables(folder) == {name: table for name, table in here.items() if name in tables(folder)}
     assert seen == set()
 
 
-def _listening() -> set[str]:
-    """Sockets that this process or a descendant of it listens to, as the kernel lists them."""
+def _listening(others: AbstractSet[int] = frozenset()) -> set[str]:
+    """Return the lines of the kernel for sockets to which this process or a descendant listens.
+
+    Descendants in `others` do not count.
+    """
     inodes = set()
-    for process in _descendants(os.getpid()):
+    for process in set(_descendants(os.getpid())) - others:
         with suppress(OSError):  # it has ended
             for descriptor in Path(f"/proc/{process}/fd").iterdir():
                 with suppress(OSError):

@@ -308,7 +308,8 @@ def test_global_sections_add_up_and_concern_later_jobs_only(load) -> None:  # ty
     (workload,) = job_file.workloads
     assert [(job.name, job.queue_depth) for job in workload.jobs] == [("a", 4), ("b", 8), ("c", 2)]
     assert job_file.global_options == {"size": "1m", "ioengine": "libaio", "iodepth": "8"}
-    assert dict(job_file.steps[0].sections[1].options) == {"rw": "randwrite"}
+    options = dict(job_file.steps[0].sections[1].options)
+    assert options == {"rw": "randwrite", "norandommap": ""}
 
 
 def test_includes_are_relative_and_errors_name_their_line(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -313,7 +314,7 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
             jobs = [step.workload.jobs[index] for index in section.jobs]
             size = sum(job.volume_bytes or 0 for job in jobs)
             ours.append((section, size))
-    assert loaded.global_options == document["global options"]
+    assert _valued(loaded.global_options) == _valued(document["global options"])
     real = {}
     for entry in document["jobs"]:
         key = (entry["jobname"], entry["groupid"])
@@ -327,7 +328,12 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
         assert {section.group_id for section, _ in sections} == {key[1]}
         assert sum(size for _, size in sections) == real[key][0]
         # fio 3.33 attaches the options of the last member of a group.
-        assert dict(sections[-1][0].options) == real[key][1]
+        assert _valued(dict(sections[-1][0].options)) == _valued(real[key][1])
+
+
+def _valued(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with a value; fio 3.33 does not list the others."""
+    return {name: value for name, value in options.items() if value}
 
 
 # Options, and the reads and writes a second that fio then does.
