@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,7 +316,7 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
             size = sum(job.volume_bytes or 0 for job in jobs)
             ours.append((section, size))
     assert _valued(loaded.global_options) == _valued(document["global options"])
-    real = {}
+    real: dict[tuple[str, int], list[Any]] = {}
     for entry in document["jobs"]:
         key = (entry["jobname"], entry["groupid"])
         moved = entry["read"]["io_bytes"] + entry["write"]["io_bytes"]
