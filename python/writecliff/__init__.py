@@ -8,11 +8,11 @@ The industry's tests on simulated and real drives. From Python:
 >>> engine.run(load).total("read")
 (1000, 4096000)
 
-The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `choose_drive`,
-`compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`, `convert_trace`,
-`characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`; `load_run` opens what a
-run has left, `open_store` a store of runs. The guide is docs/guides/python.md. Names are imported
-when they are first used, so that `writecliff --help` stays quick.
+The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `run_sweep`,
+`choose_drive`, `compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`,
+`convert_trace`, `characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`.
+`load_run` opens a run directory, `open_store` a store of runs. The guide is docs/guides/python.md.
+Names are imported when they are first used, so that `writecliff --help` stays quick.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from writecliff.api import replay_trace as replay_trace
     from writecliff.api import resume_run as resume_run
     from writecliff.api import run_suite as run_suite
+    from writecliff.api import run_sweep as run_sweep
     from writecliff.api import run_test as run_test
     from writecliff.api import run_workload as run_workload
     from writecliff.api import synthesise_trace as synthesise_trace
+    from writecliff.api import write_page as write_page
     from writecliff.api import write_report as write_report
     from writecliff.choice.question import Question as Question
     from writecliff.engines.base import OperationNumber as OperationNumber
@@ -65,7 +67,8 @@ _WHERE = {
         "Choice", "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device",
         "capture_program", "capture_stack", "characterise_trace", "choose_drive", "compare",
         "convert_trace", "load_run", "open_store", "replay_trace", "resume_run", "run_suite",
-        "replay_timed", "run_test", "run_workload", "synthesise_trace", "write_report",
+        "run_sweep", "replay_timed", "run_test", "run_workload", "synthesise_trace", "write_page",
+        "write_report",
     ),
     "writecliff.choice.question": ("Question",),
     "writecliff.engines.base": ("OperationNumber",),

@@ -33,6 +33,9 @@ from writecliff.api.sets import Suite as Suite
 from writecliff.api.sets import compare as compare
 from writecliff.api.sets import run_members as run_members
 from writecliff.api.sets import run_suite as run_suite
+from writecliff.api.sets import run_sweep as run_sweep
+from writecliff.api.sets import sweep_base as sweep_base
+from writecliff.api.sets import write_page as write_page
 from writecliff.api.sets import write_report as write_report
 from writecliff.api.store import Store as Store
 from writecliff.api.store import open_store as open_store

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.api.runs import PathLike, Run, new_path
+from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
+    from writecliff.replay.advice import StreamAdvice
     from writecliff.report.comparison import Comparison
     from writecliff.report.expectations import Expectation, Judged
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import SuiteFolder
+    from writecliff.traces.characterise import Characterised
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,69 @@ def run_suite(
     return run_members(folder, opening=opening or {}, workers=workers, scheduler=scheduler, log=log)
 
 
+def run_sweep(
+    vary: Mapping[str, Sequence[Any]],
+    on: str,
+    *,
+    test: str | None = None,
+    workload: PathLike | None = None,
+    output: PathLike | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    opening: Mapping[str, Any] | None = None,
+    log: Callable[[ChildEvent], None] | None = None,
+    **options: Any,
+) -> Suite:
+    """Run every combination of varied settings, each from a purge, and write a page about them.
+
+    `vary`: values by key, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
+    `"device.ftl.gc"` of the drive's file, or `"load.queue_depth"` of a load. `test`: the test to
+    run (default: "wsat"), with `options`. `workload`: the load to run instead. `output`: the
+    directory, which must be empty or not exist (default: sweeps/KEYS-TARGET-TIME). Other arguments
+    are those of `run_suite`. Raises as `run_test`.
+    """
+    from itertools import product
+
+    from writecliff.suite.sweep import plan_sweep
+
+    what, common = sweep_base(test, workload, on, options, opening or {})
+    keys = [key if "." in key else key.replace("-", "_") for key in vary]
+    cells = [dict(zip(keys, row, strict=True)) for row in product(*vary.values())]
+    name = "-".join(keys).replace("_", "-")
+    path = Path(output or new_path("sweeps", name, on))
+    plan = plan_sweep(what, on, cells, common, folder=path)
+    folder = plan.create(path, ",".join(keys))
+    return run_members(folder, opening=opening or {}, workers=workers, scheduler=scheduler, log=log)
+
+
+def sweep_base(
+    test: str | None,
+    workload: PathLike | None,
+    on: str,
+    options: Mapping[str, Any],
+    opening: Mapping[str, Any],
+) -> tuple[str, dict[str, Any]]:
+    """Return the test of a sweep and the options that do not vary.
+
+    Raises ConfigError: a load with a test or with options.
+    """
+    if workload is None:
+        return test or "wsat", dict(options)
+    if test is not None or options:
+        raise ConfigError("a workload cannot be swept together with a test or its options")
+    from contextlib import closing
+
+    from writecliff.engines.target import open_target
+    from writecliff.procedures.workload import WorkloadRun
+    from writecliff.profiles import find_workload
+    from writecliff.workload.load import load_workload
+
+    with closing(open_target(on, **opening)) as engine:
+        identity = engine.identify()
+    load = load_workload(find_workload(Path(workload)), capacity_bytes=identity.capacity_bytes)
+    return "workload", WorkloadRun.of(load, identity).options_mapping()
+
+
 def run_members(
     folder: SuiteFolder,
     *,
@@ -138,6 +204,36 @@ def write_report(
 
     output, pdf, csv = (None if one is None else Path(one) for one in (output, pdf, csv))
     return write(_path_of(run), output, pdf=pdf, csv=csv)
+
+
+def write_page(
+    found: Comparison | StreamAdvice | Characterised | Sequence[Characterised],
+    output: PathLike,
+    *,
+    pdf: PathLike | None = None,
+    csv: PathLike | None = None,
+) -> Path:
+    """Write the page of a comparison, stream advice or one or two measured traces; return its path.
+
+    `found`: the result of `compare`, `advise_streams` or `characterise_trace`. `output`: the HTML
+    file, which is replaced. `pdf` and `csv`: as in `write_report`. Raises StoreError.
+    """
+    from writecliff.replay.advice import StreamAdvice
+    from writecliff.report.comparison import Comparison
+    from writecliff.report.comparison.page import comparison_page
+    from writecliff.report.pages import write_page as write
+    from writecliff.report.stream_advice import advice_page
+    from writecliff.report.trace_workload import workload_page
+    from writecliff.traces.characterise import Characterised
+
+    if isinstance(found, Comparison):
+        page = comparison_page(found)
+    elif isinstance(found, StreamAdvice):
+        page = advice_page(found)
+    else:
+        page = workload_page([found] if isinstance(found, Characterised) else list(found))
+    pdf, csv = (None if path is None else Path(path) for path in (pdf, csv))
+    return write(page, Path(output), pdf=pdf, csv=csv)
 
 
 def _path_of(one: Run | Suite | PathLike) -> Path:

@@ -46,9 +46,8 @@ def advise_streams(
         "bound", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
     """
     from writecliff.api import advise_streams as advise
+    from writecliff.api import write_page
     from writecliff.replay.advice import NAMES, advice_mapping, stream_counts
-    from writecliff.report.pages import write_page
-    from writecliff.report.stream_advice import advice_page
 
     numbers = stream_counts(counts)
 
@@ -58,7 +57,7 @@ def advise_streams(
 
     with watched(how_many_done):
         found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
-    page = write_page(advice_page(found), output or Path("stream-advice.html"))
+    page = write_page(found, output or Path("stream-advice.html"))
     if json:
         emit_json({"report": page, **advice_mapping(found)})
     else:

@@ -57,11 +57,9 @@ def characterise(
         "sizes", "streams", "sequential_pct", "unique_bytes", "queue_depth", "response_ms",
         "skipped_lines", ..., "report", "against"}.
     """
-    from writecliff.api import characterise_trace
+    from writecliff.api import characterise_trace, write_page
     from writecliff.cli.screen import Screen
     from writecliff.cli.trace_view import TraceView, skipped_line, summary
-    from writecliff.report.pages import write_page
-    from writecliff.report.trace_workload import workload_page
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]
@@ -77,7 +75,7 @@ def characterise(
             else:
                 view.part(f"measuring {path}")
             found.append(characterise_trace(path, **given, on=on, progress=view))
-    page = write_page(workload_page(found), output or Path("workload.html"), csv=csv)
+    page = write_page(found, output or Path("workload.html"), csv=csv)
     if json:
         other = found[1].mapping() if against is not None else None
         emit_json({**found[0].mapping(), "against": other, "report": page}, "characterise")

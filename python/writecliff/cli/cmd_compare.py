@@ -44,14 +44,14 @@ def compare(
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
     from writecliff.api import compare as compare_runs
+    from writecliff.api import write_page
     from writecliff.cli.comparison import show_comparison
-    from writecliff.report.comparison.page import comparison_mapping, comparison_page
-    from writecliff.report.pages import write_page
+    from writecliff.report.comparison.page import comparison_mapping
 
     path = output or Path("comparison.html")
     paper = paper_of(path, output, pdf=pdf, csv=csv)
     found = compare_runs(*paths)
-    page = write_page(comparison_page(found), path, pdf=paper, csv=csv)
+    page = write_page(found, path, pdf=paper, csv=csv)
     if json:
         emit_json({"report": page, "pdf": paper, "csv": csv, **comparison_mapping(found)})
     else:

@@ -20,10 +20,10 @@ from writecliff.cli.options import (
     check_jobs,
     check_scheduler,
     new_path,
-    opened,
+    target_of,
 )
 from writecliff.cli.output import show_list
-from writecliff.cli.sets import new_folder, run_members, stored_folder
+from writecliff.cli.sets import check_members, run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
@@ -92,7 +92,6 @@ def sweep(
         others = (name, vary, test, workload, sample, options.output, set_)
         folder = stored_folder(options.resume, "sweep", target, others)
         return run_members(folder, target, options, as_json=json)
-    from writecliff.store.files import write_atomically
     from writecliff.suite.factors import grid
     from writecliff.suite.factors import sample as drawn
 
@@ -107,9 +106,8 @@ def sweep(
     path = options.output or new_path("sweeps", name_of_keys, target.on, store=options.store)
     plan = plan_sweep(what, target.on or "", cells, common, folder=path)
     check_set_limits(options.expect, plan.members, simulated=is_simulated(target.on or ""))
-    folder = new_folder(path, "sweep", ",".join(keys), plan.members, target)
-    for device, text in plan.devices.items():
-        write_atomically(device, text.encode())
+    check_members(plan.members, target)
+    folder = plan.create(path, ",".join(keys))
     return run_members(folder, target, options, as_json=json)
 
 
@@ -140,21 +138,13 @@ def _base(
     test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
 ) -> tuple[str, dict[str, Any]]:
     """The test that is run, and the options that stay the same."""
+    from writecliff.api import sweep_base
     from writecliff.cli.test_commands import setting
 
-    if workload is None:
-        return test or "wsat", dict(setting(test or "wsat", text) for text in set_)
-    if test is not None or set_:
+    if workload is not None and (test is not None or set_):
         raise ConfigError("--workload cannot be given with --test or --set")
-    from writecliff.procedures.workload import WorkloadRun
-    from writecliff.profiles import find_workload
-    from writecliff.workload.load import load_workload
-
-    file = find_workload(workload)
-    with opened(target, seed=1) as engine:
-        identity = engine.identify()
-    load = load_workload(file, capacity_bytes=identity.capacity_bytes)
-    return "workload", WorkloadRun.of(load, identity).options_mapping()
+    options = dict(setting(test or "wsat", text) for text in set_)
+    return sweep_base(test, workload, target_of(target.on), options, target.opening())
 
 
 def _key(key: str) -> str:

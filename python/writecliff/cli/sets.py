@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from writecliff.suite.folder import Kind, Member, SuiteFolder
 
 
-def new_folder(
-    path: Path, kind: Kind, about: str, members: Mapping[str, Member], target: TargetOptions
-) -> SuiteFolder:
-    """Create the directory of the runs; a target that cannot be used is refused before."""
-    from writecliff.suite.folder import SuiteFolder
+def check_members(members: Mapping[str, Member], target: TargetOptions) -> None:
+    """Check that the target can do all runs. Raises ConfigError: it cannot."""
     from writecliff.suite.memory import check_memory
     from writecliff.suite.plan import check_plans
 
@@ -39,7 +36,6 @@ def new_folder(
         check_permission(engine)
         check_plans(members, engine.identify())
         check_memory(members, engine)
-    return SuiteFolder.create(path, kind, about, members)
 
 
 def stored_folder(

@@ -16,7 +16,8 @@ from typing import Any
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.suite.folder import Member
+from writecliff.store.files import write_atomically
+from writecliff.suite.folder import Member, SuiteFolder
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ class Sweep:
 
     members: Mapping[str, Member]
     devices: Mapping[Path, str]
+
+    def create(self, path: Path, about: str) -> SuiteFolder:
+        """Create the directory of the sweep with its device files. Raises as `SuiteFolder`."""
+        folder = SuiteFolder.create(path, "sweep", about, self.members)
+        for device, text in self.devices.items():
+            write_atomically(device, text.encode())
+        return folder
 
 
 def plan_sweep(

@@ -1,4 +1,4 @@
-"""Commands and their functions make the same directory, and nothing beside it.
+"""Commands and their functions make the same files, and nothing beside them.
 
 Both run in an empty working directory that must stay empty. The stamps that may differ are
 declared here: times, the command line, digests over both, and the process that held the lock.
@@ -21,12 +21,14 @@ import writecliff
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff import api
+from writecliff.capture.trace import write_trace
 from writecliff.choice.question import Question
 from writecliff.engines.target import open_target
 from writecliff.procedures.framework import RunInterrupted
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.replay.model import Sizing
+from writecliff.replay.synthetic import synthetic_table
 
 STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
 STAMP_FILES = {".lock"}
@@ -68,6 +70,23 @@ class Inputs:
     def path(self, name: str) -> str:
         return str(self.folder / name)
 
+    def run(self, seed: int) -> str:
+        """Return the directory of a finished run, which is made when it is first asked for."""
+        path = self.folder / f"run-{seed}"
+        if not path.exists():
+            writecliff.run_workload(self.path("load.toml"), self.on, output=path, seed=seed)
+        return str(path)
+
+    def captured(self) -> str:
+        """Return a captured trace of a small store."""
+        path = self.folder / "store.parquet"
+        if not path.exists():
+            table = synthetic_table(
+                table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=40 << 20
+            )
+            write_trace(path, table, {"command": ["store"], "program": "store 1.0"})
+        return str(path)
+
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
@@ -77,6 +96,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     (folder / "plain.toml").write_text(plain)
     drive.write_text(plain + FDP)
     (folder / "load.toml").write_text(LOAD)
+    (folder / "short.toml").write_text(LOAD.replace("stream = 12", "stream = 1"))
     (folder / "load.fio").write_text(FIO_JOB)
     begin, ways = 128_166_372_003_061_629, ("Read", "Read", "Write")
     (folder / "msr.csv").write_text("".join(
@@ -93,6 +113,7 @@ class Pair:
     words: Callable[[Inputs], list[str]]
     function: Callable[[Inputs, Path], Any]
     files: set[str]  # some of those that both make
+    output: str = "out"
 
 
 def _choose(inputs: Inputs, output: Path) -> None:
@@ -146,6 +167,53 @@ PAIRS = {
         ).store(output),
         {"manifest.json", "report.html"},
     ),
+    "sweep": Pair(
+        lambda i: ["sweep", "--workload", i.path("short.toml"), "--vary", "load.queue_depth=1,4",
+                   "--on", i.on, "--jobs", "1", "--quiet"],
+        lambda i, output: writecliff.run_sweep(
+            {"load.queue_depth": ["1", "4"]}, i.on, workload=i.path("short.toml"), output=output,
+            workers=1
+        ),
+        {"suite.json", "load-queue-depth-4/rounds.parquet", "summary.html"},
+    ),
+    "compare": Pair(
+        lambda i: ["compare", i.run(1), i.run(2)],
+        lambda i, output: writecliff.write_page(
+            writecliff.compare(i.run(1), i.run(2)), output
+        ),
+        {"out.html"},
+        "out.html",
+    ),
+    "report": Pair(
+        lambda i: ["report", i.run(1)],
+        lambda i, output: writecliff.write_report(i.run(1), output=output),
+        {"out.html"},
+        "out.html",
+    ),
+    "convert": Pair(
+        lambda i: ["trace", "convert", i.path("msr.csv"), "--to", "parquet"],
+        lambda i, output: api.convert_trace(i.path("msr.csv"), output),
+        {"out.parquet"},
+        "out.parquet",
+    ),
+    "characterise": Pair(
+        lambda i: ["characterise", i.path("msr.csv")],
+        lambda i, output: writecliff.write_page(
+            writecliff.characterise_trace(i.path("msr.csv")), output
+        ),
+        {"out.html"},
+        "out.html",
+    ),
+    "advise-streams": Pair(
+        lambda i: ["advise-streams", i.captured(), "--on", i.on, "--counts", "2", "--fills", "1",
+                   "--no-timed"],
+        lambda i, output: writecliff.write_page(
+            api.advise_streams(i.captured(), i.on, counts=(2,), sizing=Sizing(fills=1),
+                               timed=False), output
+        ),
+        {"out.html"},
+        "out.html",
+    ),
     "synthesise": Pair(
         lambda i: ["synthesise", i.path("msr.csv")],
         lambda i, output: api.synthesise_trace(i.path("msr.csv")).write(output),
@@ -156,15 +224,16 @@ PAGES_OF_COMMANDS = {"synthetic.html"}  # `synthesise` writes the page of what t
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_command_and_its_function_make_the_same_directory(
+def test_a_command_and_its_function_make_the_same_files(
     name: str,
     inputs: Inputs,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here, output = tmp_path / "here", tmp_path / "elsewhere" / "out"
+    here, output = tmp_path / "here", tmp_path / "elsewhere" / PAIRS[name].output
     here.mkdir()
+    output.parent.mkdir()
     monkeypatch.chdir(here)
     if name == "replay" and not Path(inputs.path("msr.parquet")).exists():
         api.convert_trace(inputs.path("msr.csv"), inputs.path("msr.parquet"))
@@ -172,7 +241,7 @@ def test_a_command_and_its_function_make_the_same_directory(
     done = CommandLine(capsys)([*pair.words(inputs), "--output", str(output)])
     assert done.code == 0, done.err
     of_command = contents(output)
-    shutil.rmtree(output)
+    shutil.rmtree(output) if output.is_dir() else output.unlink()
     pair.function(inputs, output)
     assert pair.files <= of_command.keys()
     assert differences(of_command, contents(output)) == set()
@@ -180,6 +249,9 @@ def test_a_command_and_its_function_make_the_same_directory(
 
 
 def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder, or the file itself, by name."""
+    if folder.is_file():
+        return {folder.name: folder.read_bytes()}
     paths = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
