@@ -262,7 +262,7 @@ def test_rates_and_means_of_a_real_file_have_intervals(
 
 
 def test_a_ramp_is_not_measured(tmp_path: Path) -> None:
-    """Of timed I/O, and of a closed load through fio."""
+    """Check timed I/O, and a closed load that fio runs."""
     timed = Job(name="timed", read_pct=100, rate_iops=500, queue_depth=512, ramp_ns=100 * MS,
                 start_delay_ns=100 * MS, duration_ns=200 * MS)  # fmt: skip
     closed = Job(

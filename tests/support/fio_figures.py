@@ -315,7 +315,7 @@ def _left_out(section: Section, version: tuple[int, int]) -> str | None:
 
 
 class _Allowance:
-    """How far the figures of an entry of fio's may be from ours, beside the tolerance."""
+    """Allowed differences between the figures of a job in fio and here, beside the tolerance."""
 
     def __init__(self, members: Sequence[Section], version: tuple[int, int]) -> None:
         self._members = members

@@ -84,7 +84,7 @@ pub struct Ssd<R = Unrecorded> {
     writes: WritePath,
     /// Whether the mapping core, endurance throttling or an erase may delay writes.
     writes_may_wait: bool,
-    /// Whether reads cannot fail and involve neither the mapping core nor the SLC cache.
+    /// `true` if reads cannot fail and involve neither the mapping core nor the SLC cache.
     reads_are_plain: bool,
     active: ActiveTime,
     /// Whether what the recorder knows of the time of commands is reported.

@@ -207,7 +207,7 @@ def write_report(
 
 
 def write_page(
-    found: Comparison | StreamAdvice | Characterised | Sequence[Characterised],
+    result: Comparison | StreamAdvice | Characterised | Sequence[Characterised],
     output: PathLike,
     *,
     pdf: PathLike | None = None,
@@ -215,8 +215,9 @@ def write_page(
 ) -> Path:
     """Write the page of a comparison, stream advice or one or two measured traces; return its path.
 
-    `found`: the result of `compare`, `advise_streams` or `characterise_trace`. `output`: the HTML
-    file, which is replaced. `pdf` and `csv`: as in `write_report`. Raises StoreError.
+    `result`: what `compare`, `advise_streams` or `characterise_trace` returns. `output`: the HTML
+    file, which is replaced. `pdf` and `csv`: as in `write_report`. Raises ConfigError: a result of
+    another function; StoreError: the file cannot be written.
     """
     from writecliff.replay.advice import StreamAdvice
     from writecliff.report.comparison import Comparison
@@ -226,12 +227,22 @@ def write_page(
     from writecliff.report.trace_workload import workload_page
     from writecliff.traces.characterise import Characterised
 
-    if isinstance(found, Comparison):
-        page = comparison_page(found)
-    elif isinstance(found, StreamAdvice):
-        page = advice_page(found)
+    traces = [result] if isinstance(result, Characterised) else result
+    if isinstance(result, Comparison):
+        page = comparison_page(result)
+    elif isinstance(result, StreamAdvice):
+        page = advice_page(result)
+    elif (
+        isinstance(traces, Sequence)
+        and traces
+        and all(isinstance(trace, Characterised) for trace in traces)
+    ):
+        page = workload_page(list(traces))
     else:
-        page = workload_page([found] if isinstance(found, Characterised) else list(found))
+        raise ConfigError(
+            f"no page can be made of a {type(result).__name__}",
+            hint="give the result of compare, advise_streams or characterise_trace",
+        )
     pdf, csv = (None if path is None else Path(path) for path in (pdf, csv))
     return write(page, Path(output), pdf=pdf, csv=csv)
 

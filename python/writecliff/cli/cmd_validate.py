@@ -455,14 +455,14 @@ def intervals(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Compare 95 % intervals with repetitions; exit code 1 if they contain the truth too seldom.
+    """Compare 95 % intervals with repetitions; exit code 1 if too few contain the truth.
 
     A small drive runs three loads, each time prepared and loaded with seeds of its own. The first
     table shows how often the interval of a single run holds the mean of all runs, and how many runs
     had an interval: the others have "not enough samples". By share, it counts how often a run knows
     the share of I/Os slower than a percentile. The second one shows of how many pairs of equal
-    drives a comparison claims a winner (5 % may), and how often it finds a slower drive. Coverage
-    is below 93 % by chance only. 200 seeds take half an hour of processor time.
+    drives a comparison claims a winner (5 % may), and how often it finds a slower drive. The exit
+    code is also 1 if more pairs have a winner. 200 seeds take half an hour of processor time.
 
     Parameters
     ----------

@@ -81,6 +81,8 @@ def plan_sweep(
     different = [cell for number, cell in enumerate(cells) if cell not in cells[:number]]
     if len(different) < 2:
         varied = ", ".join(dict.fromkeys(key for cell in cells for key in cell))
+        if not varied:
+            raise ConfigError("a sweep needs a setting to vary")
         raise ConfigError(f"a sweep of {varied} needs at least two different values")
     members: dict[str, Member] = {}
     devices: dict[Path, str] = {}

@@ -316,3 +316,13 @@ def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path:
     run = writecliff.run_workload(inputs.path("load.toml"), inputs.on, output=tmp_path / "out")
     (step,) = run.summary["steps"]
     assert len(step["data_placement"]["log"]) == 63
+
+
+def test_a_page_and_a_sweep_of_nothing_are_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for result in ([], 3):
+        with pytest.raises(writecliff.WritecliffError, match="no page can be made of a"):
+            writecliff.write_page(result, page)  # type: ignore[arg-type]
+    with pytest.raises(writecliff.WritecliffError, match="a sweep needs a setting to vary"):
+        writecliff.run_sweep({}, "sim:sata-tlc-120", output=tmp_path / "sweep")
+    assert list(tmp_path.iterdir()) == []

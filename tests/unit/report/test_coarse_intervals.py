@@ -77,7 +77,7 @@ def test_long_series_become_256_batches_and_nothing_is_lost() -> None:
 
 
 def test_a_rate_that_falls_from_start_to_end_has_no_interval() -> None:
-    """As a write cliff, or a cache that fills up: 10 intervals that lose 100 I/Os each."""
+    """Return 10 intervals that lose 100 I/Os each, like a write cliff or a cache that fills up."""
     series = _series(10, spread=5.0)
     falling = np.asarray(series["ios"]) - 100 * np.arange(10)
     series = series.set_column(series.column_names.index("ios"), "ios", pa.array(falling))
