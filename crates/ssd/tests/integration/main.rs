@@ -13,6 +13,7 @@ mod die_parity;
 mod ecc;
 mod endurance;
 mod fdp_interface;
+mod golden;
 mod hostile;
 mod housekeeping;
 mod indirection;
