@@ -7,7 +7,7 @@ use writecliff_base::located::{Change, LocatedToml};
 use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
-use writecliff_ssd::recovery;
+use writecliff_ssd::mechanisms::power_loss::recovery;
 
 use crate::data_placement;
 use crate::errors;

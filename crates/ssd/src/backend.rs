@@ -11,14 +11,8 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
-mod active_dies;
-mod die_parity;
-mod mapping;
-mod planes;
-mod power_off;
 mod recording;
-mod sink;
-mod slc;
+pub(crate) mod sink;
 mod state;
 
 use writecliff_base::{Nanos, ReclaimUnitId};
@@ -33,17 +27,15 @@ use crate::die::{
     Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_MAPPING, PROGRAM_SLC, PROGRAM_TYPES,
     ReadFor, SENSE_MAPPING, SENSE_MASK, SENSE_PLANE, SENSE_SLC, Suspended, sense,
 };
-use crate::die_parity::DieParity;
-use crate::ecc::Ecc;
 use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
-use crate::mapping_cache::LoadId;
-use crate::power::BusyTimes;
-use crate::slc_cache;
-use active_dies::ActiveDies;
-pub use planes::PLANES_MAX;
-use planes::Planes;
-pub(crate) use power_off::Unfinished;
+use crate::mechanisms::die_parity::DieParity;
+use crate::mechanisms::ecc::Ecc;
+use crate::mechanisms::mapping_cache::LoadId;
+use crate::mechanisms::plane_reads::Planes;
+use crate::mechanisms::power::BusyTimes;
+use crate::mechanisms::power::active_dies::ActiveDies;
+use crate::mechanisms::slc_cache;
 use sink::HeldErase;
 
 /// `slots` slots of a host read leave the die at time `at`.
@@ -76,38 +68,38 @@ pub struct Backend<R> {
     pub queue: EventQueue,
     pub fills: Fills,
     /// Whether data that are not on flash are lost with the power.
-    is_volatile: bool,
-    geometry: Geometry,
-    timing: FlashTiming,
+    pub(crate) is_volatile: bool,
+    pub(crate) geometry: Geometry,
+    pub(crate) timing: FlashTiming,
     /// tR and tPROG by page type, in tables of fixed size.
-    read_times: [Nanos; PAGE_TYPES],
-    program_times: [Nanos; PROGRAM_TYPES],
+    pub(crate) read_times: [Nanos; PAGE_TYPES],
+    pub(crate) program_times: [Nanos; PROGRAM_TYPES],
     /// Channel time of a program.
-    program_loads: [Nanos; PROGRAM_TYPES],
-    slc_read: Nanos,
-    mapping_read: Nanos,
-    slc_frontier: FrontierId,
+    pub(crate) program_loads: [Nanos; PROGRAM_TYPES],
+    pub(crate) slc_read: Nanos,
+    pub(crate) mapping_read: Nanos,
+    pub(crate) slc_frontier: FrontierId,
     /// Index of the SLC cache among the reclaim units: one after the last.
     /// In operations, those after it are the blocks of the cache after the first.
-    slc_unit: ReclaimUnitId,
+    pub(crate) slc_unit: ReclaimUnitId,
     /// Slots of a block of the SLC cache on all dies.
-    slc_block_slots: u32,
-    reads_in_a_row: u32,
-    suspends_per_operation: u32,
+    pub(crate) slc_block_slots: u32,
+    pub(crate) reads_in_a_row: u32,
+    pub(crate) suspends_per_operation: u32,
     /// Erases that wait for programs.
-    held_erases: Vec<HeldErase>,
-    dies: Vec<Die>,
-    channel_of: Vec<u16>,
+    pub(crate) held_erases: Vec<HeldErase>,
+    pub(crate) dies: Vec<Die>,
+    pub(crate) channel_of: Vec<u16>,
     /// Time until which each channel is busy.
-    channels: Vec<Nanos>,
-    slot_transfer: Nanos,
+    pub(crate) channels: Vec<Nanos>,
+    pub(crate) slot_transfer: Nanos,
     pub(crate) ecc: Option<Box<Ecc>>,
-    retry_time: Nanos,
+    pub(crate) retry_time: Nanos,
     pub(crate) die_parity: Option<Box<DieParity>>,
     pub(crate) busy: BusyTimes,
     pub(crate) recorder: R,
-    active_dies: Option<Box<ActiveDies>>,
-    planes: Option<Box<Planes>>,
+    pub(crate) active_dies: Option<Box<ActiveDies>>,
+    pub(crate) planes: Option<Box<Planes>>,
 }
 
 impl<R: Recorder> Backend<R> {
@@ -161,7 +153,7 @@ impl<R: Recorder> Backend<R> {
 
     /// Page type and retries of a read of `slots` slots at a location.
     #[inline]
-    fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
+    pub(crate) fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
             Some(ecc) => ecc.retries(location.reclaim_unit, location.die, slots, self.now),
             None => 0,
@@ -185,7 +177,7 @@ impl<R: Recorder> Backend<R> {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn queue_read(&mut self, index: usize, operation: FlashOperation) {
+    pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let may_start = self.may_activate(index);
         let die = &mut self.dies[index];
         if may_start && die.is_quiet(self.now) && !die.wake_scheduled {
@@ -204,7 +196,7 @@ impl<R: Recorder> Backend<R> {
         self.work(die as usize, FlashOperation::Upkeep { nanos, suspendable });
     }
 
-    fn work(&mut self, die: usize, operation: FlashOperation) {
+    pub(crate) fn work(&mut self, die: usize, operation: FlashOperation) {
         self.dies[die].work.push_back(operation);
         self.wake(die);
     }
@@ -213,7 +205,7 @@ impl<R: Recorder> Backend<R> {
     /// one if allowed.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn wake(&mut self, index: usize) {
+    pub(crate) fn wake(&mut self, index: usize) {
         let die = &mut self.dies[index];
         match die.state {
             DieState::Idle => self.start_next(index),
@@ -234,7 +226,7 @@ impl<R: Recorder> Backend<R> {
 
     /// Suspends a program or erase for a host read, if the part supports it and enough time
     /// remains.
-    fn suspend(&mut self, index: usize, operation: FlashOperation) {
+    pub(crate) fn suspend(&mut self, index: usize, operation: FlashOperation) {
         let cost = match operation {
             FlashOperation::Program { .. } | FlashOperation::Upkeep { suspendable: true, .. } => {
                 self.timing.program_suspend
@@ -261,7 +253,7 @@ impl<R: Recorder> Backend<R> {
     }
 
     #[inline]
-    fn start_next(&mut self, index: usize) {
+    pub(crate) fn start_next(&mut self, index: usize) {
         if self.waits_for_others(index) {
             return;
         }
@@ -281,7 +273,7 @@ impl<R: Recorder> Backend<R> {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn start(&mut self, index: usize, operation: FlashOperation) {
+    pub(crate) fn start(&mut self, index: usize, operation: FlashOperation) {
         self.record_activity(index, operation);
         match operation {
             FlashOperation::Read { sense, .. } => self.start_read(index, operation, sense),
@@ -290,7 +282,7 @@ impl<R: Recorder> Backend<R> {
     }
 
     #[inline]
-    fn start_work(&mut self, index: usize, operation: FlashOperation) {
+    pub(crate) fn start_work(&mut self, index: usize, operation: FlashOperation) {
         let command = self.timing.command;
         match operation {
             FlashOperation::Read { .. } => {}
@@ -317,7 +309,7 @@ impl<R: Recorder> Backend<R> {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn start_read(&mut self, index: usize, operation: FlashOperation, sense: u16) {
+    pub(crate) fn start_read(&mut self, index: usize, operation: FlashOperation, sense: u16) {
         let begun = self.take_channel(index, self.timing.command);
         let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
         if sense as usize >= PAGE_TYPES {
@@ -336,7 +328,7 @@ impl<R: Recorder> Backend<R> {
 
     /// When sensing ends for a read with retries, of the SLC cache or of a translation page.
     #[cold]
-    fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
+    pub(crate) fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
         match sense {
             SENSE_SLC => return begun + self.slc_read,
             SENSE_MAPPING => return begun + self.mapping_read,
@@ -346,7 +338,13 @@ impl<R: Recorder> Backend<R> {
     }
 
     #[inline]
-    fn begin_work(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
+    pub(crate) fn begin_work(
+        &mut self,
+        index: usize,
+        operation: FlashOperation,
+        lane: Lane,
+        until: Nanos,
+    ) {
         let die = &mut self.dies[index];
         die.state = DieState::Busy(operation);
         die.busy_until = until;
@@ -355,7 +353,7 @@ impl<R: Recorder> Backend<R> {
 
     /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
     #[inline]
-    fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
+    pub(crate) fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         let channel = self.channel_of[die] as usize;
         let end = self.channels[channel].max(self.now) + duration;
         self.channels[channel] = end;
@@ -467,7 +465,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    fn program(&mut self, fill: FillId) {
+    pub(crate) fn program(&mut self, fill: FillId) {
         let unit = self.fills.get(fill).unit.expect("only full units are programmed");
         let die = self.geometry.die_of(unit.reclaim_unit, unit.unit) as usize;
         let page_type = if unit.reclaim_unit == self.slc_unit {

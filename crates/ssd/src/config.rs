@@ -6,18 +6,18 @@ use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 
-use crate::cell_care::CellCareConfig;
 use crate::data_placement::DataPlacementConfig;
-use crate::die_parity::DieParityConfig;
-use crate::ecc::EccConfig;
-use crate::endurance::EnduranceConfig;
-use crate::housekeeping::HousekeepingConfig;
-use crate::integrity::IntegrityConfig;
-use crate::mapping_cache::MappingCacheConfig;
-use crate::power::PowerConfig;
-use crate::recovery::RecoveryConfig;
-use crate::slc_cache::SlcCacheConfig;
-use crate::thermal::ThermalConfig;
+use crate::mechanisms::cell_care::CellCareConfig;
+use crate::mechanisms::die_parity::DieParityConfig;
+use crate::mechanisms::ecc::EccConfig;
+use crate::mechanisms::endurance::EnduranceConfig;
+use crate::mechanisms::housekeeping::HousekeepingConfig;
+use crate::mechanisms::integrity::IntegrityConfig;
+use crate::mechanisms::mapping_cache::MappingCacheConfig;
+use crate::mechanisms::power::PowerConfig;
+use crate::mechanisms::power_loss::recovery::RecoveryConfig;
+use crate::mechanisms::slc_cache::SlcCacheConfig;
+use crate::mechanisms::thermal::ThermalConfig;
 
 /// In which order commands begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,6 @@
 //! most similar key. Values that are individually valid but incompatible (a capacity larger than
 //! the flash, a buffer too small for the open units) are rejected at the key to change.
 
-mod groups;
 mod resized;
 mod scaled;
 mod streams;
@@ -19,12 +18,13 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::backend::PLANES_MAX;
 use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
-use crate::recovery::{self, RecoveryConfig};
-use crate::{
-    bad_blocks, cell_care, data_placement, die_parity, ecc, endurance, housekeeping, indirection,
-    integrity, mapping_cache, power, reduction, slc_cache, thermal,
+use crate::data_placement;
+use crate::mechanisms::plane_reads::PLANES_MAX;
+use crate::mechanisms::power_loss::recovery::{self, RecoveryConfig};
+use crate::mechanisms::{
+    bad_blocks, cell_care, die_parity, ecc, endurance, housekeeping, indirection_units, integrity,
+    mapping_cache, power, reclaim_groups, reduction, slc_cache, thermal,
 };
 
 pub use resized::{ResizeError, resized};
@@ -61,8 +61,13 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let placement_table = data_placement_table.as_ref();
     let placement = placement_table.map(|t| data_placement::config::read(t, ftl.streams));
     let data_placement = placement.transpose()?.flatten();
-    let geometry =
-        groups::divided(&root, placement_table, data_placement.as_ref(), geometry, &mut ftl)?;
+    let geometry = reclaim_groups::divided(
+        &root,
+        placement_table,
+        data_placement.as_ref(),
+        geometry,
+        &mut ftl,
+    )?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
     ftl.volatile_buffer = !controller.power_loss_protection && ftl.reduction.is_none();
@@ -83,7 +88,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
-        indirection_slots: indirection::read(&ftl_table, &root, &geometry, &controller)?,
+        indirection_slots: indirection_units::read(&ftl_table, &root, &geometry, &controller)?,
         mapping_cache: mapping_cache::section(&root, &geometry)?,
         identity,
         user_capacity,
@@ -107,7 +112,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
-    groups::check(placement_table, &config)?;
+    reclaim_groups::check(placement_table, &config)?;
     flash_table.finish()?;
     ftl_table.finish()?;
     controller_table.finish()?;

@@ -10,7 +10,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
 use crate::fill::FillId;
-use crate::mapping_cache::LoadId;
+use crate::mechanisms::mapping_cache::LoadId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Destination of the data of a read.

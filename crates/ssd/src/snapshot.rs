@@ -12,7 +12,7 @@ use writecliff_base::saved_state;
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::slc_cache::SlcCacheConfig;
+use crate::mechanisms::slc_cache::SlcCacheConfig;
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 

@@ -1,20 +1,9 @@
 //! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod admin;
-pub mod counters;
-mod die_failure;
-mod energy;
-mod groups;
 mod idle;
-mod indirection;
-mod io;
-mod mapping_cache;
-mod mapping_core;
+pub(crate) mod io;
 mod pending;
-mod power_cut;
-mod reduced;
-mod refresh;
-mod slc;
 mod upkeep;
 
 use std::collections::VecDeque;
@@ -32,15 +21,15 @@ use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
-use crate::endurance::Endurance;
 use crate::event::{Lane, SsdEvent};
-use crate::housekeeping::Housekeeping;
-use crate::integrity::Integrity;
-use crate::mapping_cache::MappingCache;
-use crate::power::ActiveTime;
-use crate::slc_cache::SlcCache;
-use crate::ssd::mapping_core::MappingCore;
-use crate::thermal::Thermal;
+use crate::mechanisms::endurance::Endurance;
+use crate::mechanisms::housekeeping::Housekeeping;
+use crate::mechanisms::integrity::Integrity;
+use crate::mechanisms::mapping_cache::MappingCache;
+use crate::mechanisms::mapping_core::MappingCore;
+use crate::mechanisms::power::ActiveTime;
+use crate::mechanisms::slc_cache::SlcCache;
+use crate::mechanisms::thermal::Thermal;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
 /// completion. `R` decides whether it records what the time of commands is spent on.
@@ -49,44 +38,44 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
     pub(crate) ftl: Ftl,
     pub(crate) backend: Backend<R>,
-    frontend: Frontend,
-    barrier: Option<Box<Barrier>>,
+    pub(crate) frontend: Frontend,
+    pub(crate) barrier: Option<Box<Barrier>>,
     pub(crate) data_placement: DataPlacement,
-    commands: CommandTable<InFlight>,
+    pub(crate) commands: CommandTable<InFlight>,
     /// Free slots of the write buffer; negative while a command larger than the buffer is in it.
-    buffer_free: i64,
+    pub(crate) buffer_free: i64,
     /// Buffer slots that are free whenever no data are on their way to flash.
-    buffer_assured: i64,
+    pub(crate) buffer_assured: i64,
     /// Writes waiting for buffer space, and the time when firmware had processed them.
-    write_waiting: VecDeque<(u16, Nanos)>,
+    pub(crate) write_waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
-    writes_in_transfer: u32,
-    mapping_core: Option<MappingCore>,
+    pub(crate) writes_in_transfer: u32,
+    pub(crate) mapping_core: Option<MappingCore>,
     /// Additional firmware time of a read compared with other commands.
-    longer_reads_by: Nanos,
+    pub(crate) longer_reads_by: Nanos,
     /// The same of a write, after which its data are already on their way.
-    longer_writes_by: Nanos,
+    pub(crate) longer_writes_by: Nanos,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
     /// Slots read that held no data.
-    unmapped_read_slots: u64,
-    last_activity: Nanos,
-    idle_check_scheduled: bool,
-    quiescing: bool,
-    housekeeping: Option<Box<Housekeeping>>,
-    thermal: Option<Box<Thermal>>,
-    endurance: Option<Box<Endurance>>,
-    integrity: Option<Box<Integrity>>,
-    mapping_cache: Option<Box<MappingCache>>,
+    pub(crate) unmapped_read_slots: u64,
+    pub(crate) last_activity: Nanos,
+    pub(crate) idle_check_scheduled: bool,
+    pub(crate) quiescing: bool,
+    pub(crate) housekeeping: Option<Box<Housekeeping>>,
+    pub(crate) thermal: Option<Box<Thermal>>,
+    pub(crate) endurance: Option<Box<Endurance>>,
+    pub(crate) integrity: Option<Box<Integrity>>,
+    pub(crate) mapping_cache: Option<Box<MappingCache>>,
     pub(crate) slc: Option<Box<SlcCache>>,
     /// Whether mechanisms are active that affect the start of commands.
-    mechanisms: u8,
-    writes: WritePath,
+    pub(crate) mechanisms: u8,
+    pub(crate) writes: WritePath,
     /// Whether the mapping core, endurance throttling or an erase may delay writes.
-    writes_may_wait: bool,
+    pub(crate) writes_may_wait: bool,
     /// `true` if reads cannot fail and involve neither the mapping core nor the SLC cache.
-    reads_are_plain: bool,
-    active: ActiveTime,
+    pub(crate) reads_are_plain: bool,
+    pub(crate) active: ActiveTime,
     /// Whether what the recorder knows of the time of commands is reported.
     pub reports_causes: bool,
 }

@@ -11,7 +11,7 @@ use crate::fill::NO_FILL;
 impl<R: Recorder> Backend<R> {
     /// Records what a die does from now on.
     #[inline]
-    pub(super) fn record_activity(&mut self, index: usize, operation: FlashOperation) {
+    pub(crate) fn record_activity(&mut self, index: usize, operation: FlashOperation) {
         if R::RECORDS {
             let activity = match operation {
                 FlashOperation::Read {
@@ -35,7 +35,7 @@ impl<R: Recorder> Backend<R> {
     /// Records the times of a read that starts now and has reached the die at `begun`, as those of
     /// `number`: the die, or a number of [`Self::read_number`].
     #[inline]
-    pub(super) fn record_read(
+    pub(crate) fn record_read(
         &mut self,
         (index, number): (usize, u16),
         sense: u16,
@@ -56,7 +56,7 @@ impl<R: Recorder> Backend<R> {
     }
 
     /// Tells a new recorder what the dies are doing.
-    pub(super) fn record_restored(&mut self) {
+    pub(crate) fn record_restored(&mut self) {
         self.recorder = R::default();
         for index in 0..self.dies.len() {
             if let DieState::Busy(operation) | DieState::Sensing(operation) = self.dies[index].state

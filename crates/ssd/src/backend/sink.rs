@@ -14,7 +14,7 @@ use crate::fill::{FillId, Fills};
 /// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
 /// SLC cache, are on flash; or programs that do.
 #[derive(Clone, Debug)]
-pub(super) struct HeldErase {
+pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
     /// Whether the unit is erased, so that only the programs wait.
     pub is_erased: bool,
@@ -25,7 +25,7 @@ pub(super) struct HeldErase {
 
 /// The programs that an erase waits for.
 #[derive(Clone, Debug)]
-pub(super) enum Awaits {
+pub(crate) enum Awaits {
     /// Those that may replace data of a reclaim unit freed after so many others.
     FreedAt(u64),
     /// These.
@@ -46,7 +46,7 @@ impl Awaits {
 }
 
 impl HeldErase {
-    pub(super) fn save(&self, out: &mut WordWriter) {
+    pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(u64::from(self.unit.0) << 32 | u64::from(self.fill));
         out.put(self.is_erased);
         match &self.awaits {
@@ -56,7 +56,7 @@ impl HeldErase {
     }
 
     /// Of units from `slc_unit` on, fills are awaited.
-    pub(super) fn restore(
+    pub(crate) fn restore(
         input: &mut WordReader<'_>,
         slc_unit: ReclaimUnitId,
     ) -> Result<Self, CodecError> {
@@ -80,7 +80,7 @@ impl<R: Recorder> Backend<R> {
 
     /// Begins the erases that wait for nothing any more.
     #[cold]
-    pub(super) fn erase_held(&mut self, programmed: FillId) {
+    pub(crate) fn erase_held(&mut self, programmed: FillId) {
         let fills = &self.fills;
         let ready = self.held_erases.extract_if(.., |held| held.awaits.is_over(fills, programmed));
         for HeldErase { unit, is_erased, fill, .. } in ready.collect::<Vec<_>>() {
@@ -92,7 +92,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    pub(super) fn erase_now(&mut self, unit: ReclaimUnitId) {
+    pub(crate) fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
             self.work(die as usize, FlashOperation::Erase { unit });
         }

@@ -8,7 +8,7 @@ use super::Backend;
 use super::sink::HeldErase;
 use crate::attribution::Recorder;
 use crate::die::Die;
-use crate::power::BusyTimes;
+use crate::mechanisms::power::BusyTimes;
 
 impl<R: Recorder> Backend<R> {
     /// Saves all work in progress; the host must have no command outstanding.

@@ -23,8 +23,8 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
-use crate::recovery::RecoveryConfig;
-use crate::slc_cache::SlcCacheConfig;
+use crate::mechanisms::power_loss::recovery::RecoveryConfig;
+use crate::mechanisms::slc_cache::SlcCacheConfig;
 
 const SOURCE: &str = "scaled";
 /// Capacity of a simulation of a drive that is beyond page numbers: it needs 4 GB of memory. The

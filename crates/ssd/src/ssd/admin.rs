@@ -209,7 +209,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Closes units that have been open longer than the limit: their handles then reference empty
     /// ones.
-    pub(super) fn end_old_units(&mut self) {
+    pub(crate) fn end_old_units(&mut self) {
         if !self.data_placement.is_limited {
             return;
         }
@@ -228,7 +228,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Updates which units are open and since when.
     #[cold]
-    pub(super) fn note_units(&mut self) {
+    pub(crate) fn note_units(&mut self) {
         let now = self.backend.now;
         for handle in 0..self.config.ftl.streams {
             let unit = self.ftl.host_unit(FrontierId(handle));
@@ -328,7 +328,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Format NVM, and any purge, releases all streams (8.1.8.3).
-    pub(super) fn release_all_streams(&mut self) {
+    pub(crate) fn release_all_streams(&mut self) {
         let p = &mut self.data_placement;
         match &mut p.interface {
             Interface::Nvme(nvme) => nvme.resources.close_all(&mut p.route),

@@ -5,10 +5,10 @@ use writecliff_base::Nanos;
 use super::Ssd;
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
-use crate::slc_cache::InFront;
+use crate::mechanisms::slc_cache::InFront;
 
 impl<R: Recorder> Ssd<R> {
-    pub(super) fn schedule_idle_check(&mut self, at: Nanos) {
+    pub(crate) fn schedule_idle_check(&mut self, at: Nanos) {
         if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
             self.idle_check_scheduled = true;
             self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
@@ -17,7 +17,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Folds and garbage-collects in the background while the host is idle, about one read group of
     /// each die at a time.
-    pub(super) fn idle_check(&mut self) {
+    pub(crate) fn idle_check(&mut self) {
         self.idle_check_scheduled = false;
         if self.commands.in_flight() > 0 || self.quiescing {
             return;

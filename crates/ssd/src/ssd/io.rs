@@ -16,7 +16,7 @@ use crate::fill::FillId;
 impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of waiting writes while the buffer has space.
     #[inline]
-    pub(super) fn admit_writes(&mut self) {
+    pub(crate) fn admit_writes(&mut self) {
         while let Some(&(number, ready)) = self.write_waiting.front() {
             let (slots, length) = {
                 let c = self.commands.get(number);
@@ -33,7 +33,7 @@ impl<R: Recorder> Ssd<R> {
     /// Whether the next write may be transferred now. If not, that is noted.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn admits_write(&mut self, slots: u32) -> bool {
+    pub(crate) fn admits_write(&mut self, slots: u32) -> bool {
         if self.writes_may_wait
             && (self.core_is_behind() || self.is_ahead_of_plan() || self.erase_is_held())
         {
@@ -50,7 +50,7 @@ impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of a write that firmware has processed at `ready`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
+    pub(crate) fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
         self.buffer_free -= i64::from(slots);
         self.writes_in_transfer += 1;
         if self.barrier.is_some() {
@@ -74,7 +74,7 @@ impl<R: Recorder> Ssd<R> {
         is_held
     }
 
-    pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
+    pub(crate) fn arrived(&mut self, number: u16) -> Option<Completion> {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         match command.operation {
@@ -124,7 +124,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Whether a write is refused, which a read-only drive does; draws the faults of others.
-    pub(super) fn is_refused(&mut self, command: &Command) -> bool {
+    pub(crate) fn is_refused(&mut self, command: &Command) -> bool {
         if self.ftl.is_read_only() {
             self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
             return true;
@@ -200,7 +200,7 @@ impl<R: Recorder> Ssd<R> {
         durable
     }
 
-    pub(super) fn wait_for_current_unit(&mut self, number: u16, frontier: FrontierId) {
+    pub(crate) fn wait_for_current_unit(&mut self, number: u16, frontier: FrontierId) {
         let fill = self.backend.fills.current(frontier);
         let waiting = &mut self.backend.fills.get(fill).waiting;
         if waiting.last() != Some(&number) {
@@ -211,7 +211,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Pads and programs the open units of the host's frontiers; with `waited_for`, only those for
     /// which a command waits.
-    pub(super) fn close_units(&mut self, waited_for: bool) {
+    pub(crate) fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.config.ftl.streams {
             let frontier = FrontierId(stream);
             if waited_for {
@@ -247,7 +247,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// The command completes when all that the host has written is on flash.
-    pub(super) fn wait_for_all_units(&mut self, number: u16) {
+    pub(crate) fn wait_for_all_units(&mut self, number: u16) {
         self.close_units(false);
         let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
         for id in outstanding {
@@ -260,7 +260,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    pub(super) fn trim(&mut self, command: &Command) {
+    pub(crate) fn trim(&mut self, command: &Command) {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
@@ -289,7 +289,7 @@ impl<R: Recorder> Ssd<R> {
     /// Starts the flash reads of a command, one for each run of slots in a read group.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn read(&mut self, number: u16) {
+    pub(crate) fn read(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         self.host_read_bytes += u64::from(command.length);
@@ -304,7 +304,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Starts the flash reads of a command whose part of the mapping table has been loaded.
-    pub(super) fn read_mapped(&mut self, number: u16) {
+    pub(crate) fn read_mapped(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         let reads = self.read_otherwise(number, first, slots);
@@ -416,14 +416,14 @@ impl<R: Recorder> Ssd<R> {
 
     /// Whether the slot is still in the write buffer (its unit is not yet on flash).
     #[inline]
-    pub(super) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
+    pub(crate) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
         self.ftl.is_filling(ppa, location.reclaim_unit)
             || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
+    pub(crate) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
             Outcome::MappingLoaded { load } => self.mapping_loaded(load),
@@ -456,7 +456,7 @@ impl<R: Recorder> Ssd<R> {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn host_data(&mut self, die: u16, read: u16, data: HostData) {
+    pub(crate) fn host_data(&mut self, die: u16, read: u16, data: HostData) {
         let HostData { command: number, slots, at } = data;
         let c = self.commands.get(number);
         c.pending -= 1;
@@ -474,7 +474,7 @@ impl<R: Recorder> Ssd<R> {
 
 /// Bytes of a slot that lie in `offset..end`.
 #[inline]
-pub(super) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
+pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
     let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
     (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
 }

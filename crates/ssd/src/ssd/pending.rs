@@ -6,7 +6,7 @@ use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
 use crate::attribution::Recorder;
-use crate::power::ActiveTime;
+use crate::mechanisms::power::ActiveTime;
 use writecliff_base::words::{WordReader, WordWriter};
 
 impl<R: Recorder> Ssd<R> {
@@ -92,7 +92,7 @@ impl<R: Recorder> Ssd<R> {
         Ok(())
     }
 
-    pub(super) fn resynchronise_errors(&mut self) {
+    pub(crate) fn resynchronise_errors(&mut self) {
         if let Some(ecc) = &mut self.backend.ecc {
             ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
         }

@@ -15,7 +15,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Handles the events that few commands cause.
-    pub(super) fn handle_rare(&mut self, event: SsdEvent) {
+    pub(crate) fn handle_rare(&mut self, event: SsdEvent) {
         match event {
             SsdEvent::IdleCheck => self.idle_check(),
             SsdEvent::CoreCaughtUp => self.core_caught_up(),
@@ -32,7 +32,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    pub(super) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
+    pub(crate) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
         self.patrol();
         self.refresh();
         self.repair();
@@ -46,7 +46,7 @@ impl<R: Recorder> Ssd<R> {
     /// barrier.
     #[cold]
     #[inline(never)]
-    pub(super) fn pass_barrier(&mut self) {
+    pub(crate) fn pass_barrier(&mut self) {
         if let Some(barrier) = &mut self.barrier {
             barrier.passed();
         }
@@ -86,7 +86,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Runs a media operation. While the host is idle it is not simulated; the next command
     /// computes what is still running.
-    pub(super) fn media_work(&mut self) {
+    pub(crate) fn media_work(&mut self) {
         if let Some(housekeeping) = &mut self.housekeeping {
             housekeeping.media_scheduled = false;
         }
@@ -108,7 +108,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Called when a program has ended: a journal page or a checkpoint may be due.
     #[cold]
-    pub(super) fn journal_program(&mut self) {
+    pub(crate) fn journal_program(&mut self) {
         let Some(housekeeping) = &mut self.housekeeping else { return };
         let due = housekeeping.programmed();
         if let Some((die, time)) = due.journal {
@@ -130,7 +130,7 @@ impl<R: Recorder> Ssd<R> {
     /// Whether endurance throttling delays writes now. If so, an event is scheduled for when it no
     /// longer does.
     #[inline]
-    pub(super) fn is_ahead_of_plan(&mut self) -> bool {
+    pub(crate) fn is_ahead_of_plan(&mut self) -> bool {
         self.endurance.is_some() && self.waits_for_plan()
     }
 
@@ -146,7 +146,7 @@ impl<R: Recorder> Ssd<R> {
         true
     }
 
-    pub(super) fn plan_allows(&mut self) {
+    pub(crate) fn plan_allows(&mut self) {
         if let Some(plan) = &mut self.endurance {
             plan.wake_scheduled = false;
         }
@@ -155,7 +155,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Additional latency of a command due to internal tasks of the controller.
     #[inline]
-    pub(super) fn hiccup(&mut self) -> Nanos {
+    pub(crate) fn hiccup(&mut self) -> Nanos {
         self.housekeeping.as_mut().map_or(Nanos::ZERO, |housekeeping| housekeeping.hiccup())
     }
 }

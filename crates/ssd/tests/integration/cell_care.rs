@@ -5,7 +5,7 @@ use writecliff_base::{Nanos, Prng};
 use writecliff_flash::acceleration::acceleration;
 use writecliff_flash::errors::{BitErrors, Code};
 use writecliff_ssd::Ssd;
-use writecliff_ssd::cell_care::CellCareCounters;
+use writecliff_ssd::mechanisms::cell_care::CellCareCounters;
 
 const DAY: u64 = 86_400_000_000_000;
 const ERRORS: BitErrors = BitErrors {

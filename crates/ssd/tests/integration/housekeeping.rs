@@ -4,7 +4,7 @@ use crate::common::{
     self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write,
 };
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::housekeeping::Housekeeping;
+use writecliff_ssd::mechanisms::housekeeping::Housekeeping;
 use writecliff_ssd::{Operation, Ssd};
 
 const CONTROLLER: u64 = 2_000 + 5_000;

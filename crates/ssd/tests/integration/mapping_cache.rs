@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Cause;
-use writecliff_ssd::mapping_cache::MappingCacheCounts;
+use writecliff_ssd::mechanisms::mapping_cache::MappingCacheCounts;
 use writecliff_ssd::{Attribution, Command, DriveCounters, Operation, Ssd, device_file};
 
 use crate::common::{

@@ -4,7 +4,7 @@ use crate::common::{
     self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, read, user_slots, write,
 };
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::power::Energy;
+use writecliff_ssd::mechanisms::power::Energy;
 use writecliff_ssd::{Operation, Ssd};
 
 const WATTS: &str = "[power]\nidle = \"1.5 W\"\nactive = \"500 mW\"\nread = \"40 mW\"\n\

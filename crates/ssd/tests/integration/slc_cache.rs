@@ -7,7 +7,7 @@ use crate::common::{
     user_slots, write,
 };
 use writecliff_base::{Lpn, Nanos, Prng};
-use writecliff_ssd::slc_cache::SlcCounters;
+use writecliff_ssd::mechanisms::slc_cache::SlcCounters;
 use writecliff_ssd::{Command, Completion, Operation, Ssd, device_file};
 
 const CONTROLLER: u64 = 2_000 + 5_000;

@@ -1,0 +1,373 @@
+//! Read errors and the cost of correcting them: section `[ecc]` of a device file.
+//!
+//! A read is retried with other read voltages if its codewords have more bit errors than the code
+//! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
+//! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
+//! by its number. If all retries fail, the read is counted, and the stripe is read if the drive has
+//! parity across dies (`die_parity.rs`). A host command fails if that does not help, either. The
+//! next read of the same data is drawn anew. Relocated data never carry an error along.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::random::nth;
+use writecliff_base::{Nanos, Prng, ReclaimUnitId};
+use writecliff_base::{counters, counts};
+use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::wear::Wear;
+use writecliff_ftl::table::{UnitState, UnitTable};
+
+use crate::config::DeviceConfig;
+use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
+
+/// Label of the random generator for errors.
+const SEED_LABEL: u64 = 0x0045_4343;
+/// Maximum number of retries of a read: they are encoded in six bits.
+const RETRIES_MAX: u64 = 63;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EccConfig {
+    pub errors: BitErrors,
+    /// Standard deviation of ln of the error rate between pages.
+    pub spread: f64,
+    pub code: Code,
+    /// Die time of each retry.
+    pub retry_time: Nanos,
+    /// Factor on the error rate with each retry.
+    pub retry_gain: f64,
+    pub retries_max: u8,
+}
+
+counts! {
+    /// Counters of read errors since the drive was new.
+    pub struct EccCounters {
+        /// Flash reads of any kind.
+        reads,
+        /// Of these, reads that were retried.
+        retried_reads,
+        /// Retries.
+        retries,
+        /// Reads that the last retry did not correct either.
+        uncorrectable_reads,
+    }
+}
+
+counters! { |c: EccCounters|
+    Integer "read_retries" Count: c.retries,
+        "read retries with other read voltages (`[ecc]`)";
+    Integer "retried_reads" Count: c.retried_reads,
+        "reads that were retried at least once (`[ecc]`)";
+    Integer "uncorrectable_reads" Count: c.uncorrectable_reads,
+        "reads that no retry corrected (`[ecc]`)";
+}
+
+/// Reads the section.
+///
+/// # Errors
+/// Returns an error at the key that is missing or invalid.
+pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
+    let rate = |key| table.required_number(key, 0.0..=0.5);
+    let number =
+        |key, range, otherwise| table.or(key, otherwise, |t, key| t.optional_number(key, range));
+    let errors = BitErrors {
+        fresh: rate("rber")?,
+        at_rated: rate("rber_at_rated")?,
+        wear_exponent: number("wear_exponent", 0.1..=10.0, 1.0)?,
+        retention_factor: number("retention_factor", 1.0..=1e6, 1.0)?,
+        retention_time: table.or(
+            "retention_time",
+            Nanos::from_secs(90 * 86_400),
+            Table::optional_time,
+        )?,
+    };
+    if errors.at_rated < errors.fresh {
+        let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
+        return Err(table.error("rber_at_rated", message, None));
+    }
+    if errors.retention_time == Nanos::ZERO {
+        return Err(table.error("retention_time", "it must be above zero", None));
+    }
+    let config = EccConfig {
+        errors,
+        spread: number("rber_spread", 0.0..=3.0, 0.0)?,
+        code: code(&table)?,
+        retry_time: table.required_time("retry_time")?,
+        retry_gain: number("retry_gain", 0.0..=1.0, 0.5)?,
+        retries_max: table.required_integer("retries_max", 0..=RETRIES_MAX)? as u8,
+    };
+    table.finish()?;
+    Ok(config)
+}
+
+fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
+    let bytes = table.required_size("codeword")?.0;
+    if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
+        let message =
+            "a slot must hold a whole number of codewords: 4 KiB, or a half, a quarter, ... of it";
+        return Err(table.error("codeword", message, None));
+    }
+    let bits = bytes as u32 * 8;
+    let correctable = table.required_integer("correctable", 0..=u64::from(bits))? as u32;
+    Ok(Code { bits, correctable })
+}
+
+/// Runtime state of the section.
+pub struct Ecc {
+    config: EccConfig,
+    curve: FailureCurve,
+    rated_cycles: f64,
+    codewords_per_slot: f64,
+    codewords_max: f64,
+    salt: u64,
+    /// Erase count of each reclaim unit, and when it was first written since its last erase.
+    erases: Vec<u32>,
+    written_at: Vec<Nanos>,
+    /// A read whose draw is not below this needs no retry, whichever unit it reads.
+    worst: f64,
+    /// `worst` is valid until this time, for units with up to this many erases.
+    worst_until: Nanos,
+    worst_erases: u32,
+    /// Host slots written before fast-forward began.
+    untimed_from: u64,
+    care: Option<CellCare>,
+    /// Dies of a stripe with parity; 1 without.
+    stripe: u32,
+    /// Whether the last read was not corrected.
+    has_failed: bool,
+    pub counters: EccCounters,
+}
+
+impl Ecc {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.ecc.clone()?;
+        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
+        let units = config.geometry.reclaim_units as usize;
+        Some(Box::new(Self {
+            curve: FailureCurve::new(section.code, section.spread),
+            rated_cycles: f64::from(config.ftl.rated_cycles),
+            codewords_per_slot,
+            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_read_group),
+            salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
+            erases: vec![0; units],
+            written_at: vec![Nanos::ZERO; units],
+            worst: 0.0,
+            worst_until: Nanos::ZERO,
+            worst_erases: 0,
+            untimed_from: 0,
+            care: config.cell_care.map(|section| {
+                CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
+            }),
+            stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),
+            has_failed: false,
+            counters: EccCounters::default(),
+            config: section,
+        }))
+    }
+
+    pub fn retry_time(&self) -> Nanos {
+        self.config.retry_time
+    }
+
+    /// Raw bit error rate of data written `age` ago, in a block that was read `reads` times since.
+    fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
+        let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
+        let Some(care) = &self.care else { return errors.rate(wear, age) };
+        let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
+        (errors.rate(wear, care.age(age)) + care.disturbed(reads, worn)).min(0.5)
+    }
+
+    /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
+    /// retries.
+    fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
+        let left = rate * self.config.retry_gain.powi(i32::from(retries));
+        let one = self.curve.at(left);
+        -(codewords * (-one).ln_1p()).exp_m1()
+    }
+
+    /// Draws the number of retries of the next read, of `slots` slots of a reclaim unit.
+    #[inline]
+    pub fn retries(&mut self, unit: ReclaimUnitId, die: u32, slots: u32, now: Nanos) -> u8 {
+        let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
+        self.counters.reads += 1;
+        if now >= self.worst_until {
+            self.find_worst(now);
+        }
+        if draw >= self.worst { 0 } else { self.retries_of(draw, unit, die, slots, now) }
+    }
+
+    fn find_worst(&mut self, now: Nanos) {
+        self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
+        let rate = self.rate(self.worst_erases, self.worst_until, 0.0);
+        // With cell care every read is counted, and any may be the worst.
+        let is_counted = self.care.is_some();
+        self.worst = if is_counted { 1.0 } else { self.failure(rate, self.codewords_max, 0) };
+    }
+
+    fn retries_of(
+        &mut self,
+        draw: f64,
+        unit: ReclaimUnitId,
+        die: u32,
+        slots: u32,
+        now: Nanos,
+    ) -> u8 {
+        let erases = self.erases[unit.index()];
+        let age = now.saturating_sub(self.written_at[unit.index()]);
+        let codewords = self.codewords_per_slot * f64::from(slots);
+        let reads = self.care.as_mut().map_or(0, |care| care.read(unit, die));
+        let rate = self.rate(erases, age, f64::from(reads));
+        let fails = |retries: u8| draw < self.failure(rate, codewords, retries);
+        let most = self.config.retries_max;
+        let needed = (0..=most).find(|&retries| !fails(retries));
+        let retries = needed.unwrap_or(most);
+        self.counters.uncorrectable_reads += u64::from(needed.is_none());
+        self.has_failed = needed.is_none();
+        self.counters.retried_reads += u64::from(retries > 0);
+        self.counters.retries += u64::from(retries);
+        retries
+    }
+
+    /// Whether the last read was not corrected; asked once.
+    pub fn take_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
+    /// Probability that a codeword is lost which fails with probability `one`: with parity, when
+    /// another one of its stripe fails, too.
+    fn unrecovered(&self, one: f64) -> f64 {
+        match self.stripe {
+            1 => one,
+            dies => -one * (f64::from(dies - 1) * (-one).ln_1p()).exp_m1(),
+        }
+    }
+
+    pub fn erased(&mut self, unit: ReclaimUnitId) {
+        if let Some(care) = &mut self.care {
+            care.erased(unit.index());
+        }
+        self.erases[unit.index()] += 1;
+        if self.erases[unit.index()] > self.worst_erases {
+            self.worst_erases = self.erases[unit.index()];
+            self.worst_until = Nanos::ZERO;
+        }
+    }
+
+    /// Records the first program of a unit since its erase.
+    pub fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
+        self.written_at[unit.index()] = now;
+    }
+
+    /// When the next refresh is due, if not after `until`.
+    #[inline]
+    pub fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
+        self.care.as_ref().and_then(|care| care.due(until))
+    }
+
+    /// Begins a refresh; returns the unit to relocate, a closed one or one of `open`.
+    pub fn begin_refresh(
+        &mut self,
+        table: &UnitTable,
+        open: &[ReclaimUnitId],
+        now: Nanos,
+    ) -> Option<ReclaimUnitId> {
+        let care = self.care.as_mut()?;
+        care.begun();
+        let limit = care.config.refresh?.rber;
+        let most = |unit: ReclaimUnitId| self.expected(unit, now).1;
+        let candidates = table.closed().chain(open.iter().copied());
+        let holding = candidates.filter(|unit| table.valid[unit.index()] > 0);
+        let (worst, rate) =
+            holding.map(|unit| (unit, most(unit))).reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+        (rate > limit).then_some(worst)
+    }
+
+    pub fn refreshed(&mut self) {
+        if let Some(care) = &mut self.care {
+            care.refreshed_units += 1;
+        }
+    }
+
+    /// Error rates to expect now of the data in a unit: in the mean of its blocks, and of its
+    /// worst one.
+    fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
+        let index = unit.index();
+        let age = now.saturating_sub(self.written_at[index]);
+        let Some(care) = &self.care else { return (0.0, 0.0) };
+        let rate = |reads: f64| self.rate(self.erases[index], age, reads);
+        (rate(care.mean_reads(index)), rate(f64::from(care.most_reads(index))))
+    }
+
+    /// Error rates to expect of all data on flash, after the last retry for the uncorrectable ones.
+    pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
+        let care = self.care.as_ref()?;
+        let mut found =
+            CellCareCounters { refreshed_units: care.refreshed_units, ..Default::default() };
+        let mut slots = 0.0;
+        for unit in (0..table.len()).map(ReclaimUnitId) {
+            let valid = f64::from(table.valid[unit.index()]);
+            if valid == 0.0 {
+                continue;
+            }
+            let (mean, most) = self.expected(unit, now);
+            slots += valid;
+            found.rber_mean += valid * mean;
+            found.rber_max = found.rber_max.max(most);
+            let one = self.failure(mean, 1.0, self.config.retries_max);
+            found.uber += valid * self.unrecovered(one);
+        }
+        found.rber_mean /= f64::max(slots, 1.0);
+        found.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
+        Some(found)
+    }
+
+    /// Called before fast-forward begins.
+    pub fn before_untimed(&mut self, host_slots: u64) {
+        self.untimed_from = host_slots;
+    }
+
+    /// Called after fast-forward or a purge: data written by it have the current time as their age.
+    pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
+        self.take_wear(wear);
+        let units = table.state.iter().zip(&table.closed_at);
+        for (unit, ((state, &closed_at), written_at)) in units.zip(&mut self.written_at).enumerate()
+        {
+            if *state == UnitState::Open || closed_at > self.untimed_from {
+                *written_at = now;
+                if let Some(care) = &mut self.care {
+                    care.erased(unit);
+                }
+            }
+        }
+    }
+
+    /// Takes the erase counts from the FTL.
+    pub fn take_wear(&mut self, wear: &Wear) {
+        self.erases.copy_from_slice(&wear.erases);
+        self.worst_erases = wear.erases.iter().copied().max().unwrap_or(0);
+        self.worst_until = Nanos::ZERO;
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.salt);
+        out.list(self.written_at.iter(), |out, at| out.put(at.0));
+        out.put(self.untimed_from);
+        out.counts(self.counters.to_array());
+        if let Some(care) = &self.care {
+            care.save(out);
+        }
+    }
+
+    /// Restores the state; must be followed by `take_wear`.
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.salt = input.get()?;
+        let written_at = input.list(|input| input.get().map(Nanos))?;
+        if written_at.len() != self.written_at.len() {
+            return Err(damaged());
+        }
+        self.written_at = written_at;
+        self.untimed_from = input.get()?;
+        self.counters = EccCounters::from_array(input.counts()?);
+        self.care.as_mut().map_or(Ok(()), |care| care.restore(input))
+    }
+}

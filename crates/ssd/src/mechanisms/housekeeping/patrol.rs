@@ -1,0 +1,154 @@
+//! Patrol reads: now and then the firmware reads a part of the media to find data that must be
+//! moved before they are lost (Micron counts them in SMART attributes 211 to 213 of the 5100 as
+//! integrity scans; US patent 11,385,984 calls it read scan and discusses what it costs the host).
+//!
+//! Each page takes the firmware as long as a command, so while a part is scanned a drive that its
+//! firmware bounds is a little slower than before and after: some seconds have fewer I/Os than
+//! others although nothing else changes. The reads themselves are too few and too short to delay
+//! others on their dies; they are not simulated.
+//!
+//! When a part is scanned is a function of the number of the interval, so an idle drive needs no
+//! events: the next command finds which pages have been read meanwhile.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::random::nth;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Nanos, Prng};
+
+/// Label of the random generator for patrols.
+const SEED_LABEL: u64 = 0x5041_5452_4f4c;
+
+/// Maximum share of the firmware's time during a scan.
+const SHARE_MAX: f64 = 0.9;
+
+/// In each interval, at a random time, a scan of some length: a page at each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatrolConfig {
+    pub interval: Nanos,
+    pub length: Nanos,
+    pub step: Nanos,
+    /// Firmware time of a page.
+    pub time: Nanos,
+}
+
+const KEYS: [&str; 4] = ["patrol_interval", "patrol_length", "patrol_step", "patrol_time"];
+
+/// Reads the keys of the section; `None` if there are none.
+///
+/// # Errors
+/// Returns an error at the key if one is missing or zero, a scan is longer than its interval or a
+/// step longer than the scan, or the firmware would have no time for commands.
+pub(crate) fn read(table: &Table<'_>) -> Result<Option<PatrolConfig>, LocatedError> {
+    if !KEYS.iter().any(|key| table.has(key)) {
+        return Ok(None);
+    }
+    let [interval, length, step, time] = KEYS.map(|key| above_zero(table, key));
+    let config = PatrolConfig { interval: interval?, length: length?, step: step?, time: time? };
+    for (key, part, of, whole) in [
+        ("patrol_length", config.length, "patrol_interval", config.interval),
+        ("patrol_step", config.step, "patrol_length", config.length),
+    ] {
+        if part > whole {
+            return Err(table.error(key, format!("{part} is above {of}, {whole}"), None));
+        }
+    }
+    let share = config.time.0 as f64 / config.step.0 as f64;
+    if share > SHARE_MAX {
+        let message = format!(
+            "{} of every {} is {:.0} % of the firmware's time; it must leave commands {:.0} %",
+            config.time,
+            config.step,
+            100.0 * share,
+            100.0 * (1.0 - SHARE_MAX)
+        );
+        return Err(table.error("patrol_time", message, None));
+    }
+    Ok(Some(config))
+}
+
+fn above_zero(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
+    let time = table.required_time(key)?;
+    if time == Nanos::ZERO {
+        return Err(table.error(key, "it must be above zero".to_owned(), None));
+    }
+    Ok(time)
+}
+
+/// Runtime state.
+pub struct Patrol {
+    config: PatrolConfig,
+    salt: u64,
+    /// Number of the interval, and of the next page in its scan.
+    next: (u64, u64),
+}
+
+impl Patrol {
+    pub(crate) fn new(config: PatrolConfig, seed: u64) -> Self {
+        let salt = Prng::derive(seed, SEED_LABEL).next_u64();
+        Self { config, salt, next: (0, 0) }
+    }
+
+    /// Firmware time of a page.
+    pub fn time(&self) -> Nanos {
+        self.config.time
+    }
+
+    /// The next page that is due by `now`. Of those that the firmware, free since `free`, has read
+    /// while it had nothing else to do only the last is given: it may be still at work on it.
+    #[inline]
+    pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
+        let mut at = self.at(self.next);
+        if at > now {
+            return None;
+        }
+        if at >= free && now - at > self.config.step {
+            self.skip_to(now);
+            at = self.at(self.next);
+        }
+        self.next = self.after(self.next);
+        Some(at)
+    }
+
+    /// Moves on to the last page due by `now`.
+    #[cold]
+    fn skip_to(&mut self, now: Nanos) {
+        let PatrolConfig { interval, step, .. } = self.config;
+        let mut number = (now.0 / interval.0).max(self.next.0);
+        let mut begin = self.at((number, 0));
+        if begin > now && number > self.next.0 {
+            number -= 1;
+            begin = self.at((number, 0));
+        }
+        let pages = (now.saturating_sub(begin).0 / step.0).min(self.pages() - 1);
+        self.next = self.next.max((number, pages));
+    }
+
+    /// Pages of a scan.
+    fn pages(&self) -> u64 {
+        self.config.length.0.div_ceil(self.config.step.0)
+    }
+
+    fn after(&self, (number, page): (u64, u64)) -> (u64, u64) {
+        if page + 1 < self.pages() { (number, page + 1) } else { (number + 1, 0) }
+    }
+
+    fn at(&self, (number, page): (u64, u64)) -> Nanos {
+        let PatrolConfig { interval, length, step, .. } = self.config;
+        let slack = interval.0 - length.0;
+        let offset = (u128::from(slack) * u128::from(nth(self.salt, number))) >> 64;
+        Nanos(number * interval.0 + offset as u64 + page * step.0)
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.salt);
+        out.put(self.next.0);
+        out.put(self.next.1);
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.salt = input.get()?;
+        self.next = (input.get()?, input.get()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Indirection units: logical pages that the map has one entry for. A drive with units above 4 KiB
+//! reads the rest of a unit of which a command writes a part, and writes the whole unit.
+
+use std::ops::Range;
+
+use writecliff_base::Bytes;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_flash::Geometry;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::config::ControllerConfig;
+
+const KEY: &str = "indirection_unit";
+
+/// Slots of a unit, from the section `[ftl]`; 1 if it does not say.
+///
+/// # Errors
+/// Returns an error at the key if it is no size of a unit on this flash, or is not modelled with
+/// what else the drive has.
+pub(crate) fn read(
+    table: &Table<'_>,
+    root: &Table<'_>,
+    geometry: &Geometry,
+    controller: &ControllerConfig,
+) -> Result<u32, LocatedError> {
+    let Some(size) = table.optional_size(KEY)? else { return Ok(1) };
+    let slot = u64::from(SLOT_BYTES);
+    let most = u64::from(geometry.slots_per_program_unit) * slot;
+    if !size.0.is_power_of_two() || size.0 < slot || size.0 > most {
+        let most = Bytes(most);
+        let message = format!(
+            "{KEY} is {size}; it must be a power of two from 4 KiB to {most} (a program unit)"
+        );
+        return Err(table.error(KEY, message, None));
+    }
+    let slots = (size.0 / slot) as u32;
+    let other = ["slc_cache", "reduction", "integrity"].into_iter().find(|name| root.has(name));
+    if let (true, Some(other)) = (slots > 1, other) {
+        let message = format!("{KEY} above 4 KiB and [{other}] are not modelled together");
+        return Err(table.error(KEY, message, Some(format!("remove [{other}]"))));
+    }
+    if slots > 1 && !controller.power_loss_protection {
+        let message = format!("{KEY} above 4 KiB needs power-loss protection");
+        let hint = "set controller.power_loss_protection = true".to_owned();
+        return Err(table.error(KEY, message, Some(hint)));
+    }
+    Ok(slots)
+}
+
+/// The units of `slots` slots that the slots `first..end` are in, each with the slots that the
+/// drive has of it.
+pub(crate) fn units(
+    first: u32,
+    end: u32,
+    slots: u32,
+    user_slots: u32,
+) -> impl Iterator<Item = Range<u32>> {
+    (first / slots..end.div_ceil(slots))
+        .map(move |unit| unit * slots..((unit + 1) * slots).min(user_slots))
+}

@@ -1,0 +1,296 @@
+//! A mapping table that does not fit into the controller: section `[mapping_cache]`.
+//!
+//! The table is on flash, in translation pages, and the controller keeps the ones used last, as in
+//! DFTL (Gupta, Kim, Urgaonkar, ASPLOS 2009). A command on another page first reads that. A page
+//! that was changed is written back when it leaves the cache. With a host memory buffer (NVMe) the
+//! pages used last are in the memory of the host too, as many as it holds: they come over the link.
+//!
+//! The cache decides nothing about the mapping itself, which is in the FTL. Its pages have flash of
+//! their own, as the SLC cache has.
+
+mod commands;
+mod flash;
+mod pages;
+mod section;
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_base::{Lpn, Nanos, counters, counts};
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use pages::{Pages, Tier};
+pub use section::{HostMemory, MappingCacheConfig, section};
+
+use crate::config::DeviceConfig;
+use crate::fill::FillId;
+
+/// Number of a load; numbers are reused.
+pub(crate) type LoadId = u16;
+
+counts! {
+    /// Counters of the cache since the drive was new.
+    pub struct MappingCacheCounts {
+        /// Pages that a command found in the controller, or on their way there.
+        hits,
+        /// Pages that it found in the host memory buffer.
+        host_hits,
+        /// Pages that were read from flash.
+        misses,
+        /// Slots programmed to write changed pages back.
+        written_slots,
+    }
+}
+
+counters! { |c: MappingCacheCounts|
+    Integer "mapping_hits" Count: c.hits,
+        "parts of the mapping table that commands found in the controller (`[mapping_cache]`)";
+    Integer "mapping_host_hits" Count: c.host_hits,
+        "parts of it that they found in the host memory buffer (`[mapping_cache]`)";
+    Integer "mapping_misses" Count: c.misses,
+        "parts of it that had to be read from flash (`[mapping_cache]`)";
+    Integer "mapping_write_bytes" Bytes: c.written_slots * u64::from(SLOT_BYTES),
+        "of `nand_write_bytes`, parts of the mapping table written back (`[mapping_cache]`)";
+}
+
+/// Where a page was when a command needed it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// In the controller; or it does not exist, as nothing was ever written there.
+    Here,
+    /// On its way to the controller.
+    Loading(LoadId),
+    HostMemory,
+    Flash {
+        die: u16,
+    },
+}
+
+/// What a look-up has the drive carry besides the page itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Traffic {
+    /// Pages copied to the host memory buffer.
+    pub to_host: u32,
+    /// Pages fetched from there to be written back.
+    pub from_host: u32,
+    /// The die of a program with pages that are written back.
+    pub program: Option<u16>,
+}
+
+/// A page on its way to the controller, and what waits for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Load {
+    page: u32,
+    pub commands: Vec<u16>,
+    pub fills: Vec<FillId>,
+}
+
+/// Runtime state of the section.
+#[derive(Clone, Debug)]
+pub(crate) struct MappingCache {
+    pub config: MappingCacheConfig,
+    pages: Pages,
+    /// Logical pages that one translation page maps.
+    lpns_per_page: u32,
+    /// Changed pages that have left the cache and wait for others to be programmed with.
+    leaving: Vec<u32>,
+    /// Pages that one program writes, and the slots of flash that it takes.
+    per_program: usize,
+    program_slots: u32,
+    /// The die that holds each page.
+    die_of: Vec<u16>,
+    dies: u16,
+    next_die: u16,
+    loads: Vec<Option<Load>>,
+    pub counts: MappingCacheCounts,
+}
+
+impl MappingCache {
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.mapping_cache?;
+        let geometry = &config.geometry;
+        let lpns = section.entries_per_page() * config.indirection_slots;
+        let count = (config.ftl.user_slots as u32).div_ceil(lpns);
+        let per_program = geometry.slots_per_read_group / section.page_slots();
+        let (dies, held) = (geometry.dies as u16, section.pages_held());
+        Some(Box::new(Self {
+            config: section,
+            pages: Pages::new(count, held),
+            lpns_per_page: lpns,
+            leaving: Vec::new(),
+            per_program: per_program as usize,
+            program_slots: geometry.slots_per_read_group,
+            die_of: (0..count).map(|page| (page / per_program % geometry.dies) as u16).collect(),
+            dies,
+            next_die: 0,
+            loads: Vec::new(),
+            counts: MappingCacheCounts::default(),
+        }))
+    }
+
+    /// The translation pages of some logical pages.
+    pub(crate) fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
+        first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
+    }
+
+    /// A command looks a page up, or changes it: makes it the one used last and makes room for it.
+    pub(crate) fn touch(&mut self, page: u32, changes: bool) -> (Found, Traffic) {
+        let mut traffic = Traffic::default();
+        let found = match self.pages.tier(page) {
+            _ if self.pages.is_absent(page) && !changes => {
+                self.counts.hits += 1;
+                return (Found::Here, traffic);
+            }
+            Some(Tier::HostMemory) => Found::HostMemory,
+            Some(Tier::Controller) => Found::Here,
+            None if self.pages.is_absent(page) => Found::Here,
+            None => match self.leaving.iter().position(|&other| other == page) {
+                Some(place) => {
+                    self.leaving.swap_remove(place);
+                    Found::Here
+                }
+                None => Found::Flash { die: self.die_of[page as usize] },
+            },
+        };
+        let found = self.counted(page, found);
+        if matches!(found, Found::Flash { .. }) && self.config.host_memory.is_some() {
+            traffic.to_host += 1;
+        }
+        self.make_last_used(page, &mut traffic);
+        if changes {
+            self.pages.change(page);
+        }
+        (found, traffic)
+    }
+
+    /// Counts a look-up; of a page that is on its way, returns the load.
+    fn counted(&mut self, page: u32, found: Found) -> Found {
+        if self.pages.is_loading(page) {
+            self.counts.hits += 1;
+            let is_it = |load: &Option<Load>| load.as_ref().is_some_and(|l| l.page == page);
+            let load = self.loads.iter().position(is_it);
+            return load.map_or(Found::Here, |load| Found::Loading(load as LoadId));
+        }
+        match found {
+            Found::HostMemory => self.counts.host_hits += 1,
+            Found::Flash { .. } => self.counts.misses += 1,
+            Found::Here | Found::Loading(_) => self.counts.hits += 1,
+        }
+        found
+    }
+
+    fn make_last_used(&mut self, page: u32, traffic: &mut Traffic) {
+        let Some(evicted) = self.pages.use_now(page, |is_changed| {
+            traffic.to_host += u32::from(is_changed);
+        }) else {
+            return;
+        };
+        if !self.pages.is_dirty(evicted) {
+            return;
+        }
+        traffic.from_host += u32::from(self.config.host_memory.is_some());
+        self.leaving.push(evicted);
+        if self.leaving.len() < self.per_program {
+            return;
+        }
+        for page in self.leaving.drain(..) {
+            self.die_of[page as usize] = self.next_die;
+            self.pages.written_back(page);
+        }
+        self.counts.written_slots += u64::from(self.program_slots);
+        traffic.program = Some(self.next_die);
+        self.next_die = (self.next_die + 1) % self.dies;
+    }
+
+    /// A page is on its way to the controller; `None` if more are than can be numbered.
+    pub(crate) fn begin_load(&mut self, page: u32) -> Option<LoadId> {
+        let free = self.loads.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.loads.len());
+        let id = LoadId::try_from(number).ok()?;
+        if free.is_none() {
+            self.loads.push(None);
+        }
+        self.loads[number] = Some(Load { page, ..Load::default() });
+        self.pages.set_loading(page, true);
+        Some(id)
+    }
+
+    pub(crate) fn load(&mut self, load: LoadId) -> Option<&mut Load> {
+        self.loads.get_mut(usize::from(load))?.as_mut()
+    }
+
+    /// A page has arrived.
+    pub(crate) fn end_load(&mut self, load: LoadId) -> Option<Load> {
+        let ended = self.loads.get_mut(usize::from(load))?.take()?;
+        self.pages.set_loading(ended.page, false);
+        Some(ended)
+    }
+
+    /// All data are erased, and with them the table.
+    pub(crate) fn purged(&mut self) {
+        self.leaving.clear();
+        self.pages.purged();
+    }
+
+    /// The power was cut: the cache is empty, and the table on flash is complete again.
+    pub(crate) fn power_up(&mut self) {
+        self.loads.clear();
+        self.leaving.clear();
+        self.pages.power_up();
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        self.pages.save(out);
+        out.list(self.leaving.iter(), |out, &page| out.put(page));
+        out.list(self.die_of.iter(), |out, &die| out.put(die));
+        out.put(self.next_die);
+        out.list(self.loads.iter(), |out, load| {
+            let load = load.as_ref();
+            debug_assert!(load.is_none_or(|load| load.commands.is_empty()));
+            out.put(load.map_or(0, |load| u64::from(load.page) + 1));
+            let fills = load.map_or(&[][..], |load| &load.fills);
+            out.list(fills.iter(), |out, &fill| out.put(fill));
+        });
+        out.counts(self.counts.to_array());
+    }
+
+    /// Restores what `save` saved of a drive with so many fills.
+    pub(crate) fn restore(
+        &mut self,
+        fills: usize,
+        input: &mut WordReader<'_>,
+    ) -> Result<(), CodecError> {
+        let count = self.die_of.len();
+        self.pages.restore(input)?;
+        self.leaving = input.list(WordReader::narrow)?;
+        self.die_of = input.list(WordReader::narrow)?;
+        self.next_die = input.narrow()?;
+        self.loads = input.list(|input| {
+            let page = input.get()?.checked_sub(1);
+            let fills = input.list(WordReader::narrow)?;
+            Ok(page.map(|page| Load { page: page as u32, commands: Vec::new(), fills }))
+        })?;
+        let is_page = |page: u32| (page as usize) < count;
+        let mut loads = self.loads.iter().flatten();
+        let is_right = self.leaving.iter().all(|&page| is_page(page))
+            && self.leaving.len() < self.per_program
+            && self.die_of.len() == count
+            && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
+            && loads.all(|load| {
+                is_page(load.page) && load.fills.iter().all(|&fill| (fill as usize) < fills)
+            });
+        if !is_right {
+            return Err(damaged());
+        }
+        self.counts = MappingCacheCounts::from_array(input.counts()?);
+        Ok(())
+    }
+
+    pub(crate) fn page_bytes(&self) -> u32 {
+        self.config.page.0 as u32
+    }
+
+    /// Time until a page of the host memory buffer has been asked for and begins to arrive.
+    pub(crate) fn host_latency(&self) -> Nanos {
+        self.config.host_memory.map_or(Nanos::ZERO, |memory| memory.latency)
+    }
+}

@@ -1,0 +1,213 @@
+//! Losing power, and finding the mapping again.
+
+use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
+use writecliff_ftl::FastForward;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
+use writecliff_host_interface::CommandTable;
+
+use super::dies::Unfinished;
+use crate::attribution::Recorder;
+use crate::data_placement::Interface;
+use crate::mechanisms::mapping_core::MappingCore;
+use crate::mechanisms::power_loss::PowerCut;
+use crate::mechanisms::power_loss::recovery::{self, Lost};
+use crate::mechanisms::slc_cache::InFront;
+use crate::ssd::Ssd;
+
+impl<R: Recorder> Ssd<R> {
+    /// Why cuts of this drive's power are not modelled, if they are not.
+    pub fn refuses_power_cut(&self) -> Option<&'static str> {
+        let unrecorded = "the drive does not record what is not on flash";
+        let records = self.config.controller.power_loss_protection || R::KEEPS_UNWRITTEN;
+        self.config.refuses_power_cut().or((!records).then_some(unrecorded))
+    }
+
+    pub fn recorder(&self) -> &R {
+        &self.backend.recorder
+    }
+
+    pub fn recorder_mut(&mut self) -> &mut R {
+        &mut self.backend.recorder
+    }
+
+    /// Cuts the power now and powers the drive up again.
+    ///
+    /// # Panics
+    /// Panics if [`Self::refuses_power_cut`] has a reason.
+    pub fn cut_power(&mut self) -> PowerCut {
+        let cut = self.power_off();
+        self.power_up(&cut);
+        cut
+    }
+
+    /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
+    /// protection, all that has arrived in the buffer is programmed. Else it is lost, and the
+    /// mapping is that of the newest data on flash; deallocations since the last flush are undone
+    /// if the journal does not have them.
+    ///
+    /// # Panics
+    /// Panics if [`Self::refuses_power_cut`] has a reason.
+    pub fn power_off(&mut self) -> PowerCut {
+        let refused = self.refuses_power_cut();
+        assert!(refused.is_none(), "{}", refused.unwrap_or_default());
+        let mut cut = PowerCut::default();
+        let is_protected = self.config.controller.power_loss_protection;
+        let unfinished = self.backend.power_off();
+        if is_protected {
+            self.save_buffer(&unfinished, &mut cut);
+        } else {
+            self.lose_buffer(&unfinished, &mut cut);
+        }
+        let units = self.ftl.open_units();
+        let lost = Lost {
+            programmed_slots: self.ftl.counters().programmed_slots + self.log_slots(),
+            open_log_units: self.slc.as_ref().map_or(0, |slc| slc.units_in_open_block()),
+            open_units: units.map(|unit| u64::from(self.ftl.full_units(unit))).sum(),
+            interrupted_erases: cut.interrupted_erases,
+            is_protected,
+        };
+        cut.rebuild = recovery::rebuild(&self.config, &lost);
+        cut
+    }
+
+    /// The capacitors let the dies end their work and program what is in the buffer.
+    fn save_buffer(&mut self, unfinished: &Unfinished, cut: &mut PowerCut) {
+        let begun = self.ftl.counters().programs;
+        cut.repeated_erases.clone_from(&unfinished.erases);
+        let full = unfinished.torn.iter().chain(&unfinished.waiting);
+        cut.saved_slots = full.map(|unit| u64::from(unit.data_slots)).sum();
+        for id in 0..2 * self.config.ftl.streams {
+            let frontier = FrontierId(id);
+            cut.saved_slots += u64::from(self.ftl.filled(frontier));
+            // A piece that crosses into the next unit leaves something there too.
+            while self.ftl.pad(frontier, &mut FastForward) {}
+        }
+        let mut units = self.ftl.counters().programs - begun;
+        if let Some(slc) = &mut self.slc {
+            cut.saved_slots += u64::from(slc.filled());
+            units += u64::from(slc.filled() > 0);
+            slc.pad(&mut FastForward);
+            slc.closed_all();
+        }
+        let rounds = units.div_ceil(u64::from(self.config.geometry.dies));
+        cut.hold_up = unfinished.time + Nanos(rounds * self.config.timing.program_mean().0);
+    }
+
+    fn lose_buffer(&mut self, unfinished: &Unfinished, cut: &mut PowerCut) {
+        cut.torn = unfinished.torn.iter().map(|unit| (unit.reclaim_unit, unit.unit)).collect();
+        cut.interrupted_erases = unfinished.erasing;
+        let unwritten = self.backend.recorder.take_unwritten().unwrap_or_default();
+        let units: Vec<ReclaimUnitId> = self.ftl.open_units().collect();
+        let open: Vec<OpenUnit> = units
+            .into_iter()
+            .map(|unit| OpenUnit {
+                unit,
+                begun: begun(unit, self.ftl.full_units(unit), unfinished),
+                is_unerased: unfinished.erases.iter().any(|&(erased, _)| erased == unit),
+            })
+            .collect();
+        let undone = self.undo(&unwritten, unfinished);
+        self.ftl.power_up(&open);
+        (cut.lost_slots, cut.undone_trims) = (undone.writes, undone.trims);
+        cut.undone_relocations = undone.relocations;
+        let unerased = unfinished.erases.iter();
+        let units = self.config.geometry.reclaim_units;
+        let continued =
+            |unit: ReclaimUnitId| unit.0 >= units || self.ftl.open_units().any(|open| open == unit);
+        cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
+    }
+
+    /// Undoes what the flash does not hold, newest first. What something newer on flash has
+    /// replaced is not undone.
+    fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
+        self.ftl.power_off();
+        if let Some(slc) = &mut self.slc {
+            slc.unerase(unfinished.held_log_erases);
+        }
+        let mut undone = Undone::default();
+        for change in unwritten {
+            if self.location(change.lpn) == change.at {
+                self.return_to(change);
+                undone.add(change);
+            }
+        }
+        if let Some(slc) = &mut self.slc {
+            let log = ReclaimUnitId(self.config.geometry.reclaim_units);
+            let waiting = unfinished.waiting.iter().filter(|unit| unit.reclaim_unit == log);
+            slc.power_up(waiting.map(|unit| unit.unit).collect());
+        }
+        undone
+    }
+
+    /// Maps a logical page to where it was before a change.
+    fn return_to(&mut self, change: &Unwritten) {
+        let Unwritten { lpn, at, before, .. } = *change;
+        let Some(slc) = &mut self.slc else { return self.ftl.return_to(lpn, before) };
+        let in_log = |ppa: Ppa| slc.addresses().contains(&ppa.0);
+        let (was_in_log, is_in_log) = (in_log(before), in_log(at));
+        let logged = if is_in_log { slc.lose(lpn) } else { None };
+        if !was_in_log {
+            return self.ftl.return_to(lpn, before);
+        }
+        // Data that the log had passed on are of the stream that they were passed on to.
+        let unit = (!is_in_log && !at.is_none()).then(|| self.ftl.geometry().reclaim_unit_of(at));
+        let passed_on = unit.map(|unit| self.ftl.table().owner[unit.index()].stream);
+        self.ftl.return_to(lpn, Ppa::NONE);
+        slc.revive(lpn, before, logged.or(passed_on));
+    }
+
+    /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
+    /// commands. It first makes the room that garbage collection needs, if the cut has taken it.
+    pub fn power_up(&mut self, cut: &PowerCut) {
+        if self.commands.in_flight() > 0 {
+            self.active.end(self.backend.now);
+        }
+        self.backend.now += cut.hold_up + cut.rebuild.total();
+        let now = self.backend.now;
+        self.commands = CommandTable::default();
+        self.frontend.power_up(now);
+        self.barrier = self.barrier.is_some().then(Box::default);
+        self.write_waiting.clear();
+        self.writes_in_transfer = 0;
+        self.mapping_core = MappingCore::new(&self.config);
+        if let Some(cache) = &mut self.mapping_cache {
+            cache.power_up();
+        }
+        self.write_cache = self.config.controller.write_cache;
+        self.last_activity = now;
+        self.idle_check_scheduled = false;
+        if let Some(housekeeping) = &mut self.housekeeping {
+            housekeeping.media_scheduled = false;
+        }
+        if let Some(thermal) = &mut self.thermal {
+            thermal.scheduled = false;
+        }
+        if let Some(plan) = &mut self.endurance {
+            plan.wake_scheduled = false;
+        }
+        self.release_all_streams();
+        let placement = &mut self.data_placement;
+        if let Interface::Nvme(nvme) = &mut placement.interface {
+            nvme.reset(&mut placement.route);
+        }
+        if placement.is_limited {
+            self.note_units();
+        }
+        self.resynchronise_buffer();
+        let has_relocated = match &mut self.slc {
+            Some(slc) => self.ftl.restore_reserve(&mut InFront::new(slc, &mut self.backend)),
+            None => self.ftl.restore_reserve(&mut self.backend),
+        };
+        if has_relocated {
+            self.quiesce();
+        }
+    }
+}
+
+/// Program units of an open reclaim unit from the first one to the last one that was begun.
+fn begun(unit: ReclaimUnitId, full: u32, unfinished: &Unfinished) -> u32 {
+    let waits =
+        |index: u32| unfinished.waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == index);
+    (0..full).rev().find(|&index| !waits(index)).map_or(0, |last| last + 1)
+}

@@ -1,0 +1,275 @@
+//! Losses of power: what of the mapping is not on flash, and what a cut leaves behind.
+//!
+//! A drive that can lose power is an `Ssd<Volatile>`: it records which changes of the mapping the
+//! flash does not hold yet, at most a buffer's worth. With power-loss protection the capacitors
+//! program the buffer, and nothing need be recorded.
+
+mod cut;
+mod dies;
+pub mod recovery;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
+use writecliff_ftl::power_up::Unwritten;
+
+use crate::attribution::Recorder;
+
+/// What is on its way to flash, by address. An address can be used again, by the next data of a
+/// reclaim unit that is opened while programs are due, before the data from before are programmed.
+#[derive(Clone, Debug)]
+pub struct OnTheWay<T> {
+    all: BTreeMap<(u32, u64), T>,
+    /// Reclaim units whose erase waits, and the number of the first data for after it.
+    held: Vec<(Range<u32>, u64)>,
+}
+
+impl<T> Default for OnTheWay<T> {
+    fn default() -> Self {
+        Self { all: BTreeMap::new(), held: Vec::new() }
+    }
+}
+
+impl<T> OnTheWay<T> {
+    /// Adds data; numbers ascend.
+    pub fn add(&mut self, at: Ppa, number: u64, data: T) {
+        self.all.insert((at.0, number), data);
+    }
+
+    /// The erase of a reclaim unit waits; data for after it have numbers from `next` on.
+    pub fn held(&mut self, ppas: Range<u32>, next: u64) {
+        self.held.push((ppas, next));
+    }
+
+    pub fn released(&mut self, ppas: &Range<u32>) {
+        if let Some(first) = self.held.iter().position(|(held, _)| held == ppas) {
+            self.held.remove(first);
+        }
+    }
+
+    /// Takes what is programmed when the program unit with this address is.
+    pub fn take(&mut self, ppa: u32) -> Option<T> {
+        let held = self.held.iter().find(|(held, _)| held.contains(&ppa));
+        let end = held.map_or(u64::MAX, |&(_, next)| next);
+        let (&key, _) = self.all.range((ppa, 0)..(ppa, end)).next()?;
+        self.all.remove(&key)
+    }
+
+    /// What was added last of that address.
+    pub fn newest(&self, at: Ppa) -> Option<&T> {
+        self.all.range((at.0, 0)..=(at.0, u64::MAX)).next_back().map(|(_, data)| data)
+    }
+
+    /// Takes all, with its numbers.
+    pub fn take_all(&mut self) -> impl Iterator<Item = (u32, u64, T)> + use<T> {
+        let taken = std::mem::take(self);
+        taken.all.into_iter().map(|((ppa, number), data)| (ppa, number, data))
+    }
+}
+
+/// Deallocations that the journal holds back, at most; beyond them it is written.
+const TRIMS_MAX: usize = 1 << 16;
+/// A deallocation of more slots than this is journaled at once.
+const TRIM_SLOTS_MAX: u32 = 1 << 13;
+
+/// Slots of which the flash has changes of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durable {
+    pub first: Lpn,
+    pub slots: u32,
+    /// All of the host's changes below this number; see [`Volatile::numbered`].
+    pub below: u64,
+}
+
+/// A change of the mapping. On flash, the host's changes below a number are there, too.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    of: Unwritten,
+    below: u64,
+}
+
+/// Records what is not on flash.
+#[derive(Clone, Debug, Default)]
+pub struct Volatile {
+    placed: OnTheWay<Recorded>,
+    /// Deallocations since the journal was written.
+    trimmed: Vec<(u64, Recorded)>,
+    /// Number of the last change.
+    last: u64,
+    /// Of the command that is being placed: the host's changes up to it are below this number.
+    below: u64,
+    /// The same by tag.
+    numbers: Vec<u64>,
+    /// What has become durable since [`Self::take_durable`].
+    durable: Vec<Durable>,
+    /// Changes on the fast-forward clock that the next cut undoes.
+    untimed: Vec<Unwritten>,
+}
+
+impl Volatile {
+    /// Tells that the host numbers its changes, and that the next command with this tag makes those
+    /// below a number. [`Self::take_durable`] must be called from then on.
+    pub fn numbered(&mut self, tag: u32, below: u64) {
+        let index = tag as usize;
+        if index >= self.numbers.len() {
+            self.numbers.resize(index + 1, 0);
+        }
+        self.numbers[index] = below;
+    }
+
+    /// What of the numbered changes has become durable since this was called last.
+    pub fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
+        self.durable.drain(..)
+    }
+
+    /// Lets the next cut undo changes that were made on the fast-forward clock, newest first.
+    /// Where their data were before, they must still be.
+    pub fn lose_untimed(&mut self, changes: Vec<Unwritten>) {
+        self.untimed = changes;
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn add(&mut self, of: Unwritten, below: u64) {
+        let number = self.number();
+        self.placed.add(of.at, number, Recorded { of, below });
+    }
+
+    fn note_durable(&mut self, first: Lpn, slots: u32, below: u64) {
+        if below == 0 {
+            return;
+        }
+        if let Some(before) = self.durable.last_mut()
+            && before.below == below
+            && before.first.0 + before.slots == first.0
+        {
+            before.slots += slots;
+            return;
+        }
+        self.durable.push(Durable { first, slots, below });
+    }
+}
+
+impl Recorder for Volatile {
+    const KEEPS_UNWRITTEN: bool = true;
+    const LIMITS_DIES: bool = true;
+
+    fn writing(&mut self, tag: u32) {
+        self.below = self.numbers.get(tag as usize).copied().unwrap_or(0);
+    }
+
+    fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.add(Unwritten { lpn, at, before, is_relocation: false }, self.below);
+    }
+
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        // Data that were still on their way come to flash with this copy, too.
+        let below = self.placed.newest(before).map_or(0, |one| one.below);
+        self.add(Unwritten { lpn, at, before, is_relocation: true }, below);
+    }
+
+    fn trimmed(&mut self, lpn: Lpn, before: Ppa) {
+        let number = self.number();
+        let of = Unwritten { lpn, at: Ppa::NONE, before, is_relocation: false };
+        self.trimmed.push((number, Recorded { of, below: self.below }));
+        if self.trimmed.len() == TRIMS_MAX {
+            self.journaled();
+        }
+    }
+
+    fn journals(&mut self, first: Lpn, slots: u32) -> bool {
+        if slots <= TRIM_SLOTS_MAX {
+            return false;
+        }
+        self.journaled();
+        self.note_durable(first, slots, self.below);
+        true
+    }
+
+    fn journaled(&mut self) {
+        let trimmed = std::mem::take(&mut self.trimmed);
+        for (_, one) in trimmed {
+            self.note_durable(one.of.lpn, 1, one.below);
+        }
+    }
+
+    fn held(&mut self, ppas: Range<u32>) {
+        self.placed.held(ppas, self.last + 1);
+    }
+
+    fn released(&mut self, ppas: Range<u32>) {
+        self.placed.released(&ppas);
+    }
+
+    fn landed(&mut self, ppas: Range<u32>) {
+        for ppa in ppas {
+            if let Some(one) = self.placed.take(ppa) {
+                self.note_durable(one.of.lpn, 1, one.below);
+            }
+        }
+    }
+
+    fn purged(&mut self) {
+        let numbers = std::mem::take(&mut self.numbers);
+        *self = Self { numbers, last: self.last, ..Self::default() };
+    }
+
+    fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
+        let mut all = std::mem::take(&mut self.trimmed);
+        all.extend(self.placed.take_all().map(|(_, number, one)| (number, one)));
+        all.sort_unstable_by_key(|&(number, _)| std::cmp::Reverse(number));
+        let mut unwritten = std::mem::take(&mut self.untimed);
+        unwritten.extend(all.into_iter().map(|(_, one)| one.of));
+        Some(unwritten)
+    }
+
+    fn settled(&mut self) {}
+}
+
+/// What a cut did to the drive, and how long it takes until the drive is ready again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Slots that the host had written and that were lost with the buffer.
+    pub lost_slots: u64,
+    /// Relocated slots in the buffer; their data are still where they were.
+    pub undone_relocations: u64,
+    /// Deallocations that were undone.
+    pub undone_trims: u64,
+    /// Slots that the capacitors let the drive program, and for how long they had to last.
+    pub saved_slots: u64,
+    pub hold_up: Nanos,
+    /// Program units that were being programmed, and cannot be read.
+    pub torn: Vec<(ReclaimUnitId, u32)>,
+    /// Erases of a block on all planes of a die that did not end.
+    pub interrupted_erases: u32,
+    /// Erases of a reclaim unit's blocks on a die that the capacitors let the drive end, or that it
+    /// repeats at power-up because it goes on writing there.
+    pub repeated_erases: Vec<(ReclaimUnitId, u32)>,
+    /// From power-up until the drive takes commands.
+    pub rebuild: Rebuild,
+}
+
+/// The time that a drive takes to find its mapping, by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rebuild {
+    /// The firmware starts.
+    pub start: Nanos,
+    /// The checkpoint of the mapping is read.
+    pub checkpoint: Nanos,
+    /// The journal since the checkpoint is read.
+    pub journal: Nanos,
+    /// Page numbers beside the data are read, of what no journal tells.
+    pub scan: Nanos,
+    /// Interrupted erases are repeated.
+    pub erase: Nanos,
+}
+
+impl Rebuild {
+    pub fn total(&self) -> Nanos {
+        self.start + self.checkpoint + self.journal + self.scan + self.erase
+    }
+}

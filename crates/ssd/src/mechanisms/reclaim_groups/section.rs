@@ -1,0 +1,57 @@
+//! Reclaim groups: the dies divided among them.
+
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_flash::Geometry;
+use writecliff_ftl::FtlConfig;
+use writecliff_ftl::spare::SparePolicy;
+
+use crate::config::DeviceConfig;
+use crate::data_placement::config::DataPlacementConfig;
+
+const KEY: &str = "reclaim_groups";
+
+/// The geometry with the reclaim groups of the drive. The FTL has a stream for each reclaim unit
+/// handle in each of them.
+///
+/// # Errors
+/// Fails if the groups do not divide the dies, and at what is not modelled together with several.
+pub(crate) fn divided(
+    root: &Table<'_>,
+    table: Option<&Table<'_>>,
+    placement: Option<&DataPlacementConfig>,
+    geometry: Geometry,
+    ftl: &mut FtlConfig,
+) -> Result<Geometry, LocatedError> {
+    let groups = placement.map_or(1, |placement| placement.reclaim_groups);
+    let Some(table) = table.filter(|_| groups > 1) else { return Ok(geometry) };
+    for other in ["slc_cache", "bad_blocks", "die_parity"] {
+        if root.has(other) {
+            let message = format!("[{other}] and several {KEY} are not modelled together");
+            return Err(root.error(other, message, Some("remove one of them".to_owned())));
+        }
+    }
+    if ftl.spare == SparePolicy::SelfTuned {
+        let message = "several reclaim_groups need ftl.spare = 'global'";
+        return Err(table.error(KEY, message, None));
+    }
+    ftl.streams *= groups;
+    geometry.with_reclaim_groups(groups.into()).map_err(|e| table.error(e.key, e.message, None))
+}
+
+/// Checks what a drive with several groups needs of the controller.
+///
+/// # Errors
+/// Fails at the number of groups.
+pub(crate) fn check(table: Option<&Table<'_>>, config: &DeviceConfig) -> Result<(), LocatedError> {
+    let Some(table) = table.filter(|_| config.geometry.reclaim_groups() > 1) else {
+        return Ok(());
+    };
+    let (message, hint) = if !config.controller.power_loss_protection {
+        ("several reclaim_groups need power-loss protection", "power_loss_protection = true")
+    } else if config.indirection_slots > 1 {
+        ("several reclaim_groups need units of 4 KiB", "remove ftl.indirection_unit")
+    } else {
+        return Ok(());
+    };
+    Err(table.error(KEY, message, Some(hint.to_owned())))
+}

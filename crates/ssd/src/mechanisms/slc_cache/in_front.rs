@@ -1,0 +1,87 @@
+//! The sink of the FTL when an SLC cache is in front of it.
+
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FlashSink, ProgramUnit};
+
+use super::{SlcCache, SlcSink};
+
+/// Where the data that the FTL is given come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// What they replace is in the main flash, or nowhere.
+    Main,
+    /// From the host; they replace data in the log.
+    Replaced(Ppa),
+    /// From the log.
+    Folded(Ppa),
+}
+
+/// Passes on what the FTL does, and tells where data were in the log. A reclaim unit may hold data
+/// that the log has replaced; then the unit of the log that is being filled is closed before the
+/// reclaim unit is erased, as the FTL does with its own program units.
+pub struct InFront<'a, S> {
+    log: &'a mut SlcCache,
+    sink: &'a mut S,
+    origin: Origin,
+}
+
+impl<'a, S> InFront<'a, S> {
+    pub(crate) fn of(log: &'a mut SlcCache, sink: &'a mut S, origin: Origin) -> Self {
+        Self { log, sink, origin }
+    }
+
+    /// For what the FTL does by itself.
+    pub fn new(log: &'a mut SlcCache, sink: &'a mut S) -> Self {
+        Self::of(log, sink, Origin::Main)
+    }
+}
+
+impl<S: SlcSink> InFront<'_, S> {
+    /// Closes the unit of the log if it may replace data of a reclaim unit freed then.
+    fn pad_filled_since(&mut self, freed_at: u64) {
+        if self.log.is_volatile && self.log.since <= freed_at {
+            self.log.pad(self.sink);
+        }
+    }
+}
+
+impl<S: SlcSink> FlashSink for InFront<'_, S> {
+    #[inline]
+    fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
+        self.sink.read_for(frontier, from, slots);
+    }
+
+    #[inline]
+    fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
+        self.sink.program(frontier, unit);
+    }
+
+    fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        self.pad_filled_since(freed_at);
+        self.sink.erase(frontier, unit, freed_at);
+    }
+
+    fn hold(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        self.pad_filled_since(freed_at);
+        self.sink.hold(frontier, unit, freed_at);
+    }
+
+    fn block_replaced(&mut self, die: u32, rows: u32) {
+        self.sink.block_replaced(die, rows);
+    }
+
+    #[inline]
+    fn placed(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        match self.origin {
+            Origin::Main => self.sink.placed(lpn, at, before),
+            Origin::Replaced(before) => self.sink.placed(lpn, at, before),
+            Origin::Folded(before) => self.sink.moved(lpn, at, before),
+        }
+    }
+
+    #[inline]
+    fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
+        self.sink.moved(lpn, at, before);
+    }
+}

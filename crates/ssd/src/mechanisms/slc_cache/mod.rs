@@ -1,0 +1,502 @@
+//! The SLC cache, flash with one bit per cell that takes host writes first: section `[slc_cache]`
+//! of a device file.
+//!
+//! The cache is a log in front of the FTL, in flash that the FTL does not manage. Host data are
+//! appended at its head at the speed of SLC. While the host is idle, the oldest data are folded:
+//! read, and written to the main flash by the FTL; when all are folded, their blocks are erased.
+//! Data that are overwritten or trimmed before that become invalid in the log and are never folded.
+//! The log is full when the distance between tail and head is `size`, including invalid data, which
+//! occupy pages until the tail has passed them.
+//!
+//! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
+//! relocate it. All decisions here depend on what was written and not on time, so both clocks go
+//! through the same states, except for folding in idle time.
+
+mod commands;
+mod dynamic;
+mod flash;
+mod in_front;
+mod power_up;
+mod section;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_base::{counters, counts};
+use writecliff_flash::Geometry;
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FastForward, FlashSink, Ftl};
+
+use crate::config::DeviceConfig;
+use dynamic::Borrowed;
+pub use in_front::InFront;
+use in_front::Origin;
+pub use section::{SlcCacheConfig, read};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
+
+counts! {
+    /// Counters in slots since the drive was new.
+    pub struct SlcCounters {
+        /// Host slots written to the cache.
+        writes,
+        /// Slots folded to the main flash.
+        folds,
+        /// Slots overwritten before they were folded.
+        coalesced,
+        trimmed,
+        /// Slots left unused in units that were closed early.
+        padding,
+        /// Slots that the host wrote to the main flash because the cache was full.
+        bypassed,
+        /// Slots in the cache that are not folded yet.
+        held,
+    }
+}
+
+counters! { |c: SlcCounters|
+    Integer "slc_write_bytes" Bytes: (c.writes + c.padding) * SLOT,
+        "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)";
+    Integer "slc_fold_bytes" Bytes: c.folds * SLOT,
+        "folded from the SLC cache to the main flash (`[slc_cache]`)";
+    Integer "slc_coalesced_bytes" Bytes: c.coalesced * SLOT,
+        "overwritten in the SLC cache before being folded (`[slc_cache]`)";
+    Integer "slc_held_bytes" Bytes level: c.held * SLOT,
+        "in the SLC cache and not folded yet (`[slc_cache]`)";
+}
+
+const SLOT: u64 = SLOT_BYTES as u64;
+
+/// Flash operations of the cache in addition to those of the FTL.
+pub trait SlcSink: FlashSink {
+    /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
+    fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
+    /// Programs a unit of the cache that contains `data_slots` slots of data; `since` is that of a
+    /// program unit of the FTL.
+    fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
+    /// Erases a block of the cache on all dies, once the data that replace its own are on flash.
+    fn erase_slc(&mut self, block: u32);
+}
+
+impl SlcSink for FastForward {
+    fn read_slc_for(&mut self, _: FrontierId, _: u32, _: u32) {}
+    fn program_slc(&mut self, _: u32, _: u32, _: u64) {}
+    fn erase_slc(&mut self, _: u32) {}
+}
+
+/// A slot of the log; invalid data and padding have no logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    lpn: Lpn,
+    stream: StreamId,
+}
+
+/// The frontier of the log, numbered after those of the FTL.
+pub fn frontier(config: &DeviceConfig) -> FrontierId {
+    FrontierId(2 * config.ftl.streams)
+}
+
+/// Slots of a block of each plane of all dies, with one bit per cell.
+pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
+    let shape = &geometry.shape;
+    let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
+    let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
+    u64::from(geometry.dies * planes * pages) * u64::from(geometry.slots_per_read_group)
+}
+
+/// Runtime state of the section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlcCache {
+    frontier: FrontierId,
+    /// Address of the first slot of its flash: one after the last of the FTL.
+    base: u32,
+    /// Whether data that are not on flash are lost with the power.
+    is_volatile: bool,
+    capacity: usize,
+    bypass: bool,
+    /// Of a dynamic cache.
+    borrowed: Option<Borrowed>,
+    /// Fill level of the log in slots from which writes fold data.
+    fold_from: usize,
+    unit_slots: u64,
+    /// Slots of a block of each plane of all dies, which are erased together.
+    block_slots: u64,
+    blocks: u64,
+    /// Position up to which blocks are erased.
+    erased_to: u64,
+    /// Position of the oldest entry; positions increase without bound.
+    tail: u64,
+    entries: VecDeque<Entry>,
+    /// Position of the newest data of a logical page.
+    newest: BTreeMap<u32, u64>,
+    /// Bitmap of the logical pages in `newest`, because most look-ups are of pages that are not.
+    cached: Vec<u64>,
+    /// Number of the unit whose data were last read for folding, plus one.
+    fetched: u64,
+    /// Pending folding work of writes beyond `fold_from`, in fractions of a fold.
+    owed: u64,
+    /// Streams that have bypassed the cache since a flush closed their units.
+    direct: u128,
+    host_bytes: u64,
+    /// Reclaim units freed before the unit that is being filled held data. See
+    /// `ProgramUnit::since`.
+    since: u64,
+    counters: SlcCounters,
+}
+
+impl SlcCache {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.slc_cache.as_ref()?;
+        let geometry = &config.geometry;
+        let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
+        let unit_slots = u64::from(geometry.slots_per_read_group);
+        let block_units = block_slots(geometry) / unit_slots;
+        // One block more than the capacity, so that the block being erased never holds waiting
+        // data.
+        let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
+        let fold_from =
+            section.fold_at.map_or(capacity, |share| (share * capacity as f64) as usize);
+        Some(Box::new(Self {
+            frontier: frontier(config),
+            base: geometry.raw_ppas() as u32,
+            is_volatile: config.ftl.volatile_buffer,
+            capacity,
+            bypass: section.bypass,
+            borrowed: section.dynamic.then(|| Borrowed {
+                bits: u64::from(geometry.shape.cell.page_types()),
+                least: (section.static_size.0 / u64::from(SLOT_BYTES)) as usize,
+            }),
+            fold_from,
+            unit_slots,
+            block_slots: block_units * unit_slots,
+            blocks,
+            erased_to: blocks * block_units * unit_slots,
+            tail: 0,
+            entries: VecDeque::new(),
+            newest: BTreeMap::new(),
+            cached: vec![0; config.ftl.user_slots.div_ceil(64) as usize],
+            fetched: 0,
+            owed: 0,
+            direct: 0,
+            host_bytes: 0,
+            since: 0,
+            counters: SlcCounters::default(),
+        }))
+    }
+
+    pub fn counters(&self) -> SlcCounters {
+        SlcCounters { held: self.newest.len() as u64, ..self.counters }
+    }
+
+    pub fn frontier(&self) -> FrontierId {
+        self.frontier
+    }
+
+    /// Slots folded so far.
+    pub fn folds(&self) -> u64 {
+        self.counters.folds
+    }
+
+    /// Whether data wait to be folded or blocks to be erased.
+    pub fn wants_idle_time(&self) -> bool {
+        !self.newest.is_empty() || self.wants_erase()
+    }
+
+    /// Blocks per plane that the cache uses.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Slots programmed or allocated for programming.
+    pub fn allocated_slots(&self) -> u64 {
+        self.counters.writes + self.counters.padding
+    }
+
+    /// Bytes written by the host, given the FTL's count, which includes folded slots.
+    pub fn host_bytes(&self, of_ftl: u64) -> u64 {
+        of_ftl - self.counters.folds * u64::from(SLOT_BYTES) + self.host_bytes
+    }
+
+    fn head(&self) -> u64 {
+        self.tail + self.entries.len() as u64
+    }
+
+    /// Slots in the unit that is being filled.
+    pub fn filled(&self) -> u32 {
+        (self.head() % self.unit_slots) as u32
+    }
+
+    /// Slots of all flash blocks of the cache.
+    fn ring(&self) -> u64 {
+        self.block_slots * self.blocks
+    }
+
+    fn unit_at(&self, position: u64) -> u32 {
+        (position % self.ring() / self.unit_slots) as u32
+    }
+
+    fn is_filling(&self, position: u64) -> bool {
+        self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
+    }
+
+    /// The unit that holds the newest data of a page, if they are in the log, and whether that unit
+    /// is still being filled.
+    pub fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+        if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
+            return None;
+        }
+        let &position = self.newest.get(&lpn.0)?;
+        Some((self.unit_at(position), self.is_filling(position)))
+    }
+
+    /// Address of a position of the log.
+    fn address(&self, position: u64) -> Ppa {
+        Ppa(self.base + (position % self.ring()) as u32)
+    }
+
+    /// Address of the newest data of a page in the log; `Ppa::NONE` if they are not there.
+    pub fn location(&self, lpn: Lpn) -> Ppa {
+        if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
+            return Ppa::NONE;
+        }
+        self.newest.get(&lpn.0).map_or(Ppa::NONE, |&position| self.address(position))
+    }
+
+    /// Whether the stream has bypassed the cache since a flush closed its unit.
+    pub fn is_direct(&self, stream: u16) -> bool {
+        self.direct >> stream & 1 != 0
+    }
+
+    /// Records that the units of all streams are closed.
+    pub fn closed_all(&mut self) {
+        self.direct = 0;
+    }
+
+    /// Whether the next slot goes to the log; folds data to make room for it.
+    pub fn admit<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+        self.drop_dead();
+        if self.borrowed.is_some() {
+            return self.admit_borrowing(ftl, sink);
+        }
+        if self.entries.len() >= self.capacity {
+            if self.bypass {
+                return false;
+            }
+            while self.entries.len() >= self.capacity && self.fold(ftl, sink) {
+                self.drop_dead();
+            }
+        } else if self.entries.len() > self.fold_from {
+            let span = (self.capacity - self.fold_from) as u64;
+            self.owed += (self.entries.len() - self.fold_from) as u64;
+            while self.owed >= span {
+                self.owed -= span;
+                self.fold(ftl, sink);
+            }
+        }
+        true
+    }
+
+    /// Appends `bytes` bytes of a slot at the head. The rest of the slot is read from its current
+    /// location.
+    pub fn write<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) {
+        let (cached, old) = (self.location(lpn), ftl.lookup(lpn));
+        if !self.replace(lpn, self.frontier, bytes, sink) {
+            if bytes < SLOT_BYTES && !old.is_none() {
+                sink.read_for(self.frontier, old, 1);
+            }
+            ftl.supersede(lpn);
+        }
+        let head = self.head();
+        if head == self.erased_to {
+            // Data folded from that block may wait in a unit of the main flash.
+            self.direct = u128::MAX;
+            self.erase_next(ftl, sink);
+        }
+        if self.filled() == 0 {
+            self.since = ftl.counters().collections;
+        }
+        self.entries.push_back(Entry { lpn, stream });
+        self.newest.insert(lpn.0, head);
+        self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+        self.counters.writes += 1;
+        self.host_bytes += u64::from(bytes);
+        sink.placed(lpn, self.address(head), if cached.is_none() { old } else { cached });
+        if self.filled() == 0 {
+            sink.program_slc(self.unit_at(head), self.unit_slots as u32, self.since);
+        }
+    }
+
+    /// Writes to the main flash, bypassing the full log.
+    pub fn write_past<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) {
+        let cached = self.location(lpn);
+        self.replace(lpn, ftl.host_frontier(stream), bytes, sink);
+        self.counters.bypassed += 1;
+        self.direct |= 1 << stream.0;
+        let origin = if cached.is_none() { Origin::Main } else { Origin::Replaced(cached) };
+        ftl.write(lpn, stream, bytes, &mut InFront::of(self, sink, origin));
+    }
+
+    /// Invalidates the data of a page in the log, if any; reads the rest of a partly overwritten
+    /// slot for `frontier` first.
+    fn replace<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        frontier: FrontierId,
+        bytes: u32,
+        sink: &mut S,
+    ) -> bool {
+        let Some((unit, filling)) = self.find(lpn) else { return false };
+        if bytes < SLOT_BYTES && !filling {
+            sink.read_slc_for(frontier, unit, 1);
+        }
+        self.counters.coalesced += 1;
+        self.kill(lpn)
+    }
+
+    fn forget(&mut self, lpn: Lpn) -> Option<u64> {
+        let word = &mut self.cached[lpn.index() / 64];
+        let bit = 1 << (lpn.0 % 64);
+        if *word & bit == 0 {
+            return None;
+        }
+        *word &= !bit;
+        self.newest.remove(&lpn.0)
+    }
+
+    fn kill(&mut self, lpn: Lpn) -> bool {
+        let Some(position) = self.forget(lpn) else { return false };
+        self.entries[(position - self.tail) as usize].lpn = Lpn::NONE;
+        true
+    }
+
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.counters.trimmed += u64::from(self.kill(lpn));
+    }
+
+    fn drop_dead(&mut self) {
+        while self.entries.front().is_some_and(|entry| entry.lpn == Lpn::NONE) {
+            self.entries.pop_front();
+            self.tail += 1;
+        }
+    }
+
+    /// Folds the oldest data to the main flash. Returns false if there are none.
+    pub fn fold<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+        self.drop_dead();
+        let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
+        let unit = self.tail / self.unit_slots;
+        if !self.is_filling(self.tail) && self.fetched != unit + 1 {
+            // Read all valid data of a page at once; the rest waits in the controller.
+            self.fetched = unit + 1;
+            let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
+            let live = self.entries.iter().take(rest).filter(|entry| entry.lpn != Lpn::NONE);
+            let slots = live.count() as u32;
+            sink.read_slc_for(ftl.host_frontier(stream), self.unit_at(self.tail), slots);
+        }
+        let origin = Origin::Folded(self.address(self.tail));
+        self.forget(lpn);
+        self.entries.pop_front();
+        self.tail += 1;
+        self.counters.folds += 1;
+        ftl.write(lpn, stream, SLOT_BYTES, &mut InFront::of(self, sink, origin));
+        true
+    }
+
+    /// Whether the cache is empty and a block can be erased before the head needs it.
+    pub fn wants_erase(&self) -> bool {
+        self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
+    }
+
+    /// Erases the next block, whose data are all invalid. What has replaced them may wait in units
+    /// of the main flash that are not full, which are closed then.
+    pub fn erase_next<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
+        self.drop_dead();
+        if self.is_volatile {
+            for stream in 0..ftl.config().streams {
+                ftl.pad(FrontierId(stream), sink);
+            }
+        }
+        let block = self.erased_to % self.ring() / self.block_slots;
+        self.erased_to += self.block_slots;
+        sink.erase_slc(block as u32);
+    }
+
+    /// Closes the unit that is being filled, if there is one.
+    pub fn pad<S: SlcSink>(&mut self, sink: &mut S) {
+        let filled = self.filled();
+        if filled == 0 {
+            return;
+        }
+        let unit = self.unit_at(self.head());
+        let padding = self.unit_slots as usize - filled as usize;
+        let empty = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
+        self.entries.extend(std::iter::repeat_n(empty, padding));
+        self.counters.padding += padding as u64;
+        sink.program_slc(unit, filled, self.since);
+    }
+
+    /// Returns to the state of "no writes". All data are discarded; counters are kept.
+    pub fn purge(&mut self) {
+        (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
+        self.erased_to = self.ring();
+        self.entries.clear();
+        self.newest.clear();
+        self.cached.fill(0);
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.tail);
+        out.put(self.erased_to);
+        out.list(self.entries.iter(), |out, entry| {
+            out.put(u64::from(entry.stream.0) << 32 | u64::from(entry.lpn.0));
+        });
+        let direct = [self.direct as u64, (self.direct >> 64) as u64];
+        for word in [self.fetched, self.owed, self.host_bytes].into_iter().chain(direct) {
+            out.put(word);
+        }
+        out.counts(self.counters.to_array());
+        if self.is_volatile {
+            out.put(self.since);
+        }
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.tail = input.get()?;
+        self.erased_to = input.get()?;
+        let entries: Vec<Entry> = input.list(|input| {
+            let word = input.get()?;
+            Ok(Entry { lpn: Lpn(word as u32), stream: StreamId((word >> 32) as u16) })
+        })?;
+        self.entries = entries.into();
+        let live = (self.tail..).zip(&self.entries).filter(|(_, entry)| entry.lpn != Lpn::NONE);
+        self.newest = live.map(|(position, entry)| (entry.lpn.0, position)).collect();
+        self.cached.fill(0);
+        for &lpn in self.newest.keys() {
+            *self.cached.get_mut(lpn as usize / 64).ok_or_else(damaged)? |= 1 << (lpn % 64);
+        }
+        self.fetched = input.get()?;
+        self.owed = input.get()?;
+        self.host_bytes = input.get()?;
+        self.direct = u128::from(input.get()?) | u128::from(input.get()?) << 64;
+        self.counters = SlcCounters::from_array(input.counts()?);
+        if self.is_volatile {
+            self.since = input.get()?;
+        }
+        if self.entries.len() as u64 > self.ring() { Err(damaged()) } else { Ok(()) }
+    }
+}
