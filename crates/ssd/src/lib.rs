@@ -8,7 +8,7 @@
 //! | file | content |
 //! |---|---|
 //! | `ssd.rs`, `ssd/` | the drive: decodes commands, places data, completes commands |
-//! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, program units in progress |
+//! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, units in progress |
 //! | `mechanisms/` | the mechanisms, a directory or file each: section, state, counters, what they do |
 //! | `data_placement/` | streams and FDP: mapping of host stream numbers |
 //! | `config.rs`, `device_file.rs`, `device_file/` | device files in TOML, and the checked configuration |

@@ -82,7 +82,7 @@ pub struct Ssd<R = Unrecorded> {
 
 /// Path of host data to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WritePath {
+pub(crate) enum WritePath {
     /// Unchanged, without firmware time, into units that may stay open indefinitely.
     Plain,
     /// As `Plain`, but mapping takes time.

@@ -11,154 +11,36 @@ use writecliff_ssd::{Attribution, Command, DeviceConfig, DriveCounters, Operatio
 use crate::common;
 
 const SLOTS: u64 = 10_240;
-const CAPACITORS: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
 
-/// A drive for each mechanism and for combinations that share code: name, changes to the round
-/// drive, keys of `[ftl]` and sections.
-const DRIVES: [(&str, &[(&str, &str)], &str, &str); 26] = [
-    ("plain", &[], "", ""),
-    ("protected", &[CAPACITORS], "", ""),
-    ("no-cache", &[("write_cache = true", "write_cache = false")], "", ""),
-    (
-        "suspends",
-        &[(
-            "command = \"1 us\"",
-            "command = \"1 us\"\nprogram_suspend = \"10 us\"\nerase_suspend = \"20 us\"",
-        )],
-        "",
-        "",
-    ),
-    (
-        "mapping-core",
-        &[(
-            "latency = \"5 us\"",
-            "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nrelocation_time = \"30 us\"\nlookup_time = \"2 us\"\nread_slot_time = \"1 us\"\nmerge_time = \"4 us\"",
-        )],
-        "",
-        "",
-    ),
-    (
-        "barrier",
-        &[("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"")],
-        "",
-        "",
-    ),
-    (
-        "slc-fixed",
-        &[],
-        "",
-        "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nfold_at = \"50 %\"\nfold_time = \"3 us\"\n",
-    ),
-    (
-        "slc-folding",
-        &[CAPACITORS],
-        "",
-        "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n",
-    ),
-    (
-        "slc-dynamic",
-        &[],
-        "",
-        "[slc_cache]\nsize = \"8 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\ndynamic = true\nstatic_size = \"1 MiB\"\n",
-    ),
-    (
-        "slc-no-cache",
-        &[("write_cache = true", "write_cache = false")],
-        "",
-        "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
-    ),
-    (
-        "mapping-cache",
-        &[],
-        "",
-        "[mapping_cache]\nsize = \"16 KiB\"\nread = \"30 us\"\nprogram = \"200 us\"\n",
-    ),
-    (
-        "host-memory",
-        &[CAPACITORS],
-        "",
-        "[mapping_cache]\nsize = \"16 KiB\"\npage = \"4 KiB\"\nread = \"30 us\"\nprogram = \"200 us\"\nhost_memory_buffer = \"24 KiB\"\nhost_memory_latency = \"2 us\"\n[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
-    ),
-    ("units", &[CAPACITORS], "indirection_unit = \"16 KiB\"\n", ""),
-    (
-        "integrity",
-        &[],
-        "",
-        "[integrity]\nbuffer_flips = 1e-3\nbus_flips = 1e-3\nmisplaced_writes = 1e-3\nbuffer_ecc = false\nguard = true\nreference_tag = true\n",
-    ),
-    (
-        "ecc",
-        &[],
-        "",
-        "[ecc]\nrber = 1e-3\nrber_at_rated = 2e-2\nrber_spread = 0.3\ncodeword = \"1 KiB\"\ncorrectable = 18\nretry_time = \"60 us\"\nretries_max = 3\n",
-    ),
-    (
-        "cell-care",
-        &[],
-        "",
-        "[ecc]\nrber = 1e-3\nrber_at_rated = 2e-2\ncodeword = \"1 KiB\"\ncorrectable = 18\nretry_time = \"60 us\"\nretries_max = 3\n[cell_care]\nread_disturb = 1e-5\nrefresh_rber = 1e-3\nrefresh_interval = \"1 s\"\n",
-    ),
-    (
-        "bad-blocks",
-        &[CAPACITORS],
-        "",
-        "[bad_blocks]\nfactory = \"2 %\"\nfailed_at_rated = \"30 %\"\nshape = 1.0\n",
-    ),
-    (
-        "housekeeping",
-        &[],
-        "",
-        "[housekeeping]\nmedia_interval = \"20 ms\"\nmedia_time = \"2 ms\"\njournal_interval = \"1 MiB\"\njournal_time = \"1 ms\"\ncheckpoint_interval = \"4 MiB\"\ncheckpoint_time = \"5 ms\"\nhiccup_probability = 0.01\nhiccup_time = \"1 ms\"\npatrol_interval = \"1 s\"\npatrol_length = \"300 ms\"\npatrol_step = \"1 ms\"\npatrol_time = \"20 us\"\n",
-    ),
-    (
-        "power",
-        &[],
-        "",
-        "[power]\nidle = \"1 W\"\nactive = \"2 W\"\nread = \"30 mW\"\nprogram = \"50 mW\"\nerase = \"40 mW\"\ntransfer = \"60 mW\"\nlink = \"500 mW\"\nmax_active_dies = [2]\n[thermal]\nambient = \"35 C\"\nresistance = \"10 C/W\"\ncapacity = \"0.05 J/C\"\nthrottle_at = \"45 C\"\nrecover_at = \"40 C\"\nthrottle_factor = 2.0\nperiod = \"5 ms\"\n",
-    ),
-    ("endurance", &[], "", "[endurance]\nlife = \"20000 s\"\nreserve = \"0 %\"\n"),
-    (
-        "die-parity",
-        &[CAPACITORS, ("\"40 MiB\"", "\"20 MiB\"")],
-        "",
-        "[ecc]\nrber = 1e-3\nrber_at_rated = 2e-2\ncodeword = \"1 KiB\"\ncorrectable = 18\nretry_time = \"60 us\"\nretries_max = 3\n[die_parity]\nstripe = 4\n",
-    ),
-    (
-        "reduction",
-        &[],
-        "",
-        "[reduction]\ncompression = true\nmin_stored_size = \"512 B\"\nduplicates = true\n",
-    ),
-    (
-        "groups",
-        &[CAPACITORS, ("streams = 4", "streams = 2")],
-        "",
-        "[data_placement]\ninterface = \"nvme-fdp\"\nreclaim_groups = 2\n",
-    ),
-    ("fdp", &[], "", "[data_placement]\ninterface = \"nvme-fdp\"\ntime_limit = \"1 s\"\n"),
-    (
-        "streams",
-        &[],
-        "",
-        "[data_placement]\ninterface = \"nvme-streams\"\nopen_streams = 2\noverflow = \"release\"\n",
-    ),
-    (
-        "planes",
-        &[
-            ("planes_per_die = 1", "planes_per_die = 2"),
-            ("page = \"16 KiB\"", "page = \"8 KiB\""),
-            ("cell = \"MLC\"", "cell = \"MLC\"\nindependent_plane_reads = true"),
-        ],
-        "",
-        "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
-    ),
-];
+/// A drive for each mechanism and for combinations that share code: a name, changes to the round
+/// drive (`with OLD -> NEW`, lines separated by ` ; `), and keys of `[ftl]` and of sections.
+const DRIVES: &str = include_str!("golden_drives.txt");
 
-fn config(changes: &[(&str, &str)], ftl: &str, sections: &str) -> DeviceConfig {
-    let ftl = format!("[ftl]\n{ftl}");
-    let link = format!("{sections}[link]");
-    let more = [("[ftl]\n", ftl.as_str()), ("[link]", link.as_str())];
-    common::config(&changes.iter().copied().chain(more).collect::<Vec<_>>())
+/// Returns the drives by name.
+fn drives() -> Vec<(String, DeviceConfig)> {
+    let blocks = DRIVES.split("\n\n").map(|block| {
+        let mut lines = block.lines();
+        let name = lines.next().and_then(|line| line.strip_prefix("= ")).expect("a name");
+        let replacements: Vec<(&str, String)> = lines
+            .clone()
+            .filter_map(|line| line.strip_prefix("with ")?.split_once(" -> "))
+            .map(|(old, new)| (old, new.replace(" ; ", "\n")))
+            .collect();
+        let keys: String = lines
+            .filter(|line| !line.starts_with("with "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let (ftl, sections) = match keys.strip_prefix("[ftl]\n") {
+            Some(keys) => (format!("[ftl]\n{keys}"), String::new()),
+            None => ("[ftl]\n".to_owned(), keys),
+        };
+        let link = format!("{sections}[link]");
+        let mut changes: Vec<(&str, &str)> =
+            replacements.iter().map(|(old, new)| (*old, new.as_str())).collect();
+        changes.extend([("[ftl]\n", ftl.as_str()), ("[link]", link.as_str())]);
+        (name.to_owned(), common::config(&changes))
+    });
+    blocks.collect()
 }
 
 /// FNV-1a, which no library and no version of Rust changes.
@@ -275,8 +157,7 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
 #[test]
 fn fixed_loads_end_as_recorded() {
     let mut found = String::new();
-    for (name, changes, ftl, sections) in DRIVES {
-        let config = config(changes, ftl, sections);
+    for (name, config) in drives() {
         if config.max_active_dies().is_none() {
             let all = digests::<Unrecorded>(config.clone(), false);
             writeln!(found, "{name} unrecorded {all}").unwrap();
