@@ -47,7 +47,7 @@ def reference() -> str:
         "from the declarations in the simulator; do not edit it.",
         "",
         "With `--attribute-latency`, every nanosecond from issue to completion of a command has",
-        "one of these causes ([guide](../guides/workloads.md#where-the-time-goes)). Reports, JSON",
+        "one of these causes ([guide](../guides/workloads.md#latency-by-cause)). Reports, JSON",
         "and the table `histograms` of a [run directory](run-directory.md) use the names.",
         "",
         "| cause | the command is |",
