@@ -3,9 +3,10 @@
     .venv/bin/python -m docs._ext.keys_page device > docs/reference/device-keys.md
     .venv/bin/python -m docs._ext.keys_page workload > docs/reference/workload-keys.md
 
-What a key takes, and whether it is required, the program says (`probe.py`); what it means
-is the last column of the tables of keys in the guides. A key without a meaning there, a meaning
-whose key the program does not know, and a section that no sample below has, are errors.
+The keys of device files are declared in tables of the program. Of the keys of workload files the
+program says what they take, and whether they are required (`probe.py`); what they mean is the last
+column of the tables of keys in the guides. A key without a meaning there, a meaning whose key the
+program does not know, and a section that no sample below has, are errors.
 """
 
 from __future__ import annotations
@@ -14,85 +15,16 @@ import argparse
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from docs._ext.probe import Key, Path, Reader, keys
+from docs._ext.probe import Key, Path, keys
 from writecliff import _native
-from writecliff.devices import read_device_file
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 # Files that are right and have each table once: what is read of a table that is not there cannot be
-# asked. Some sections exclude each other.
-SSD = read_device_file("sata-tlc-120")[0]
-WATCHED = """
-[housekeeping]
-media_interval = "1 s"
-media_time = "1 ms"
-hiccup_probability = 0.001
-hiccup_time = "1 ms"
-journal_interval = "1 GB"
-journal_time = "1 ms"
-checkpoint_interval = "10 GB"
-checkpoint_time = "1 ms"
-patrol_interval = "1 s"
-patrol_length = "100 ms"
-patrol_step = "10 ms"
-patrol_time = "10 us"
-[ecc]
-rber = 0.0001
-rber_at_rated = 0.001
-codeword = "1 KiB"
-correctable = 40
-retry_time = "100 us"
-retries_max = 5
-[cell_care]
-refresh_rber = 0.001
-refresh_interval = "10 s"
-[integrity]
-guard = true
-[power]
-idle = "1 W"
-[thermal]
-ambient = "35 C"
-resistance = "8 C/W"
-capacity = "20 J/C"
-throttle_at = "70 C"
-recover_at = "65 C"
-throttle_factor = 2
-[endurance]
-life = "5 years"
-[recovery]
-start_time = "1 s"
-"""
-# Keys that are required with others that are not.
-PARTS = (
-    '[housekeeping]\nmedia_interval = "1 s"\nmedia_time = "1 ms"\n',
-    '[housekeeping]\njournal_interval = "1 GB"\njournal_time = "1 ms"\n',
-    WATCHED.replace("refresh", "# refresh").replace("throttle_", "# ").replace("recover_at", "# "),
-    "[reduction]\ncompression = false\nduplicates = true\n",
-)
-PLACED = '[data_placement]\ninterface = "%s"\n'
-SSDS = (
-    SSD + WATCHED,
-    *(SSD + part for part in PARTS),
-    SSD.replace('gc = "greedy"', 'gc = "windowed-greedy"\ngc_window = 8'),
-    SSD.replace('gc = "greedy"', 'gc = "greedy"\ngc_pacing = "quanta"\ngc_quantum = "1 MiB"'),
-    SSD.replace('"per-stream"', '"per-handle"\nisolated_streams = [1]'),
-    *(SSD + PLACED % name for name in ("nvme-streams", "scsi-streams", "nvme-fdp")),
-    SSD + '[bad_blocks]\nfailed_at_rated = "1 %"\nshape = 3\n',
-    SSD.replace('"120 GB"', '"100 GB"') + "[die_parity]\nstripe = 8\n",
-    SSD + '[reduction]\ncompression = true\nmin_stored_size = "1 KiB"\nduplicates = false\n',
-    SSD + '[slc_cache]\nsize = "3 GB"\nprogram = "0.25 ms"\nread = "30 us"\n',
-    SSD
-    + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n'
-    + 'host_memory_buffer = "64 MiB"\nhost_memory_latency = "2 us"\n',
-    SSD + '[mapping_cache]\nsize = "1 MiB"\nread = "30 us"\nprogram = "0.25 ms"\n',
-)
-SCMS = (read_device_file("p5800x-1600")[0],)
-DISKS = (read_device_file("hdd-sshd-7200-500")[0], read_device_file("hdd-15k-80")[0])
-
+# asked.
 JOB = """
 [[job]]
 duration = "1 s"
@@ -116,29 +48,6 @@ WORKLOADS = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a page: files that are right, and the guides that say what their keys mean."""
-
-    title: str
-    samples: Sequence[str]
-    guides: Sequence[tuple[str, str]]
-    """File and, if only one of its chapters is meant, the heading of that."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """A reference page."""
-
-    name: str
-    title: str
-    about: str
-    reader: Reader
-    parts: Sequence[Part]
-    headings: Mapping[str, Sequence[str]]
-    """Words of the headings of guides for a table; of others its name in brackets."""
-
-
 def refused(read: Callable[[], object]) -> str | None:
     """Why a file is refused, with the hint; None if it is not."""
     try:
@@ -148,40 +57,36 @@ def refused(read: Callable[[], object]) -> str | None:
     return None
 
 
-PAGES = {
-    "device": Page(
-        "device-keys",
-        "Keys of device files",
-        "A [device file](../guides/devices.md) describes a simulated drive.",
-        lambda text: refused(lambda: _native.Device(text, "drive.toml").describe()),
-        (
-            Part(
-                "SSDs",
-                SSDS,
-                (("devices.md", "Keys"), ("device-failures.md", ""), ("mapping-cache.md", "")),
-            ),
-            Part("Hard disks", DISKS, (("devices.md", "Hard disks"), ("devices.md", "Keys"))),
-            Part(
-                "Storage-class memory",
-                SCMS,
-                (("storage-class-memory.md", ""), ("devices.md", "Keys")),
-            ),
-        ),
-        {"": ["Keys"]},
-    ),
-    "workload": Page(
-        "workload-keys",
-        "Keys of workload files",
-        "A [workload file](../guides/workloads.md) describes what hosts do.",
-        lambda text: refused(lambda: _native.parse_workload_toml(text, "load.toml", 120 * 10**9)),
-        (Part("", WORKLOADS, (("workloads.md", ""),)),),
-        {
-            "": ["The file", "[step]"],  # a file of one step has what a step has
-            "job.writes.block_sizes": ["[job.block_sizes]"],
-            "job.trims.block_sizes": ["[job.block_sizes]"],
-        },
-    ),
+def read_workload(text: str) -> str | None:
+    """Reads a workload file as `probe` asks it."""
+    return refused(lambda: _native.parse_workload_toml(text, "load.toml", 120 * 10**9))
+
+
+HEADINGS = {
+    "": ["The file", "[step]"],  # a file of one step has what a step has
+    "job.writes.block_sizes": ["[job.block_sizes]"],
+    "job.trims.block_sizes": ["[job.block_sizes]"],
 }
+"""Words of the headings of the guide for a table; of others its name in brackets."""
+
+
+def device_page() -> Iterator[str]:
+    """The lines of the page of keys of device files."""
+    yield from ("# Keys of device files", "")
+    command = "python -m docs._ext.keys_page device > docs/reference/device-keys.md"
+    yield from (f"Generated by `{command}`", "from tables in the program. Do not edit it.", "")
+    yield "A [device file](../guides/devices.md) describes a simulated drive."
+    for drives, sections in _native.device_keys():
+        yield from ("", f"## {drives}")
+        for section, _, rows in sections:
+            yield from ("", f"### {f'`[{section}]`' if section else 'At the top'}", "")
+            yield from ("| key | takes | default | meaning |", "|---|---|---|---|")
+            for key, takes, is_required, default, meaning in rows:
+                need = "required" if is_required else default or "optional"
+                yield f"| `{key}` | {takes} | {need} | {meaning} |"
+            for name, is_required, _ in [] if section else sections[1:]:
+                need = "required" if is_required else "optional"
+                yield f"| `{name}` | table | {need} | see below |"
 
 
 @dataclass(frozen=True)
@@ -194,11 +99,9 @@ class Row:
     default: str
 
 
-def meanings(guide: str, chapter: str) -> Iterator[Row]:
-    """All rows of tables of keys in a guide, or a chapter of it."""
+def meanings(guide: str) -> Iterator[Row]:
+    """All rows of tables of keys in a guide."""
     text = (ROOT / "docs" / "guides" / guide).read_text(encoding="utf-8")
-    if chapter:
-        text = f"## {chapter}\n" + text.split(f"\n## {chapter}\n", 1)[1].split("\n## ", 1)[0]
     # Links of a page of the guides, seen from the reference.
     text = re.sub(r"\]\(#", f"](../guides/{guide}#", text)
     text = re.sub(r"\]\(([\w-]+\.md)", r"](../guides/\1", text).replace("](../reference/", "](")
@@ -232,34 +135,21 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split(" | ")]
 
 
-def page(which: Page) -> Iterator[str]:
-    """The lines of a page. Raises SystemExit for a key without a meaning, and the other way."""
-    yield from (f"# {which.title}", "")
-    kind = which.name.partition("-")[0]
-    command = f"python -m docs._ext.keys_page {kind} > docs/reference/{which.name}.md"
+def workload_page() -> Iterator[str]:
+    """The lines of the page of keys of workload files. Raises SystemExit for a key without a
+    meaning, and for a meaning without a key."""
+    yield from ("# Keys of workload files", "")
+    command = "python -m docs._ext.keys_page workload > docs/reference/workload-keys.md"
     yield f"Made by `{command}`: what a key takes, and whether"
     yield "it is required, is what the program answered; what it means is from the guides. Do not"
-    yield from ("edit it.", "", which.about)
-    rows = [
-        [row for guide, chapter in part.guides for row in meanings(guide, chapter)]
-        for part in which.parts
-    ]
-    used: list[Row] = []
-    for part, said in zip(which.parts, rows, strict=True):
-        if part.title:
-            yield from ("", f"## {part.title}")
-        yield from _part(which, part, said, used)
-    headings = {row.heading for row in used}
-    unknown = dict.fromkeys(
-        row.key for said in rows for row in said if row.heading in headings and row not in used
+    yield from (
+        "edit it.",
+        "",
+        "A [workload file](../guides/workloads.md) describes what hosts do.",
     )
-    if unknown:
-        sys.exit(f"{which.name}: the program does not know {', '.join(unknown)} of the guides")
-
-
-def _part(which: Page, part: Part, said: Sequence[Row], used: list[Row]) -> Iterator[str]:
-    """The tables of a part; adds the rows of `said` that they take to `used`."""
-    found = {key.path: key for key in keys(part.samples, which.reader)}
+    rows = list(meanings("workloads.md"))
+    used: list[Row] = []
+    found = {key.path: key for key in keys(WORKLOADS, read_workload)}
     tables: dict[Path, list[Key]] = {}
     for path, key in found.items():
         if path[:3] != ("step", "job", path[-1]) or len(path) == 2:  # jobs are shown as [[job]]
@@ -268,36 +158,42 @@ def _part(which: Page, part: Part, said: Sequence[Row], used: list[Row]) -> Iter
     for path, own in tables.items():
         name = ".".join(path)
         name = f"`[[{name}]]`" if path and found[path].value == "tables" else f"`[{name}]`"
-        yield from ("", f"{'###' if part.title else '##'} {name if path else 'At the top'}", "")
+        yield from ("", f"## {name if path else 'At the top'}", "")
         yield from ("| key | takes | default | meaning |", "|---|---|---|---|")
         for key in own:
-            row = lookup(said, which.headings, path, key.path[-1])
+            row = lookup(rows, path, key.path[-1])
             if row is not None:
                 used.append(row)
             elif key.path in tables:
                 row = Row("", "", "see below", "")
             else:
-                sys.exit(f"{which.name}: no guide says what {'.'.join(key.path)} means")
+                sys.exit(f"workload-keys: no guide says what {'.'.join(key.path)} means")
             default = "required" if key.required else row.default or "optional"
             yield f"| `{key.path[-1]}` | {key.value} | {default} | {row.text} |"
+    headings = {row.heading for row in used}
+    unknown = [row.key for row in rows if row.heading in headings and row not in used]
+    if unknown:
+        names = ", ".join(dict.fromkeys(unknown))
+        sys.exit(f"workload-keys: the program does not know {names} of the guides")
 
 
-def lookup(
-    said: Sequence[Row], headings: Mapping[str, Sequence[str]], path: Path, key: str
-) -> Row | None:
-    """What the guides say of a key of a table, below a heading that names the table."""
-    names = headings.get(".".join(path)) or [f"[{'.'.join(path)}]", f"[{path[-1]}]"]
+def lookup(rows: Sequence[Row], path: Path, key: str) -> Row | None:
+    """What the guide says of a key of a table, below a heading that names the table."""
+    names = HEADINGS.get(".".join(path)) or [f"[{'.'.join(path)}]", f"[{path[-1]}]"]
     for name in names:
-        for row in said:
+        for row in rows:
             if row.key == key and name in row.heading:
                 return row
     return None
 
 
+PAGES = {"device": device_page, "workload": workload_page}
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("page", choices=PAGES)
-    print("\n".join(page(PAGES[parser.parse_args(arguments).page])))
+    print("\n".join(PAGES[parser.parse_args(arguments).page]()))
     return 0
 
 

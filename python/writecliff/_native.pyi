@@ -410,6 +410,13 @@ class BlockTrace:
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""
 
+def device_keys() -> list[
+    tuple[str, list[tuple[str, bool, list[tuple[str, str, bool, str, str]]]]]
+]:
+    """The keys of device files, by kind of drive. A section has its name ("" at the top of the
+    file), whether it is required, and its keys: name, values that it takes, whether it is required,
+    default in words ("" without one), meaning in Markdown."""
+
 def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
     """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises
     NativeConfigError."""

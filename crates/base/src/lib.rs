@@ -7,6 +7,7 @@ pub mod codec;
 pub mod counters;
 pub mod cursors;
 pub mod ids;
+pub mod keys;
 pub mod located;
 pub mod memory;
 pub mod random;

@@ -19,7 +19,6 @@
 
 mod comments;
 mod edit;
-mod positive;
 mod table;
 
 use std::ops::Range;
@@ -29,7 +28,6 @@ use toml_edit::Document;
 
 pub use comments::Documented;
 pub use edit::Change;
-pub use positive::{positive_rate, positive_time};
 pub use table::Table;
 pub use toml_edit::Array as List;
 

@@ -224,6 +224,20 @@ impl Physical {
         }
     }
 
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Power => "power",
+            Self::Temperature => "temperature",
+            Self::ThermalResistance => "thermal resistance",
+            Self::HeatCapacity => "heat capacity",
+        }
+    }
+
+    /// The unit of its values.
+    pub const fn unit(self) -> &'static str {
+        self.units().0[0].0
+    }
+
     const fn units(self) -> (&'static [Unit], &'static str) {
         match self {
             Self::Power => (&[("W", 1.0), ("mW", 1e-3), ("uW", 1e-6)], "W, mW, uW"),

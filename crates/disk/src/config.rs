@@ -1,42 +1,61 @@
 //! The checked configuration of a disk, as `device_file.rs` reads it from TOML.
 
 use thiserror::Error;
-use writecliff_base::{Bytes, BytesPerSecond, Nanos};
+use writecliff_base::keys::{
+    Count, Flag, Percent, PositiveRate, PositiveTime, Size, SizeWithin, Time,
+};
+use writecliff_base::{Bytes, Nanos, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::layout::{Layout, Shape};
 use crate::seek::SeekCurve;
 
-/// Mechanics of a disk: platters, arm and spindle.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MechanicsConfig {
-    /// Revolutions per minute.
-    pub rpm: u32,
-    /// Number of heads, that is, surfaces with data.
-    pub heads: u32,
-    pub zones: u32,
-    /// Sustained transfer rate in the outermost zone.
-    pub outer_rate: BytesPerSecond,
-    /// Sustained transfer rate in the innermost zone.
-    pub inner_rate: BytesPerSecond,
-    /// Seek time to the next track, including settling for a read.
-    pub seek_track: Nanos,
-    /// Mean seek time over all pairs of tracks.
-    pub seek_average: Nanos,
-    /// Full-stroke seek time.
-    pub seek_full: Nanos,
-    /// Time to switch to another head in the same cylinder.
-    pub head_switch: Nanos,
-    /// Additional settling time before a write.
-    pub write_settle: Nanos,
-    /// Margin for late arrival of the arm: the scheduler does not count on a sector that the arm
-    /// would reach with less margin before the next turn.
-    pub seek_margin: Nanos,
-    /// Probability that a media access fails and is retried one turn later.
-    pub retry_probability: f64,
-    /// Maximum number of retries of one access.
-    pub retries: u32,
-    pub recalibration: Option<Recalibration>,
+section! {
+    /// Keys at the top of the file, besides the identity.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Top {
+        user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
+            "capacity for the host; an incomplete last sector is dropped";
+    }
+}
+
+section! {
+    /// Mechanics of a disk: platters, arm and spindle.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct MechanicsConfig {
+        rpm: required Count(1000..=30_000), "revolutions per minute";
+        heads: required Count(1..=64), "surfaces with data";
+        zones: required Count(1..=256), "zones with fewer sectors per track towards the centre";
+        outer_rate: required PositiveRate,
+            "sustained rate in the first zone; tracks follow from it";
+        inner_rate: required PositiveRate,
+            "sustained rate in the last zone; tracks follow from it";
+        seek_track: required PositiveTime,
+            "seek to the next track, including settling for a read";
+        seek_average: required PositiveTime,
+            "mean seek over all pairs of tracks; between 1/3 and 8/15 of the way from `seek_track` \
+             to `seek_full`";
+        seek_full: required PositiveTime, "full-stroke seek";
+        head_switch: required PositiveTime, "switch to another surface";
+        write_settle: required Time, "additional settling time of a write";
+        seek_margin: required Time,
+            "the arm skips to the next revolution if less time than this is left";
+        retry_probability: required Percent(0.0..=50.0),
+            "probability that an access is repeated one revolution later";
+        retries: required Count(0..=1000), "maximum repetitions of an access";
+        recalibration_interval: optional PositiveTime,
+            "interval at which the servo measures its tracks again";
+        recalibration_radii: optional Count(1..=64),
+            "required with `recalibration_interval`: radii at which every head is measured for one \
+             revolution";
+    }
+}
+
+impl MechanicsConfig {
+    pub(crate) fn recalibration(&self) -> Option<Recalibration> {
+        let (interval, radii) = self.recalibration_interval.zip(self.recalibration_radii)?;
+        Some(Recalibration { interval, radii })
+    }
 }
 
 /// Periodic servo recalibration, which measures track positions as the drive warms up.
@@ -47,40 +66,42 @@ pub struct Recalibration {
     pub radii: u32,
 }
 
-/// DRAM cache for reads and writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheConfig {
-    /// Total size; reads and writes use half each.
-    pub size: Bytes,
-    /// Number of cache segments, that is, sequential read streams that the cache can track.
-    pub segments: u32,
-    /// State of the volatile write cache after power-up.
-    pub write_cache: bool,
-    /// Maximum number of cached writes, regardless of their length.
-    pub cached_writes: u32,
+section! {
+    /// DRAM cache for reads and writes.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CacheConfig {
+        size: required Size, "total size; reads and writes use half each";
+        segments: required Count(1..=1024),
+            "sequential read streams that the cache tracks; each reads ahead while the arm is idle";
+        write_cache: required Flag,
+            "state after power-up; when on, writes complete from memory and are written in the \
+             best order";
+        cached_writes: required Count(1..=4096),
+            "maximum number of cached writes, regardless of their length";
+    }
 }
 
-/// Firmware timing and scheduling.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerConfig {
-    /// Firmware time per command, during which no other command is processed.
-    pub command_time: Nanos,
-    /// Additional controller latency per command, which overlaps with other commands.
-    pub latency: Nanos,
-    /// A command that has waited this long takes precedence over faster accesses.
-    pub age_limit: Nanos,
+section! {
+    /// Firmware timing and scheduling.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ControllerConfig {
+        command_time: required Time, "firmware time per command; its inverse bounds IOPS";
+        latency: required Time, "adds latency to each command without delaying others";
+        age_limit: required PositiveTime,
+            "a command that has waited this long is served before faster accesses";
+    }
 }
 
-/// Flash cache of a hybrid disk, which holds frequently read blocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlashCacheConfig {
-    pub size: Bytes,
-    /// Caching unit.
-    pub block: Bytes,
-    /// Number of media reads of a block after which it is cached.
-    pub promote_after: u32,
-    pub read_time: Nanos,
-    pub bandwidth: BytesPerSecond,
+section! {
+    /// Flash cache of a hybrid disk, which holds frequently read blocks.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FlashCacheConfig {
+        size: required Size, "total size";
+        block: required Size, "caching unit, at least 4 KiB";
+        promote_after: required Count(1..=255), "reads of a block after which it is cached";
+        read_time: required PositiveTime, "time until the first data arrive";
+        bandwidth: required PositiveRate, "rate at which the data then arrive";
+    }
 }
 
 /// Configuration of a disk.

@@ -59,13 +59,13 @@ impl Mechanics {
             head_switch: m.head_switch,
             write_settle: m.write_settle,
             seek_margin: m.seek_margin,
-            retry_probability: m.retry_probability,
+            retry_probability: m.retry_probability / 100.0,
             retries: m.retries,
-            recalibration: m.recalibration,
+            recalibration: m.recalibration(),
             heads: m.heads,
             random: Prng::derive(config.seed, RETRIES),
             track: 0,
-            recalibration_due: m.recalibration.map_or(Nanos::MAX, |r| r.interval),
+            recalibration_due: m.recalibration().map_or(Nanos::MAX, |r| r.interval),
             counted: Counted::default(),
         })
     }

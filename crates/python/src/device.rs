@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::Bytes;
+use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{Change, LocatedToml};
 use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
@@ -153,6 +154,21 @@ pub(crate) fn toml_rows<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
     rows(py, &toml)
+}
+
+type KeyRow = (&'static str, String, bool, String, &'static str);
+type SectionRow = (&'static str, bool, Vec<KeyRow>);
+
+/// The sections and keys of device files, by kind of drive.
+#[pyfunction]
+pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
+    let rows = |section: SectionKeys| {
+        let keys = section.keys.into_iter();
+        let keys = keys.map(|key| (key.name, key.takes, key.is_required, key.default, key.meaning));
+        (section.name, section.is_required, keys.collect())
+    };
+    let kinds = writecliff_runner::device::device_keys().into_iter();
+    kinds.map(|(kind, sections)| (kind, sections.into_iter().map(rows).collect())).collect()
 }
 
 /// The text with changed values; everything else, including comments, is preserved.

@@ -6,6 +6,7 @@
 
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
+use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
@@ -244,6 +245,15 @@ impl DriveModel for Scm {
     fn counters(&self) -> Counters {
         Counters::Scm(self.counters())
     }
+}
+
+/// The keys of device files, by kind of drive.
+pub fn device_keys() -> [(&'static str, Vec<SectionKeys>); 3] {
+    [
+        ("SSDs", writecliff_ssd::device_file::keys()),
+        ("Hard disks", writecliff_disk::device_file::keys()),
+        ("Storage-class memory", writecliff_scm::device_file::keys()),
+    ]
 }
 
 /// A checked device file of any kind.

@@ -1,32 +1,45 @@
 //! The checked configuration of a drive, as `device_file.rs` reads it from TOML.
 
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::keys::{Count, PositiveTime, Size, SizeWithin, Time};
+use writecliff_base::{Bytes, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-/// The memory: banks that are read and written in place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MediaConfig {
-    /// Number of banks. A bank serves one access at a time.
-    pub banks: u32,
-    /// What one access reads or writes.
-    pub unit: Bytes,
-    /// Consecutive bytes that lie in one bank; the next ones lie in the next bank.
-    pub interleave: Bytes,
-    /// Time of a bank for an access that reads.
-    pub read_time: Nanos,
-    /// Time of a bank for an access that writes.
-    pub write_time: Nanos,
+section! {
+    /// Keys at the top of the file, besides the identity.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Top {
+        user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
+            "capacity for the host; an incomplete last sector is dropped";
+    }
 }
 
-/// Timing of the controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerConfig {
-    /// Controller time per command, during which it issues no access.
-    pub command_time: Nanos,
-    /// Controller time per access, during which it issues no other.
-    pub access_time: Nanos,
-    /// Additional latency per command, which overlaps with other commands.
-    pub latency: Nanos,
+section! {
+    /// The memory: banks that are read and written in place.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct MediaConfig {
+        unit: required Size,
+            "data that one access reads or writes; a multiple of 512 B, at most 64 KiB. A write of \
+             a part of it reads it before";
+        banks: required Count(1..=4096),
+            "dies, their partitions, or channels that work at the same time; a bank serves one \
+             access at a time";
+        interleave: required Size,
+            "consecutive bytes in one bank, before the next bank has the following ones; a \
+             multiple of `unit`, at most 16 MiB";
+        read_time: required PositiveTime, "time of a bank for an access that reads";
+        write_time: required PositiveTime, "time of a bank for an access that writes";
+    }
+}
+
+section! {
+    /// Timing of the controller.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ControllerConfig {
+        command_time: required Time,
+            "controller time per command, during which it issues no access";
+        access_time: required Time, "controller time per access, during which it issues no other";
+        latency: required Time, "adds latency to each command without delaying others";
+    }
 }
 
 /// Configuration of a drive of storage-class memory.

@@ -1,13 +1,13 @@
 //! Reads device files of drives of storage-class memory (TOML).
 //!
-//! A file with a table `[media]` describes one. As for SSDs, every key is one line here, and
-//! unknown keys are rejected with file, line and the most similar key.
+//! A file with a table `[media]` describes such a drive. Its keys are declared in `config.rs`.
 
 use writecliff_base::Bytes;
-use writecliff_base::located::{Change, LocatedError, LocatedToml, Table, positive_time};
+use writecliff_base::keys::{Section, SectionKeys, top};
+use writecliff_base::located::{Change, LocatedError, LocatedToml, Table};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, MediaConfig, ScmConfig};
+use crate::config::{ControllerConfig, MediaConfig, ScmConfig, Top};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -21,6 +21,16 @@ pub fn is_scm(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"media")
 }
 
+/// The keys of device files of such drives.
+pub fn keys() -> Vec<SectionKeys> {
+    vec![
+        top::<Identity, Top>(),
+        MediaConfig::documented("media", true),
+        ControllerConfig::documented("controller", true),
+        LinkConfig::documented("link", true),
+    ]
+}
+
 /// Reads the device file of a drive. `file_name` is used in messages only.
 pub fn read(text: &str, file_name: &str) -> Answer<ScmConfig> {
     describe(&LocatedToml::parse(text, file_name)?)
@@ -29,12 +39,8 @@ pub fn read(text: &str, file_name: &str) -> Answer<ScmConfig> {
 /// Reads a device file that is already parsed.
 pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
     let root = toml.root();
-    let identity = Identity::read(&root)?;
-    let user_capacity = root.required_size("user_capacity")?;
-    if user_capacity.0 < 1 << 20 || user_capacity.0 > 64 << 40 {
-        let message = format!("user_capacity is {user_capacity}; it must be 1 MiB to 64 TiB");
-        return Err(root.error("user_capacity", message, None));
-    }
+    let identity = Identity::read_keys(&root)?;
+    let user_capacity = Top::read_keys(&root)?.user_capacity;
     let media = root.required_table("media")?;
     let controller = root.required_table("controller")?;
     let link = root.required_table("link")?;
@@ -43,12 +49,8 @@ pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
         // Drop an incomplete last sector.
         user_capacity: Bytes(user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES),
         media: read_media(&media)?,
-        controller: ControllerConfig {
-            command_time: controller.required_time("command_time")?,
-            access_time: controller.required_time("access_time")?,
-            latency: controller.required_time("latency")?,
-        },
-        link: LinkConfig::read(&link)?,
+        controller: ControllerConfig::read_keys(&controller)?,
+        link: LinkConfig::read_keys(&link)?,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_queues(&link, &config)?;
@@ -60,23 +62,17 @@ pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
 }
 
 fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
-    let multiple = |key: &str, of: u64, most: u64| {
-        let size = table.required_size(key)?;
-        if size.0 >= of && size.0 <= most && size.0.is_multiple_of(of) {
-            return Ok(size);
+    let config = MediaConfig::read_keys(table)?;
+    for (key, size, of, most) in [
+        ("unit", config.unit, Bytes(SECTOR_BYTES), Bytes(64 << 10)),
+        ("interleave", config.interleave, config.unit, Bytes(16 << 20)),
+    ] {
+        if size < of || size > most || !size.0.is_multiple_of(of.0) {
+            let message = format!("{key} is {size}; it must be a multiple of {of}, at most {most}");
+            return Err(table.error(key, message, None));
         }
-        let (of, most) = (Bytes(of), Bytes(most));
-        let message = format!("{key} is {size}; it must be a multiple of {of}, at most {most}");
-        Err(table.error(key, message, None))
-    };
-    let unit = multiple("unit", SECTOR_BYTES, 64 << 10)?;
-    Ok(MediaConfig {
-        banks: table.required_integer("banks", 1..=4096)? as u32,
-        unit,
-        interleave: multiple("interleave", unit.0, 16 << 20)?,
-        read_time: positive_time(table, "read_time")?,
-        write_time: positive_time(table, "write_time")?,
-    })
+    }
+    Ok(config)
 }
 
 /// Checks the limit on commands in flight, which have 16-bit numbers.

@@ -1,23 +1,17 @@
 //! The checked configuration of an SSD, as `device_file.rs` reads it from TOML.
 
-use writecliff_base::{Bytes, Nanos};
+use std::ops::Deref;
+
+use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::{Bytes, Nanos, section};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 
 use crate::data_placement::DataPlacementConfig;
-use crate::mechanisms::cell_care::CellCareConfig;
-use crate::mechanisms::die_parity::DieParityConfig;
-use crate::mechanisms::ecc::EccConfig;
-use crate::mechanisms::endurance::EnduranceConfig;
-use crate::mechanisms::housekeeping::HousekeepingConfig;
-use crate::mechanisms::integrity::IntegrityConfig;
-use crate::mechanisms::mapping_cache::MappingCacheConfig;
-use crate::mechanisms::power::PowerConfig;
-use crate::mechanisms::power_loss::recovery::RecoveryConfig;
-use crate::mechanisms::slc_cache::SlcCacheConfig;
-use crate::mechanisms::thermal::ThermalConfig;
+use crate::mechanisms::Sections;
 
 /// In which order commands begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,45 +22,70 @@ pub enum ServiceOrder {
     Barrier,
 }
 
-/// The controller between link and flash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerConfig {
-    /// DRAM (or SRAM) that holds written data until they are on flash.
-    pub write_buffer: Bytes,
-    /// Whether the buffer survives power loss, so that a write is durable once it is in the buffer.
-    pub power_loss_protection: bool,
-    /// State of the volatile write cache after power-up.
-    pub write_cache: bool,
-    /// Firmware time per command, during which no other command is processed; its inverse bounds
-    /// the IOPS.
-    pub command_time: Nanos,
-    /// Firmware time of a read, if longer: cached writes need no look-up before they complete.
-    pub read_command_time: Nanos,
-    /// Firmware time of a write, if longer: the rest passes while its data are transferred.
-    pub write_command_time: Nanos,
-    /// Controller latency per command that does not delay others.
-    pub latency: Nanos,
-    /// Firmware time to map one slot of host data (mapping, parity, scheduling), one slot after the
-    /// other. Writes wait when a buffer's worth of slots is pending. Zero disables it.
-    pub mapping_update_time: Nanos,
-    /// Firmware time for one relocated slot, spent during the write that triggered the relocation.
-    pub relocation_time: Nanos,
-    /// Time of the same firmware core per read. Reads have priority and do not wait for it.
-    pub lookup_time: Nanos,
-    /// The same per slot of a read.
-    pub read_slot_time: Nanos,
-    /// Time of the same core per slot that is written in part and merged with its old data.
-    pub merge_time: Nanos,
-    pub service_order: ServiceOrder,
-    /// Host reads that a die serves consecutively while a program or erase waits.
-    pub reads_in_a_row: u32,
-    /// Number of times that one program or erase may be suspended for reads.
-    pub suspends_per_operation: u32,
-    /// Idle time after the last host command before background garbage collection starts.
-    pub idle_delay: Nanos,
+section! {
+    /// The controller between link and flash: section `[controller]` of a device file.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ControllerConfig {
+        write_buffer: required Size,
+            "memory that holds written data until they are on flash: at least a program unit of \
+             every stream and one more";
+        power_loss_protection: required Flag,
+            "the buffer survives power loss: a write is durable once it is in the buffer";
+        write_cache: required Flag, "state of the volatile write cache after power-up";
+        command_time: required Time,
+            "firmware time per command, during which no other is processed; its inverse bounds \
+             IOPS";
+        read_command_time: derived Time = command_time, "firmware time of a read, if longer";
+        write_command_time: derived Time = command_time,
+            "firmware time of a write, if longer: the excess over `command_time` passes while data \
+             are transferred, and delays the next command only";
+        latency: required Time, "adds latency to each command without delaying others";
+        mapping_update_time: default Time = Nanos::ZERO,
+            "firmware time to map a slot of host data, one slot after the other; writes wait when \
+             a buffer's worth of slots is pending";
+        relocation_time: default Time = Nanos::ZERO,
+            "firmware time per slot that garbage collection relocates, spent during the write that \
+             triggered it";
+        lookup_time: default Time = Nanos::ZERO,
+            "firmware time per read, on the same core as the two above; reads have priority";
+        read_slot_time: default Time = Nanos::ZERO,
+            "time of that core per slot of a read, if read data pass the data path of written data";
+        merge_time: default Time = Nanos::ZERO,
+            "time of that core per slot that a write covers in part, so that its old data are read \
+             and merged";
+        service_order: default Choice<ServiceOrder>(&[
+            ("overlapped", ServiceOrder::Overlapped),
+            ("barrier", ServiceOrder::Barrier),
+        ]) = ServiceOrder::Overlapped,
+            "`\"overlapped\"`: reads and writes side by side; `\"barrier\"`: in order of arrival, \
+             as in simple controllers: a write after all reads before it have completed, a read \
+             once all writes before it are accepted into the buffer; decoding continues meanwhile";
+        reads_in_a_row: required Count(0..=1_000_000),
+            "reads that a die serves while a program or erase waits";
+        suspends_per_operation: required Count(0..=200),
+            "suspensions of one program or erase for reads";
+        idle_delay: required Time,
+            "time without commands until background garbage collection starts";
+    }
 }
 
 impl ControllerConfig {
+    /// Reads the section.
+    pub(crate) fn read(table: &Table<'_>) -> Result<Self, LocatedError> {
+        let mut config = Self::read_keys(table)?;
+        for (key, time) in [
+            ("read_command_time", config.read_command_time),
+            ("write_command_time", config.write_command_time),
+        ] {
+            if time < config.command_time {
+                let message = format!("{key} is below command_time; it must be as long or longer");
+                return Err(table.error(key, message, None));
+            }
+        }
+        config.reads_in_a_row = config.reads_in_a_row.max(1);
+        Ok(config)
+    }
+
     /// Whether mapping takes firmware time.
     pub fn has_mapping_core(&self) -> bool {
         self.mapping_update_time != Nanos::ZERO || self.relocation_time != Nanos::ZERO
@@ -83,25 +102,15 @@ pub struct DeviceConfig {
     pub ftl: FtlConfig,
     pub controller: ControllerConfig,
     pub link: LinkConfig,
-    pub housekeeping: Option<HousekeepingConfig>,
-    pub ecc: Option<EccConfig>,
-    pub cell_care: Option<CellCareConfig>,
-    pub power: Option<PowerConfig>,
+    /// The mechanisms.
+    pub sections: Sections,
     /// The power state in force, of those that `power` describes. Like the one that a host sets on
     /// a real drive, it is no part of the device's description.
     pub power_state: usize,
     /// The data placement interface; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
-    pub thermal: Option<ThermalConfig>,
-    pub endurance: Option<EnduranceConfig>,
-    pub slc_cache: Option<SlcCacheConfig>,
     /// Slots that the map has one entry for.
     pub indirection_slots: u32,
-    /// What the controller holds of a mapping table that does not fit; `None`: all of it.
-    pub mapping_cache: Option<MappingCacheConfig>,
-    pub integrity: Option<IntegrityConfig>,
-    pub die_parity: Option<DieParityConfig>,
-    pub recovery: RecoveryConfig,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.
     pub canonical: String,
@@ -137,8 +146,7 @@ impl DeviceConfig {
     /// # Errors
     /// Fails if the drive can only be simulated scaled down.
     pub fn check_addresses(&self) -> Result<(), ConfigError> {
-        let log = self.slc_cache.as_ref().map_or(0, SlcCacheConfig::addresses);
-        Ok(self.geometry.check_addresses(log)?)
+        Ok(self.geometry.check_addresses(self.sections.addresses())?)
     }
 
     pub fn raw_capacity(&self) -> Bytes {
@@ -154,12 +162,6 @@ impl DeviceConfig {
     /// Bytes that one program operation writes on one die.
     pub fn program_unit_bytes(&self) -> u64 {
         self.geometry.unit_bytes()
-    }
-
-    /// Bytes that one program operation of the SLC cache writes on one die; 0 without SLC cache.
-    pub fn slc_unit_bytes(&self) -> u64 {
-        let unit = u64::from(self.geometry.slots_per_read_group * SLOT_BYTES);
-        if self.slc_cache.is_some() { unit } else { 0 }
     }
 
     /// Bytes of a word line over all planes of a die.
@@ -178,15 +180,23 @@ impl DeviceConfig {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Write buffer needed for the open program units of `streams` streams, one more, and a program
-    /// of the SLC cache. Data are in the buffer as the host sent them, with a slot for each piece
+    /// Write buffer needed for the open program units of `streams` streams, one more, and what the
+    /// mechanisms take. Data are in the buffer as the host sent them, with a slot for each piece
     /// of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.program_unit_bytes() * self.pieces_per_slot();
-        Bytes((u64::from(streams) + 1) * unit + self.slc_unit_bytes())
+        Bytes((u64::from(streams) + 1) * unit + self.sections.buffer_bytes(&self.geometry))
     }
 
     pub fn buffer_slots(&self) -> u32 {
         (self.controller.write_buffer.0 / u64::from(SLOT_BYTES)) as u32
+    }
+}
+
+impl Deref for DeviceConfig {
+    type Target = Sections;
+
+    fn deref(&self) -> &Sections {
+        &self.sections
     }
 }

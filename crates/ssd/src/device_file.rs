@@ -1,30 +1,29 @@
 //! Reads device files of SSDs (TOML).
 //!
-//! Every key, with its unit, is one line here; unknown keys are rejected with file, line and the
-//! most similar key. Values that are individually valid but incompatible (a capacity larger than
-//! the flash, a buffer too small for the open units) are rejected at the key to change.
+//! Each section declares its keys in a table ([`writecliff_base::keys`]); unknown keys are rejected
+//! with file, line and the most similar key. Values that are individually valid but incompatible (a
+//! capacity larger than the flash, a buffer too small for the open units) are rejected at the key
+//! to change.
 
+mod flash;
+mod ftl;
 mod resized;
-mod scaled;
+pub(crate) mod scaled;
 mod streams;
-use writecliff_base::located::{LocatedError, LocatedToml, Table, positive_rate, positive_time};
-use writecliff_base::{Bytes, Nanos};
+
+use writecliff_base::Bytes;
+use writecliff_base::keys::{Section, SectionKeys, SizeWithin, top};
+use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::section;
+use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
-use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::gc_destination::GcDestination;
-use writecliff_ftl::spare::SparePolicy;
-use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FtlConfig, GcPacing};
+use writecliff_ftl::FtlConfig;
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
+use crate::config::{ControllerConfig, DeviceConfig};
 use crate::data_placement;
-use crate::mechanisms::plane_reads::PLANES_MAX;
-use crate::mechanisms::power_loss::recovery::{self, RecoveryConfig};
 use crate::mechanisms::{
-    bad_blocks, cell_care, die_parity, ecc, endurance, housekeeping, indirection_units, integrity,
-    mapping_cache, power, reclaim_groups, reduction, slc_cache, thermal,
+    Described, Sections, bad_blocks, indirection_units, reclaim_groups, reduction,
 };
 
 pub use resized::{ResizeError, resized};
@@ -35,8 +34,45 @@ type Answer<T> = Result<T, LocatedError>;
 
 /// Largest capacity of a drive that can be described: four times that of 2025's largest.
 const CAPACITY_MAX: Bytes = Bytes(1 << 50);
-/// Largest quantum of garbage collection: some blocks of every die of a large drive.
-const QUANTUM_MAX: Bytes = Bytes(1 << 30);
+
+/// Combinations that are not modelled: a section or feature, and sections.
+const NOT_TOGETHER: [(&str, &[&str]); 6] = [
+    ("[reduction]", &["slc_cache", "data_placement"]),
+    ("[bad_blocks]", &["slc_cache", "reduction"]),
+    ("[die_parity]", &["slc_cache", "reduction", "bad_blocks", "mapping_cache"]),
+    (INDEPENDENT_PLANES, &["die_parity"]),
+    (SEVERAL_GROUPS, &["slc_cache", "bad_blocks", "die_parity"]),
+    (LARGE_UNITS, &["slc_cache", "reduction", "integrity"]),
+];
+const INDEPENDENT_PLANES: &str = "independent_plane_reads";
+const SEVERAL_GROUPS: &str = "several reclaim_groups";
+const LARGE_UNITS: &str = "indirection_unit above 4 KiB";
+
+section! {
+    /// Keys at the top of the file, besides the identity.
+    struct Top {
+        user_capacity: required SizeWithin(Bytes(SLOT_BYTES as u64)..=CAPACITY_MAX),
+            "capacity for the host; the flash must hold it with spare reclaim units for open \
+             streams and garbage collection. From 16 TiB of flash on, the drive is [simulated \
+             scaled down](../guides/devices.md#very-large-drives)";
+    }
+}
+
+/// The keys of device files of SSDs.
+pub fn keys() -> Vec<SectionKeys> {
+    let mut sections = vec![
+        top::<Identity, Top>(),
+        flash::Keys::documented("flash", true),
+        ftl::Keys::documented("ftl", true),
+        ControllerConfig::documented("controller", true),
+        LinkConfig::documented("link", true),
+        data_placement::config::Keys::documented("data_placement", false),
+        reduction::Keys::documented("reduction", false),
+        bad_blocks::Keys::documented("bad_blocks", false),
+    ];
+    sections.extend(Sections::keys());
+    sections
+}
 
 /// Reads a device file. `file_name` is used in messages only; `seed` seeds all random choices of
 /// the drive.
@@ -47,49 +83,47 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
 /// Reads a device file that is already parsed.
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let root = toml.root();
-    let identity = Identity::read(&root)?;
-    let user_capacity = root.required_size("user_capacity")?;
-    let flash_table = root.required_table("flash")?;
-    let (geometry, timing, rated_cycles) = flash(&flash_table)?;
-    let ftl_table = root.required_table("ftl")?;
-    let mut ftl = ftl(&ftl_table, seed)?;
-    ftl.rated_cycles = rated_cycles;
-    let (die_parity, geometry) =
-        die_parity::section(&root, geometry, timing.independent_plane_reads)?;
-    let geometry = reduced(&root, geometry, &mut ftl)?;
-    let data_placement_table = root.optional_table("data_placement")?;
-    let placement_table = data_placement_table.as_ref();
-    let placement = placement_table.map(|t| data_placement::config::read(t, ftl.streams));
+    let identity = Identity::read_keys(&root)?;
+    let user_capacity = Top::read_keys(&root)?.user_capacity;
+    let (flash_table, ftl_table) = (root.required_table("flash")?, root.required_table("ftl")?);
+    let (controller_table, link_table) =
+        (root.required_table("controller")?, root.required_table("link")?);
+    let placement_table = root.optional_table("data_placement")?;
+    let (geometry, timing, rated_cycles) = flash::read(&flash_table)?;
+    let (mut ftl, indirection_unit) = ftl::read(&ftl_table, seed)?;
+    let controller = ControllerConfig::read(&controller_table)?;
+    let link = LinkConfig::read_keys(&link_table)?;
+    let placement = placement_table.as_ref().map(|t| data_placement::config::read(t, ftl.streams));
     let data_placement = placement.transpose()?.flatten();
+    ftl.rated_cycles = rated_cycles;
+    ftl.user_slots = user_capacity.0.div_ceil(u64::from(SLOT_BYTES));
+    let groups = data_placement.as_ref().map_or(1, |placement| placement.reclaim_groups);
+    let slot = Bytes(u64::from(SLOT_BYTES));
+    check_modelled(&root, |feature| match feature {
+        INDEPENDENT_PLANES => timing.independent_plane_reads,
+        SEVERAL_GROUPS => groups > 1,
+        LARGE_UNITS => indirection_unit > Some(slot),
+        section => root.has(section.trim_matches(['[', ']'])),
+    })?;
+    let geometry = reduced(&root, geometry, &mut ftl)?;
     let geometry = reclaim_groups::divided(
-        &root,
-        placement_table,
+        placement_table.as_ref(),
         data_placement.as_ref(),
         geometry,
         &mut ftl,
     )?;
-    let controller_table = root.required_table("controller")?;
-    let controller = controller(&controller_table)?;
     ftl.volatile_buffer = !controller.power_loss_protection && ftl.reduction.is_none();
-    let link_table = root.required_table("link")?;
-    let link = LinkConfig::read(&link_table)?;
-    let has_core = controller.has_mapping_core();
-    let housekeeping =
-        section(&root, "housekeeping", |t| housekeeping::read(t, &geometry, has_core))?;
-    let ecc = section(&root, "ecc", ecc::read)?;
-    let cell_care = section(&root, "cell_care", |t| cell_care::read(t, ecc.is_some()))?;
-    let endurance = section(&root, "endurance", endurance::read)?.flatten();
-    let integrity = section(&root, "integrity", integrity::read)?;
-    let power = section(&root, "power", |t| power::read(t, geometry.dies))?;
-    let thermal = section(&root, "thermal", |t| thermal::read(t, power.is_some()))?;
-    let slc_cache = section(&root, "slc_cache", |t| slc_cache::read(t, &geometry, user_capacity))?;
-    let recovery = section(&root, "recovery", |t| recovery::read(t, &geometry, user_capacity))?;
-    ftl.bad_blocks = bad_blocks::section(&root, rated_cycles)?;
-    ftl.user_slots = user_slots(&root, user_capacity)?;
+    if let Some(table) = root.optional_table("bad_blocks")? {
+        ftl.bad_blocks = Some(bad_blocks::read(&table, rated_cycles)?);
+        table.finish()?;
+    }
+    let mut drive = Described { root: &root, geometry, controller: &controller, user_capacity };
+    let sections = Sections::read(&mut drive)?;
+    let geometry = drive.geometry;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
+    let indirection_slots =
+        indirection_units::slots(&ftl_table, indirection_unit, &geometry, &controller)?;
     let config = DeviceConfig {
-        indirection_slots: indirection_units::read(&ftl_table, &root, &geometry, &controller)?,
-        mapping_cache: mapping_cache::section(&root, &geometry)?,
         identity,
         user_capacity,
         geometry,
@@ -97,251 +131,39 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         ftl,
         controller,
         link,
-        housekeeping,
-        ecc,
-        cell_care,
-        power,
+        sections,
         power_state: 0,
         data_placement,
-        thermal,
-        endurance,
-        slc_cache,
-        integrity,
-        die_parity,
-        recovery: recovery.unwrap_or_else(|| RecoveryConfig::standard(user_capacity)),
+        indirection_slots,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
-    reclaim_groups::check(placement_table, &config)?;
-    flash_table.finish()?;
-    ftl_table.finish()?;
-    controller_table.finish()?;
-    link_table.finish()?;
-    data_placement_table.map_or(Ok(()), Table::finish)?;
+    reclaim_groups::check(placement_table.as_ref(), &config)?;
+    let tables = [flash_table, ftl_table, controller_table, link_table];
+    for table in tables.into_iter().chain(placement_table) {
+        table.finish()?;
+    }
     root.finish().map(|()| config)
 }
 
-fn section<'a, T>(
-    root: &Table<'a>,
-    key: &'static str,
-    read: impl FnOnce(Table<'a>) -> Answer<T>,
-) -> Answer<Option<T>> {
-    root.optional_table(key)?.map(read).transpose()
-}
-
-fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
-    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
-    let cells = [
-        ("SLC", CellType::Slc),
-        ("MLC", CellType::Mlc),
-        ("TLC", CellType::Tlc),
-        ("QLC", CellType::Qlc),
-    ];
-    let shape = Shape {
-        channels: count("channels", 64)?,
-        dies_per_channel: count("dies_per_channel", 64)?,
-        planes_per_die: count("planes_per_die", 16)?,
-        blocks_per_plane: count("blocks_per_plane", 1 << 20)?,
-        pages_per_block: count("pages_per_block", 1 << 16)?,
-        page: table.required_size("page")?,
-        cell: table.required_choice("cell", &cells)?,
-        multi_plane: table.required_flag("multi_plane")?,
-        one_shot: table.required_flag("one_shot")?,
-    };
-    let types = shape.cell.page_types() as usize;
-    let programs = if shape.one_shot { 1 } else { types };
-    let timing = FlashTiming {
-        read: times(table, "read", types, "one tR for each page type")?,
-        program: times(table, "program", programs, "one tPROG for each program operation")?,
-        erase: positive_time(table, "erase")?,
-        bus: positive_rate(table, "bus")?,
-        command: table.required_time("command")?,
-        program_suspend: table.optional_time("program_suspend")?,
-        erase_suspend: table.optional_time("erase_suspend")?,
-        independent_plane_reads: independent_plane_reads(table, &shape)?,
-    };
-    let rated_cycles = count("rated_cycles", 10_000_000)?;
-    let geometry = Geometry::new(shape).map_err(|e| table.error(e.key, e.to_string(), None))?;
-    Ok((geometry, timing, rated_cycles))
-}
-
-fn independent_plane_reads(table: &Table<'_>, shape: &Shape) -> Answer<bool> {
-    const KEY: &str = "independent_plane_reads";
-    let is_on = table.or(KEY, false, Table::optional_flag)?;
-    if is_on && !(shape.multi_plane && (2..=PLANES_MAX as u32).contains(&shape.planes_per_die)) {
-        let message = format!("{KEY} needs multi_plane = true and 2 to {PLANES_MAX} planes");
-        return Err(table.error(KEY, message, None));
-    }
-    Ok(is_on)
-}
-
-fn times(table: &Table<'_>, key: &str, count: usize, what: &str) -> Answer<Vec<Nanos>> {
-    let times = table.required_times(key)?;
-    if times.len() != count || times.contains(&Nanos::ZERO) {
-        let message = format!("{key} has {} times; it must have {count} above zero", times.len());
-        return Err(table.error(key, message, Some(what.to_owned())));
-    }
-    Ok(times)
-}
-
-fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
-    let d = table.or("d", 10, |t, key| t.optional_integer(key, 1..=1024))? as u32;
-    let gc = [
-        ("greedy", GcPolicy::Greedy),
-        ("fifo", GcPolicy::Fifo),
-        ("d-choices", GcPolicy::DChoices { d }),
-        ("random", GcPolicy::DChoices { d: 1 }),
-        ("cost-benefit", GcPolicy::CostBenefit),
-        ("windowed-greedy", GcPolicy::WindowedGreedy { window: gc_window(table)? }),
-    ];
-    let quanta = GcPacing::Quanta { slots: gc_quantum(table)? };
-    let gc_pacing = [GcPacing::Incremental, quanta, GcPacing::PerVictim, GcPacing::OnDemand]
-        .map(|pacing| (pacing.name(), pacing));
-    let threshold =
-        table.or("wear_threshold", 50, |t, key| t.optional_integer(key, 1..=1_000_000))?;
-    let wear = [
-        ("none", WearPolicy::None),
-        ("dynamic", WearPolicy::Dynamic),
-        ("static", WearPolicy::Static { threshold: threshold as u32 }),
-    ];
-    let isolated = isolated_streams(table)?;
-    let gc_destination = [
-        ("per-stream", GcDestination::PerStream),
-        ("host-unit", GcDestination::HostUnit),
-        ("shared", GcDestination::Shared),
-        ("per-handle", GcDestination::PerHandle { isolated }),
-    ];
-    let spare = [("global", SparePolicy::Global), ("self-tuned", SparePolicy::SelfTuned)];
-    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
-    Ok(FtlConfig {
-        user_slots: 0,
-        streams: count("streams", 128)? as u16,
-        gc: table.required_choice("gc", &gc)?,
-        gc_pacing: table
-            .or("gc_pacing", GcPacing::Incremental, |t, key| t.optional_choice(key, &gc_pacing))?,
-        gc_destination: table.required_choice("gc_destination", &gc_destination)?,
-        spare: table.or("spare", SparePolicy::Global, |t, key| t.optional_choice(key, &spare))?,
-        wear: table.required_choice("wear_leveling", &wear)?,
-        gc_high_watermark: count("gc_high_watermark", 1 << 20)?,
-        gc_low_watermark: count("gc_low_watermark", 1 << 20)?,
-        gc_idle_watermark: count("gc_idle_watermark", 1 << 20)?,
-        rated_cycles: 1,
-        volatile_buffer: false,
-        seed,
-        reduction: None,
-        bad_blocks: None,
-    })
-}
-
-/// Window of `gc = "windowed-greedy"`; 0 with another policy.
-fn gc_window(table: &Table<'_>) -> Answer<u32> {
-    const KEY: &str = "gc_window";
-    if table.optional_text("gc")? == Some("windowed-greedy") {
-        return table.required_integer(KEY, 1..=1 << 20).map(|window| window as u32);
-    }
-    if table.has(KEY) {
-        let message = format!("{KEY} requires gc = \"windowed-greedy\"");
-        return Err(table.error(KEY, message, None));
-    }
-    Ok(0)
-}
-
-/// Slots that `gc_pacing = "quanta"` relocates at once; 0 with another pacing.
-fn gc_quantum(table: &Table<'_>) -> Answer<u32> {
-    const KEY: &str = "gc_quantum";
-    let slot = u64::from(SLOT_BYTES);
-    let is_used = table.optional_text("gc_pacing")? == Some("quanta");
-    let Some(quantum) = table.optional_size(KEY)? else {
-        return if is_used { Err(table.missing(KEY)) } else { Ok(0) };
-    };
-    let wrong = if !is_used {
-        format!("{KEY} requires gc_pacing = \"quanta\"")
-    } else if quantum.0 < slot || quantum.0 > QUANTUM_MAX.0 {
-        format!("{KEY} is {quantum}; it must be 4 KiB to {QUANTUM_MAX}")
-    } else {
-        return Ok((quantum.0 / slot) as u32);
-    };
-    Err(table.error(KEY, wrong, None))
-}
-
-/// The isolated streams of `gc_destination = "per-handle"`, as a set.
-fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
-    const KEY: &str = "isolated_streams";
-    if table.optional_text("gc_destination")? != Some("per-handle") {
-        if table.has(KEY) {
-            return Err(table.error(
-                KEY,
-                format!("{KEY} needs gc_destination = 'per-handle'"),
-                None,
-            ));
+/// Rejects combinations that are not modelled, at the section.
+fn check_modelled(root: &Table<'_>, has: impl Fn(&str) -> bool) -> Answer<()> {
+    let features = NOT_TOGETHER.iter().filter(|(feature, _)| has(feature));
+    let mut pairs = features.flat_map(|(feature, others)| others.iter().map(move |o| (feature, o)));
+    match pairs.find(|(_, other)| root.has(other)) {
+        Some((feature, other)) => {
+            let message = format!("{feature} and [{other}] are not modelled together");
+            Err(root.error(other, message, Some("remove one of them".to_owned())))
         }
-        return Ok(0);
+        None => Ok(()),
     }
-    let listed = table.optional_numbers(KEY, 0.0..=127.0)?.ok_or_else(|| table.missing(KEY))?;
-    if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
-        return Err(table.error(
-            KEY,
-            format!("{KEY} contains {odd}; stream numbers are whole numbers"),
-            None,
-        ));
-    }
-    Ok(listed.iter().fold(0, |set, &n| set | 1 << n as u32))
-}
-
-fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
-    let command_time = table.required_time("command_time")?;
-    let of_kind = |key: &str| {
-        let time = table.or(key, command_time, Table::optional_time)?;
-        if time < command_time {
-            let message = format!("{key} is below command_time; it must be as long or longer");
-            return Err(table.error(key, message, None));
-        }
-        Ok(time)
-    };
-    let orders = [("overlapped", ServiceOrder::Overlapped), ("barrier", ServiceOrder::Barrier)];
-    let count = |key: &str, most: u64| table.required_integer(key, 0..=most).map(|n| n as u32);
-    Ok(ControllerConfig {
-        write_buffer: table.required_size("write_buffer")?,
-        power_loss_protection: table.required_flag("power_loss_protection")?,
-        write_cache: table.required_flag("write_cache")?,
-        command_time,
-        read_command_time: of_kind("read_command_time")?,
-        write_command_time: of_kind("write_command_time")?,
-        latency: table.required_time("latency")?,
-        mapping_update_time: table.or("mapping_update_time", Nanos::ZERO, Table::optional_time)?,
-        relocation_time: table.or("relocation_time", Nanos::ZERO, Table::optional_time)?,
-        lookup_time: table.or("lookup_time", Nanos::ZERO, Table::optional_time)?,
-        read_slot_time: table.or("read_slot_time", Nanos::ZERO, Table::optional_time)?,
-        merge_time: table.or("merge_time", Nanos::ZERO, Table::optional_time)?,
-        service_order: table.or("service_order", ServiceOrder::Overlapped, |t, key| {
-            t.optional_choice(key, &orders)
-        })?,
-        reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
-        suspends_per_operation: count("suspends_per_operation", 200)?,
-        idle_delay: table.required_time("idle_delay")?,
-    })
-}
-
-fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u64> {
-    let slot = u64::from(SLOT_BYTES);
-    if capacity.0 < slot || capacity > CAPACITY_MAX {
-        let message = format!("user_capacity is {capacity}; it must be 4 KiB to 1024 TiB");
-        return Err(root.error("user_capacity", message, None));
-    }
-    Ok(capacity.0.div_ceil(slot))
 }
 
 /// The geometry with the addresses that the controller needs for data reduction.
 fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<Geometry> {
     let Some(table) = root.optional_table("reduction")? else { return Ok(geometry) };
-    // Combinations that are not modelled.
-    for other in ["slc_cache", "data_placement"] {
-        if root.has(other) {
-            let message = format!("[reduction] and [{other}] are not modelled together");
-            return Err(root.error(other, message, Some("remove one of them".to_owned())));
-        }
-    }
-    let (config, addressed) = reduction::read(table, geometry)?;
+    let (config, addressed) = reduction::read(&table, geometry)?;
+    table.finish()?;
     ftl.reduction = Some(config);
     Ok(addressed)
 }
@@ -371,7 +193,11 @@ fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
              more",
             config.ftl.streams,
             config.program_unit_bytes() * config.pieces_per_slot() / 1024,
-            if config.slc_cache.is_some() { " and an SLC cache" } else { "" },
+            if config.sections.buffer_bytes(&config.geometry) > 0 {
+                " and an SLC cache"
+            } else {
+                ""
+            },
             needed.0 / 1024
         );
         return Err(table.error("write_buffer", message, None));

@@ -76,20 +76,33 @@ impl<'a> Table<'a> {
         Some(value)
     }
 
-    /// Returns the value that `read` finds under `key`, else `default`. A file that contains the
-    /// default has the same canonical text as one that omits the key.
-    pub fn or<T: PartialEq>(
-        &self,
-        key: &str,
-        default: T,
-        read: impl FnOnce(&Self, &str) -> Answer<Option<T>>,
-    ) -> Answer<T> {
-        match read(self, key)? {
-            Some(value) if value != default => Ok(value),
+    /// Returns the value that was read under `key`, else `default`. A file with the default has the
+    /// same canonical text as one without the key.
+    pub fn otherwise<T: PartialEq>(&self, key: &str, value: Option<T>, default: T) -> T {
+        match value {
+            Some(value) if value != default => value,
             _ => {
                 self.record.borrow_mut().remove(&self.join(key));
-                Ok(default)
+                default
             }
+        }
+    }
+
+    /// Returns the value that was read under `key`, which must be present exactly if `is_needed`.
+    ///
+    /// # Errors
+    /// Fails with `refusal` if the key is present but not needed.
+    pub fn needed_if<T>(
+        &self,
+        is_needed: bool,
+        key: &str,
+        value: Option<T>,
+        refusal: impl Display,
+    ) -> Answer<Option<T>> {
+        match value {
+            Some(_) if !is_needed => Err(self.error(key, refusal, None)),
+            None if is_needed => Err(self.missing(key)),
+            value => Ok(value),
         }
     }
 
@@ -169,10 +182,6 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    pub fn required_physical(&self, key: &str, kind: Physical) -> Answer<f64> {
-        self.optional_physical(key, kind)?.ok_or_else(|| self.missing(key))
-    }
-
     /// A physical quantity, or a list of them: `"70 C"`, `["70 C", "75 C"]`.
     pub fn optional_physicals(&self, key: &str, kind: Physical) -> Answer<Option<Vec<f64>>> {
         if !self.is_list(key) {
@@ -238,14 +247,6 @@ impl<'a> Table<'a> {
         let hint = nearest(text, names.iter().copied()).map(|n| format!("did you mean '{n}'?"));
         let message = format!("'{text}' is not one of {}", names.join(", "));
         Err(self.error(key, message, hint))
-    }
-
-    /// A list of sizes, `["4 KiB", "8 KiB"]`.
-    pub fn optional_sizes(&self, key: &str) -> Answer<Option<Vec<Bytes>>> {
-        self.list(key, |value, line| {
-            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, "\"16 KiB\""))?;
-            self.size_of(key, text)
-        })
     }
 
     /// A list of times, `["25 us", "30 us"]`.
@@ -319,12 +320,8 @@ impl<'a> Table<'a> {
 
     required! {
         required_text = optional_text -> &'a str;
-        required_flag = optional_flag -> bool;
         required_size = optional_size -> Bytes;
         required_time = optional_time -> Nanos;
-        required_rate = optional_rate -> BytesPerSecond;
-        required_sizes = optional_sizes -> Vec<Bytes>;
-        required_times = optional_times -> Vec<Nanos>;
         required_table = optional_table -> Table<'a>;
     }
 
@@ -334,10 +331,6 @@ impl<'a> Table<'a> {
 
     pub fn required_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<u64> {
         self.optional_integer(key, range)?.ok_or_else(|| self.missing(key))
-    }
-
-    pub fn required_number(&self, key: &str, range: RangeInclusive<f64>) -> Answer<f64> {
-        self.optional_number(key, range)?.ok_or_else(|| self.missing(key))
     }
 
     pub fn required_choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<T> {
@@ -424,7 +417,8 @@ impl<'a> Table<'a> {
         self.error(key, error, error.hint())
     }
 
-    fn in_range(
+    /// Checks a value against limits that are known after its key was read.
+    pub fn in_range(
         &self,
         key: &str,
         value: f64,

@@ -87,7 +87,7 @@ fn unknown_units_get_the_most_similar_unit() {
     assert_eq!(time.hint.as_deref(), Some("did you mean \"5 s\"?"));
     let micro = failure("t = \"5 µs\"", |t| t.required_time("t"));
     assert_eq!(micro.hint.as_deref(), Some("did you mean \"5 us\"?"));
-    let rate = failure("r = \"5 Mb/s\"", |t| t.required_rate("r"));
+    let rate = failure("r = \"5 Mb/s\"", |t| t.optional_rate("r"));
     assert_eq!(rate.hint.as_deref(), Some("did you mean \"5 MB/s\"?"));
 }
 
@@ -171,7 +171,8 @@ fn the_canonical_text_has_every_requested_value() {
         root.required_text("name").unwrap();
         let flash = root.required_table("flash").unwrap();
         flash.required_size("page").unwrap();
-        flash.or("planes", 1, |t, key| t.optional_integer(key, 1..=8)).unwrap();
+        let planes = flash.optional_integer("planes", 1..=8).unwrap();
+        flash.otherwise("planes", planes, 1);
         flash.optional_times("read").unwrap();
         root.canonical(&["name"])
     };

@@ -1,12 +1,13 @@
 //! Section `[data_placement]` of a device file: the interface through which the host controls data
 //! placement.
 
-use writecliff_base::Nanos;
+use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
 use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::{Nanos, section};
 
 const SECOND: u64 = 1_000_000_000;
 /// Most streams of an FTL.
-const STREAMS_MAX: u16 = 128;
+const STREAMS_MAX: u32 = 128;
 
 /// How the host identifies the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,12 +58,38 @@ pub struct DataPlacementConfig {
 
 type Answer<T> = Result<T, LocatedError>;
 
+section! {
+    pub(crate) struct Keys {
+        interface: required Choice<Option<InterfaceKind>>(&[
+            ("nvme-streams", Some(InterfaceKind::NvmeStreams)),
+            ("scsi-streams", Some(InterfaceKind::ScsiStreams)),
+            ("nvme-fdp", Some(InterfaceKind::NvmeFdp)),
+            ("none", None),
+        ]), "meaning of a stream number";
+        open_streams: optional Count(0..=u16::MAX as u32) = "`streams` - 1",
+            "of both kinds of streams: streams that may be open in addition to the default one";
+        overflow: default Choice<Overflow>(&[
+            ("default", Overflow::Default),
+            ("release", Overflow::Release),
+        ]) = Overflow::Default,
+            "of nvme-streams: further streams use the default stream, or release another one";
+        handles: optional Numbers(0.0..=127.0) = "all, in order",
+            "of nvme-fdp: the reclaim unit handle of each placement handle";
+        time_limit: optional Time = "unlimited",
+            "of nvme-fdp: time for which a reclaim unit may stay open, in whole seconds";
+        reclaim_groups: default Count(1..=STREAMS_MAX) = 1,
+            "of nvme-fdp: groups among which the dies are divided, each with free units and \
+             garbage collection of its own, see [streams](../guides/streams.md#reclaim-groups). \
+             Needs power-loss protection; not with `[slc_cache]`, `[bad_blocks]`, `[die_parity]`, \
+             `spare = \"self-tuned\"` or an `indirection_unit` above 4 KiB";
+    }
+}
+
 /// Reads the section; `None` for a drive without an interface. `streams` is the number of streams
 /// of the FTL.
 pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfig>> {
-    let mut choices: Vec<_> = InterfaceKind::ALL.iter().map(|&i| (i.name(), Some(i))).collect();
-    choices.push(("none", None));
-    let interface = table.required_choice("interface", &choices)?;
+    let keys = Keys::read_keys(table)?;
+    let interface = keys.interface;
     let fdp = interface == Some(InterfaceKind::NvmeFdp);
     let directive = interface == Some(InterfaceKind::NvmeStreams);
     let belongs = [
@@ -75,60 +102,53 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
         return Err(table.error(key, format!("{key} needs interface '{to}'"), None));
     }
-    let most = u64::from(streams) - 1;
-    let open = table
-        .or("open_streams", most, |t, key| t.optional_integer(key, 0..=u64::from(u16::MAX)))?;
+    let most = u32::from(streams) - 1;
+    let open = table.otherwise("open_streams", keys.open_streams, most);
     if open > most {
         let message =
             format!("open_streams is {open}; with {streams} streams it must be at most {most}");
         return Err(table.error("open_streams", message, Some("raise ftl.streams".to_owned())));
     }
-    let overflow = [("default", Overflow::Default), ("release", Overflow::Release)];
-    let overflow =
-        table.or("overflow", Overflow::Default, |t, key| t.optional_choice(key, &overflow))?;
-    let handles = if fdp { handles(table, streams)? } else { Vec::new() };
-    let (open_streams, time_limit) = (open as u16, time_limit(table)?);
-    let reclaim_groups = reclaim_groups(table, streams)?;
+    check_time_limit(table, keys.time_limit)?;
+    check_groups(table, keys.reclaim_groups, streams)?;
+    let handles = if fdp { handles(table, keys.handles, streams)? } else { Vec::new() };
     Ok(interface.map(|interface| DataPlacementConfig {
         interface,
-        open_streams,
-        overflow,
+        open_streams: open as u16,
+        overflow: keys.overflow,
         handles,
-        time_limit,
-        reclaim_groups,
+        time_limit: keys.time_limit,
+        reclaim_groups: keys.reclaim_groups as u16,
     }))
 }
 
-/// Reads the number of reclaim groups, in each of which every handle has a reclaim unit.
-fn reclaim_groups(table: &Table<'_>, streams: u16) -> Answer<u16> {
+/// Checks the number of reclaim groups, in each of which every handle has a reclaim unit.
+fn check_groups(table: &Table<'_>, groups: u32, streams: u16) -> Answer<()> {
     const KEY: &str = "reclaim_groups";
-    let most = u64::from(STREAMS_MAX / streams);
-    let groups = table.or(KEY, 1, |t, key| t.optional_integer(key, 1..=u64::from(STREAMS_MAX)))?;
-    if groups > most {
-        let message = format!(
-            "{KEY} is {groups}; with {streams} streams, each in every group, it must be at most \
-             {most}"
-        );
-        return Err(table.error(KEY, message, Some("lower ftl.streams".to_owned())));
+    let most = STREAMS_MAX / u32::from(streams);
+    if groups <= most {
+        return Ok(());
     }
-    Ok(groups as u16)
+    let message = format!(
+        "{KEY} is {groups}; with {streams} streams, each in every group, it must be at most {most}"
+    );
+    Err(table.error(KEY, message, Some("lower ftl.streams".to_owned())))
 }
 
-/// Reads the time limit, which the standard specifies in seconds with 32 bits.
-fn time_limit(table: &Table<'_>) -> Answer<Option<Nanos>> {
+/// Checks the time limit, which the standard specifies in seconds with 32 bits.
+fn check_time_limit(table: &Table<'_>, limit: Option<Nanos>) -> Answer<()> {
     const KEY: &str = "time_limit";
-    let Some(limit) = table.optional_time(KEY)? else { return Ok(None) };
-    let whole = limit.0.is_multiple_of(SECOND);
-    if !whole || !(1..=u64::from(u32::MAX)).contains(&(limit.0 / SECOND)) {
-        let message = format!("{KEY} is {limit}; it must be whole seconds, 1 or more");
-        return Err(table.error(KEY, message, None));
-    }
-    Ok(Some(limit))
+    let fits = |limit: Nanos| {
+        limit.0.is_multiple_of(SECOND) && (1..=u64::from(u32::MAX)).contains(&(limit.0 / SECOND))
+    };
+    let Some(limit) = limit.filter(|&limit| !fits(limit)) else { return Ok(()) };
+    let message = format!("{KEY} is {limit}; it must be whole seconds, 1 or more");
+    Err(table.error(KEY, message, None))
 }
 
-fn handles(table: &Table<'_>, streams: u16) -> Answer<Vec<u16>> {
+fn handles(table: &Table<'_>, listed: Option<Vec<f64>>, streams: u16) -> Answer<Vec<u16>> {
     const KEY: &str = "handles";
-    let Some(listed) = table.optional_numbers(KEY, 0.0..=127.0)? else {
+    let Some(listed) = listed else {
         return Ok((0..streams).collect());
     };
     let fail = |message: String| Err(table.error(KEY, message, None));

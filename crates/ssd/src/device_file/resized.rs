@@ -10,7 +10,7 @@ use thiserror::Error;
 use writecliff_base::Bytes;
 use writecliff_base::located::Change;
 
-use super::scaled::{mapping_cache, size, slc_cache, slot_bytes};
+use super::scaled::{Resizing, size, slot_bytes};
 use crate::config::DeviceConfig;
 
 const SOURCE: &str = "resized";
@@ -96,10 +96,8 @@ pub fn resized(
     ];
     let dies = new.channels * new.dies_per_channel;
     let factor = capacity_bytes / config.user_capacity.0 as f64;
-    let slc = config.slc_cache.as_ref();
-    changes
-        .extend(slc.into_iter().flat_map(|slc| slc_cache(config, slc, factor, new_capacity, dies)));
-    changes.extend(mapping_cache(config, factor));
+    let (scale, capacity) = (1.0 / factor, new_capacity);
+    changes.extend(config.sections.resized(&Resizing { config, scale, factor, capacity, dies }));
     Ok(changes)
 }
 

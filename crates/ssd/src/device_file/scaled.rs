@@ -23,8 +23,6 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
-use crate::mechanisms::power_loss::recovery::RecoveryConfig;
-use crate::mechanisms::slc_cache::SlcCacheConfig;
 
 const SOURCE: &str = "scaled";
 /// Capacity of a simulation of a drive that is beyond page numbers: it needs 4 GB of memory. The
@@ -32,6 +30,25 @@ const SOURCE: &str = "scaled";
 const BEYOND_AS: f64 = 2e12;
 /// Program units in the buffer per die: one is programmed while the next one fills.
 const UNITS_PER_DIE: u64 = 2;
+
+/// A change of a drive's size, for the sections of mechanisms.
+pub(crate) struct Resizing<'a> {
+    /// The drive before.
+    pub config: &'a DeviceConfig,
+    /// Capacity before over capacity after, and its inverse.
+    pub scale: f64,
+    pub factor: f64,
+    /// Capacity and dies after.
+    pub capacity: Bytes,
+    pub dies: u32,
+}
+
+impl Resizing<'_> {
+    /// A time that shrinks with the drive.
+    pub(crate) fn shorter(&self, key: &str, time: Nanos) -> Change {
+        shorter(key, time, self.scale)
+    }
+}
 
 /// Supported scale factors, largest first, without 1.
 pub fn scales(config: &DeviceConfig) -> Vec<f64> {
@@ -67,109 +84,45 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     let lines = (f64::from(shape.pages_per_block) / f64::from(bits) / scale).round_ties_even();
     let capacity = Bytes(slots(config.user_capacity.0 as f64 / scale).max(1) * slot_bytes());
     let buffer = buffer(config, scale, largest_io);
-    let shorter = |key: &str, time: Nanos| {
-        let least = if time == Nanos::ZERO { 0.0 } else { 1.0 };
-        let ns = (time.0 as f64 / scale).round_ties_even().max(least);
-        Change::new(key, format!("{ns} ns"), SOURCE)
-    };
     let mut changes = vec![
         Change::new("flash.pages_per_block", (lines.max(1.0) as u32 * bits) as i64, SOURCE),
         size("controller.write_buffer", buffer),
         size("user_capacity", capacity),
-        shorter("flash.erase", config.timing.erase),
-        shorter("controller.idle_delay", controller.idle_delay),
+        shorter("flash.erase", config.timing.erase, scale),
+        shorter("controller.idle_delay", controller.idle_delay, scale),
     ];
-    if let Some(checkpoint) = config.housekeeping.as_ref().and_then(|h| h.checkpoint) {
-        let interval = (checkpoint.interval.0 as f64 / scale).round_ties_even() as u64;
-        let interval = interval.max(config.word_line_bytes());
-        let factor = interval as f64 / checkpoint.interval.0 as f64;
-        changes.push(size("housekeeping.checkpoint_interval", Bytes(interval)));
-        let ns = (checkpoint.time.0 as f64 * factor).round_ties_even().max(1.0);
-        changes.push(Change::new("housekeeping.checkpoint_time", format!("{ns} ns"), SOURCE));
-    }
-    if let Some(patrol) = config.housekeeping.as_ref().and_then(|h| h.patrol) {
-        // A scan has at least one page.
-        let length = Nanos(patrol.step.0.max((patrol.length.0 as f64 / scale) as u64));
-        let factor = patrol.length.0 as f64 / length.0 as f64;
-        let interval = Nanos((patrol.interval.0 as f64 / factor) as u64).max(length);
-        for (key, time) in [("patrol_interval", interval), ("patrol_length", length)] {
-            let key = format!("housekeeping.{key}");
-            changes.push(Change::new(&key, format!("{} ns", time.0), SOURCE));
-        }
-    }
-    let (recovery, standard) = (config.recovery, RecoveryConfig::standard(config.user_capacity));
-    if recovery.checkpoint_interval != standard.checkpoint_interval {
-        let interval = (recovery.checkpoint_interval.0 as f64 / scale).round_ties_even() as u64;
-        let interval = Bytes(interval.max(config.word_line_bytes()));
-        changes.push(size("recovery.checkpoint_interval", interval));
-    }
-    if let Some(thermal) = &config.thermal {
-        let joules = format!("{:?} J/C", thermal.capacity / scale);
-        changes.push(Change::new("thermal.capacity", joules, SOURCE));
-    }
-    if let Some(parity) = &config.die_parity {
-        changes.push(shorter("die_parity.relocate_interval", parity.relocate_interval));
-    }
-    changes.extend(config.endurance.map(|plan| shorter("endurance.life", plan.life)));
-    let dies = config.geometry.dies;
-    let slc = config.slc_cache.as_ref();
-    changes.extend(
-        slc.into_iter().flat_map(|slc| slc_cache(config, slc, 1.0 / scale, capacity, dies)),
-    );
-    changes.extend(mapping_cache(config, 1.0 / scale));
+    let (dies, factor) = (config.geometry.dies, 1.0 / scale);
+    changes.extend(config.sections.scaled(&Resizing { config, scale, factor, capacity, dies }));
     changes
-}
-
-/// The SLC cache of a drive with `factor` times the capacity of `config` and `dies` dies: it scales
-/// with the capacity, but holds at least a page of every die.
-pub(super) fn slc_cache(
-    config: &DeviceConfig,
-    slc: &SlcCacheConfig,
-    factor: f64,
-    capacity: Bytes,
-    dies: u32,
-) -> Vec<Change> {
-    let least = u64::from(dies) * config.slc_unit_bytes();
-    let scaled = |size: Bytes| slots(size.0 as f64 * factor) * slot_bytes();
-    let mut changes =
-        vec![size("slc_cache.size", Bytes(scaled(slc.size).max(least).min(capacity.0)))];
-    if slc.static_size.0 > 0 {
-        changes.push(size("slc_cache.static_size", Bytes(scaled(slc.static_size))));
-    }
-    changes
-}
-
-/// What is held of the mapping table on a drive with `factor` times the capacity of `config`: the
-/// same share, but at least a translation page.
-pub(super) fn mapping_cache(config: &DeviceConfig, factor: f64) -> Vec<Change> {
-    let Some(cache) = config.mapping_cache else { return Vec::new() };
-    let pages = |held: Bytes| (held.0 as f64 * factor / cache.page.0 as f64).round_ties_even();
-    let held =
-        |key, least: f64, held| size(key, Bytes(pages(held).max(least) as u64 * cache.page.0));
-    let own = held("mapping_cache.size", 1.0, cache.size);
-    let least = pages(cache.size).max(1.0) + 1.0;
-    let memory = cache.host_memory;
-    let memory = memory.map(|m| held("mapping_cache.host_memory_buffer", least, m.size));
-    [own].into_iter().chain(memory).collect()
 }
 
 fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
     let units =
         (UNITS_PER_DIE * u64::from(config.geometry.dies)).max(u64::from(config.ftl.streams) + 1);
     let needed = units * config.word_line_bytes() * config.pieces_per_slot();
-    let needed = needed + config.slc_unit_bytes() + largest_io.0;
+    let needed = needed + config.sections.buffer_bytes(&config.geometry) + largest_io.0;
     let whole = config.controller.write_buffer.0;
     Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
 }
 
-pub(super) fn size(key: &str, bytes: Bytes) -> Change {
-    Change::new(key, format!("{} B", bytes.0), SOURCE)
+fn shorter(key: &str, time: Nanos, scale: f64) -> Change {
+    let least = if time == Nanos::ZERO { 0.0 } else { 1.0 };
+    let ns = (time.0 as f64 / scale).round_ties_even().max(least);
+    change(key, format!("{ns} ns"))
 }
 
-fn slots(bytes: f64) -> u64 {
+pub(crate) fn change(key: &str, value: String) -> Change {
+    Change::new(key, value, SOURCE)
+}
+
+pub(crate) fn size(key: &str, bytes: Bytes) -> Change {
+    change(key, format!("{} B", bytes.0))
+}
+
+pub(crate) fn slots(bytes: f64) -> u64 {
     (bytes / f64::from(SLOT_BYTES)).round_ties_even() as u64
 }
 
-pub(super) fn slot_bytes() -> u64 {
+pub(crate) fn slot_bytes() -> u64 {
     u64::from(SLOT_BYTES)
 }

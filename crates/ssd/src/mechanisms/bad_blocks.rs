@@ -1,34 +1,38 @@
 //! Section `[bad_blocks]` of a device file; the mechanism is the FTL's.
 
+use writecliff_base::keys::{Choice, Number, Percent, Section};
 use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::section;
 use writecliff_flash::BlockLife;
 use writecliff_ftl::BadBlocksConfig;
 
-/// Reads the section, if there is one.
+section! {
+    pub(crate) struct Keys {
+        factory: optional Percent(0.0..=50.0) = "0 %",
+            "probability that a block is bad when the drive is new";
+        failed_at_rated: required Percent(0.0..=99.0),
+            "share of the blocks that has failed after `rated_cycles` erases";
+        shape: required Number(0.1..=100.0),
+            "of the Weibull distribution of lives: above 1, the failure rate rises with erases";
+        found_by_erase: optional Percent(0.0..=100.0) = "50 %",
+            "share of the failures that an erase finds; a program finds the others";
+        replacement: default Choice<bool>(&[("block", true), ("none", false)]) = true,
+            "`\"block\"`: a spare block of the same plane replaces a bad one; `\"none\"`: its \
+             reclaim unit is dropped";
+    }
+}
+
+/// Reads the section.
 ///
 /// # Errors
-/// Returns an error at the key that is missing or invalid, or at a section that is not modelled
-/// together with it.
-pub fn section(
-    root: &Table<'_>,
-    rated_cycles: u32,
-) -> Result<Option<BadBlocksConfig>, LocatedError> {
-    let Some(table) = root.optional_table("bad_blocks")? else { return Ok(None) };
-    for other in ["slc_cache", "reduction"] {
-        if root.has(other) {
-            let message = format!("[bad_blocks] and [{other}] are not modelled together");
-            return Err(root.error(other, message, Some("remove one of them".to_owned())));
-        }
-    }
-    let percent = |key, most| table.optional_percent(key, 0.0..=most);
-    let factory = percent("factory", 50.0)?.unwrap_or(0.0) / 100.0;
-    let failed_at_rated = table.required_percent("failed_at_rated", 0.0..=99.0)? / 100.0;
-    let shape = table.required_number("shape", 0.1..=100.0)?;
-    let found_by_erase = percent("found_by_erase", 100.0)?.unwrap_or(50.0) / 100.0;
-    let replaces = table.or("replacement", true, |t, key| {
-        t.optional_choice(key, &[("block", true), ("none", false)])
-    })?;
-    table.finish()?;
-    let life = BlockLife { rated_cycles, failed_at_rated, shape };
-    Ok(Some(BadBlocksConfig { factory, life, found_by_erase, replaces }))
+/// Returns an error at the key that is missing or invalid.
+pub(crate) fn read(table: &Table<'_>, rated_cycles: u32) -> Result<BadBlocksConfig, LocatedError> {
+    let keys = Keys::read_keys(table)?;
+    let failed_at_rated = keys.failed_at_rated / 100.0;
+    Ok(BadBlocksConfig {
+        factory: keys.factory.unwrap_or(0.0) / 100.0,
+        life: BlockLife { rated_cycles, failed_at_rated, shape: keys.shape },
+        found_by_erase: keys.found_by_erase.unwrap_or(50.0) / 100.0,
+        replaces: keys.replacement,
+    })
 }

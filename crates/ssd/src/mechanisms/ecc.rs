@@ -8,10 +8,11 @@
 //! next read of the same data is drawn anew. Relocated data never carry an error along.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
+use writecliff_base::located::Table;
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, ReclaimUnitId};
-use writecliff_base::{counters, counts};
+use writecliff_base::{counters, counts, section};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::Wear;
@@ -19,12 +20,13 @@ use writecliff_ftl::table::{UnitState, UnitTable};
 
 use crate::config::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
+use crate::mechanisms::{Checked, Described, MechanismSection};
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Label of the random generator for errors.
 const SEED_LABEL: u64 = 0x0045_4343;
 /// Maximum number of retries of a read: they are encoded in six bits.
-const RETRIES_MAX: u64 = 63;
+const RETRIES_MAX: u32 = 63;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct EccConfig {
@@ -62,54 +64,67 @@ counters! { |c: EccCounters|
         "reads that no retry corrected (`[ecc]`)";
 }
 
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid.
-pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
-    let rate = |key| table.required_number(key, 0.0..=0.5);
-    let number =
-        |key, range, otherwise| table.or(key, otherwise, |t, key| t.optional_number(key, range));
-    let errors = BitErrors {
-        fresh: rate("rber")?,
-        at_rated: rate("rber_at_rated")?,
-        wear_exponent: number("wear_exponent", 0.1..=10.0, 1.0)?,
-        retention_factor: number("retention_factor", 1.0..=1e6, 1.0)?,
-        retention_time: table.or(
-            "retention_time",
-            Nanos::from_secs(90 * 86_400),
-            Table::optional_time,
-        )?,
-    };
-    if errors.at_rated < errors.fresh {
-        let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
-        return Err(table.error("rber_at_rated", message, None));
+section! {
+    pub(crate) struct Keys {
+        rber: required Number(0.0..=0.5),
+            "raw bit error rate of the median page of a block that was never erased";
+        rber_at_rated: required Number(0.0..=0.5), "the same at `rated_cycles` erases";
+        wear_exponent: default Number(0.1..=10.0) = 1.0,
+            "the rate grows with this power of the erases between the two (linear in the field: \
+             Schroeder, Lagisetty, Merchant, FAST 2016)";
+        retention_factor: default Number(1.0..=1e6) = 1.0,
+            "factor on the rate after `retention_time`; in between it grows with the logarithm of \
+             the hours";
+        retention_time: default PositiveTime = Nanos::from_secs(90 * 86_400),
+            "retention of worn enterprise drives without power (90 days: JESD218)";
+        rber_spread: default Number(0.0..=3.0) = 0.0,
+            "standard deviation of ln(rate) between pages";
+        codeword: required Size,
+            "data per codeword; a whole number of codewords fills 4 KiB";
+        correctable: required Count(0..=SLOT_BYTES * 8),
+            "bit errors that the code corrects per codeword, at most its bits";
+        retry_time: required Time, "die time per retry, including transfer and decoding";
+        retry_gain: default Number(0.0..=1.0) = 0.5,
+            "share of the bit errors that remain after each retry";
+        retries_max: required Count(0..=RETRIES_MAX),
+            "after these the read counts as uncorrectable, and the host's read fails unless parity \
+             across dies (`[die_parity]`) rebuilds the data";
     }
-    if errors.retention_time == Nanos::ZERO {
-        return Err(table.error("retention_time", "it must be above zero", None));
-    }
-    let config = EccConfig {
-        errors,
-        spread: number("rber_spread", 0.0..=3.0, 0.0)?,
-        code: code(&table)?,
-        retry_time: table.required_time("retry_time")?,
-        retry_gain: number("retry_gain", 0.0..=1.0, 0.5)?,
-        retries_max: table.required_integer("retries_max", 0..=RETRIES_MAX)? as u8,
-    };
-    table.finish()?;
-    Ok(config)
 }
 
-fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
-    let bytes = table.required_size("codeword")?.0;
-    if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
-        let message =
-            "a slot must hold a whole number of codewords: 4 KiB, or a half, a quarter, ... of it";
-        return Err(table.error("codeword", message, None));
+impl MechanismSection for EccConfig {
+    type Keys = Keys;
+
+    fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        let errors = BitErrors {
+            fresh: keys.rber,
+            at_rated: keys.rber_at_rated,
+            wear_exponent: keys.wear_exponent,
+            retention_factor: keys.retention_factor,
+            retention_time: keys.retention_time,
+        };
+        if errors.at_rated < errors.fresh {
+            let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
+            return Err(table.error("rber_at_rated", message, None));
+        }
+        let bytes = keys.codeword.0;
+        if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
+            let message = "a slot must hold a whole number of codewords: 4 KiB, or a half, a \
+                           quarter, ... of it";
+            return Err(table.error("codeword", message, None));
+        }
+        let bits = bytes as u32 * 8;
+        let correctable = keys.correctable;
+        table.in_range("correctable", f64::from(correctable), &(0.0..=f64::from(bits)), "")?;
+        Ok(Some(Self {
+            errors,
+            spread: keys.rber_spread,
+            code: Code { bits, correctable },
+            retry_time: keys.retry_time,
+            retry_gain: keys.retry_gain,
+            retries_max: keys.retries_max as u8,
+        }))
     }
-    let bits = bytes as u32 * 8;
-    let correctable = table.required_integer("correctable", 0..=u64::from(bits))? as u32;
-    Ok(Code { bits, correctable })
 }
 
 /// Runtime state of the section.

@@ -5,35 +5,37 @@
 //! programmed, and continue at the rate of the plan. Writes on the fast-forward clock count as wear
 //! too.
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters;
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::keys::{Flag, Percent, PositiveTime};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Nanos, counters, section};
 
 use crate::config::DeviceConfig;
-use writecliff_base::words::{WordReader, WordWriter};
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EnduranceConfig {
-    /// Planned life, in which the rated erases are to be used up.
-    pub life: Nanos,
-    /// Share of the rated erases that the drive may be ahead of the plan.
-    pub reserve: f64,
+section! {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct EnduranceConfig {
+        throttle: default Flag = true, "`false` disables the section";
+        life: required PositiveTime,
+            "planned life from new, for instance `\"5 years\"` (of 365 days): the plan spends \
+             `rated_cycles` evenly over it";
+        reserve: default Percent(0.0..=100.0) = 10.0,
+            "share of the rated erases by which the drive may be ahead of the plan at full speed";
+    }
 }
 
-/// Reads the section; `throttle = false` has the same effect as no section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid.
-pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
-    let throttle = table.or("throttle", true, Table::optional_flag)?;
-    let life = table.required_time("life")?;
-    if life == Nanos::ZERO {
-        return Err(table.error("life", "it must be above zero", None));
+impl MechanismSection for EnduranceConfig {
+    type Keys = Self;
+
+    fn check(config: Self::Keys, _: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        Ok(Some(config).filter(|config| config.throttle))
     }
-    let reserve = table.or("reserve", 10.0, |t, key| t.optional_percent(key, 0.0..=100.0))? / 100.0;
-    table.finish()?;
-    Ok(throttle.then_some(EnduranceConfig { life, reserve }))
+
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        vec![drive.shorter("endurance.life", self.life)]
+    }
 }
 
 /// Total time for which the plan has delayed writes.
@@ -70,7 +72,7 @@ impl Endurance {
     /// When the next write may begin, if not now; `programmed` is the number of bytes programmed
     /// since the drive was new.
     pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
-        let ahead = programmed as f64 / self.rated_bytes - self.config.reserve;
+        let ahead = programmed as f64 / self.rated_bytes - self.config.reserve / 100.0;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);
         (opens > now).then_some(opens)
     }

@@ -18,12 +18,14 @@
 use std::collections::BTreeMap;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::keys::{Flag, Number};
+use writecliff_base::located::Table;
 use writecliff_base::random::nth;
 use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Prng, counters, counts};
+use writecliff_base::{Prng, counters, counts, section};
 
 use crate::config::DeviceConfig;
+use crate::mechanisms::{Checked, Described, MechanismSection};
 
 /// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
@@ -37,34 +39,31 @@ const OTHER: u8 = 2;
 /// They are older than the host's last write.
 const STALE: u8 = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IntegrityConfig {
-    /// Probabilities for each slot.
-    pub buffer_flips: f64,
-    pub bus_flips: f64,
-    pub misplaced_writes: f64,
-    pub buffer_ecc: bool,
-    pub guard: bool,
-    pub reference_tag: bool,
+section! {
+    /// Rates are probabilities for each slot.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct IntegrityConfig {
+        buffer_flips: default Number(0.0..=1.0) = 0.0,
+            "a bit flips while written data are in the buffer";
+        bus_flips: default Number(0.0..=1.0) = 0.0,
+            "a bit flips on a bus of the drive, while data are written or read";
+        misplaced_writes: default Number(0.0..=1.0) = 0.0,
+            "a slot is written in place of another one";
+        buffer_ecc: default Flag = false, "flips in the buffer are corrected";
+        guard: default Flag = false,
+            "a checksum goes with the data; transfers with flips are repeated, damaged data \
+             reported";
+        reference_tag: default Flag = false,
+            "the address goes with the data; data of another address are reported";
+    }
 }
 
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid.
-pub fn read(table: Table<'_>) -> Result<IntegrityConfig, LocatedError> {
-    let chance = |key| table.or(key, 0.0, |t, key| t.optional_number(key, 0.0..=1.0));
-    let flag = |key| table.or(key, false, Table::optional_flag);
-    let config = IntegrityConfig {
-        buffer_flips: chance("buffer_flips")?,
-        bus_flips: chance("bus_flips")?,
-        misplaced_writes: chance("misplaced_writes")?,
-        buffer_ecc: flag("buffer_ecc")?,
-        guard: flag("guard")?,
-        reference_tag: flag("reference_tag")?,
-    };
-    table.finish()?;
-    Ok(config)
+impl MechanismSection for IntegrityConfig {
+    type Keys = Self;
+
+    fn check(config: Self::Keys, _: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        Ok(Some(config))
+    }
 }
 
 counts! {

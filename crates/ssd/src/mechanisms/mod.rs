@@ -1,4 +1,13 @@
-//! The mechanisms of a drive, a directory or file each.
+//! The mechanisms of a drive, a directory or file each, and the sections of the device file that
+//! describe them.
+
+use writecliff_base::Bytes;
+use writecliff_base::keys::{Section, SectionKeys};
+use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_flash::Geometry;
+
+use crate::config::ControllerConfig;
+pub(crate) use crate::device_file::scaled::Resizing;
 
 pub mod bad_blocks;
 pub mod cell_care;
@@ -17,3 +26,114 @@ pub mod reclaim_groups;
 pub mod reduction;
 pub mod slc_cache;
 pub mod thermal;
+
+/// A section, if the drive has its mechanism.
+pub(crate) type Checked<T> = Result<Option<T>, LocatedError>;
+
+/// The part of a device file that is read before the sections of the mechanisms.
+pub(crate) struct Described<'a> {
+    pub root: &'a Table<'a>,
+    /// The flash that is left for the host's data and their reserve.
+    pub geometry: Geometry,
+    pub controller: &'a ControllerConfig,
+    pub user_capacity: Bytes,
+}
+
+/// A section of the device file that describes a mechanism. A file without it describes a drive
+/// without the mechanism.
+pub(crate) trait MechanismSection: Sized {
+    type Keys: Section;
+    /// Another section that this one requires.
+    const NEEDS: Option<&str> = None;
+
+    /// Checks the values of the section; `None` if they turn the mechanism off. A mechanism that
+    /// takes flash takes it from the geometry of the drive.
+    ///
+    /// # Errors
+    /// Fails at the key that is impossible for this drive.
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self>;
+
+    /// Changes for a drive of another size that takes commands at the same times.
+    fn resized(&self, _: &Resizing<'_>) -> Vec<Change> {
+        Vec::new()
+    }
+
+    /// Changes for a smaller drive on which time passes faster by the same factor.
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        self.resized(drive)
+    }
+
+    /// Page numbers that the mechanism takes behind those of the main flash.
+    fn addresses(&self) -> u64 {
+        0
+    }
+
+    /// Bytes of the write buffer that the mechanism takes in addition to those of the streams.
+    fn buffer_bytes(&self, _: &Geometry) -> u64 {
+        0
+    }
+}
+
+/// Declares [`Sections`]: a line for each mechanism, in the order in which they are read.
+macro_rules! sections {
+    ($($name:ident: $config:ty,)*) => {
+        /// The mechanisms that a device file describes.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Sections {
+            $(pub $name: Option<$config>,)*
+        }
+
+        impl Sections {
+            pub(crate) fn keys() -> Vec<SectionKeys> {
+                vec![$(<$config as MechanismSection>::Keys::documented(stringify!($name), false)),*]
+            }
+
+            pub(crate) fn read(drive: &mut Described<'_>) -> Result<Self, LocatedError> {
+                Ok(Self { $($name: read(stringify!($name), drive)?),* })
+            }
+
+            pub(crate) fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
+                [$(self.$name.as_ref().map(|section| section.resized(drive))),*]
+                    .into_iter().flatten().flatten().collect()
+            }
+
+            pub(crate) fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+                [$(self.$name.as_ref().map(|section| section.scaled(drive))),*]
+                    .into_iter().flatten().flatten().collect()
+            }
+
+            pub(crate) fn addresses(&self) -> u64 {
+                0 $(+ self.$name.as_ref().map_or(0, MechanismSection::addresses))*
+            }
+
+            pub(crate) fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
+                0 $(+ self.$name.as_ref().map_or(0, |section| section.buffer_bytes(geometry)))*
+            }
+        }
+    };
+}
+
+sections! {
+    die_parity: die_parity::DieParityConfig,
+    housekeeping: housekeeping::HousekeepingConfig,
+    ecc: ecc::EccConfig,
+    cell_care: cell_care::CellCareConfig,
+    endurance: endurance::EnduranceConfig,
+    integrity: integrity::IntegrityConfig,
+    power: power::PowerConfig,
+    thermal: thermal::ThermalConfig,
+    slc_cache: slc_cache::SlcCacheConfig,
+    recovery: power_loss::recovery::RecoveryConfig,
+    mapping_cache: mapping_cache::MappingCacheConfig,
+}
+
+fn read<T: MechanismSection>(name: &str, drive: &mut Described<'_>) -> Checked<T> {
+    let Some(table) = drive.root.optional_table(name)? else { return Ok(None) };
+    if let Some(other) = T::NEEDS.filter(|other| !drive.root.has(other)) {
+        let message = format!("[{name}] needs a section [{other}], which is missing");
+        return Err(drive.root.error(name, message, None));
+    }
+    let section = T::check(T::Keys::read_keys(&table)?, &table, drive)?;
+    table.finish()?;
+    Ok(section)
+}

@@ -7,13 +7,15 @@
 //! channels for a part of each period, so that all work takes `throttle_factor` times as long and
 //! consumes less power. Several stages, one above the other, throttle more and more.
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters;
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::keys::{NumberOrList, OfPhysical, OfPhysicals, PositivePhysical, Time};
+use writecliff_base::located::{Change, LocatedError, Table};
 use writecliff_base::units::Physical;
-
 use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Nanos, counters, section};
+
+use crate::device_file::scaled::change;
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 const PERIOD: Nanos = Nanos(100_000_000);
 
@@ -56,49 +58,54 @@ counters! { |c: ThermalCounters|
         "time in the last of several stages of thermal throttling (`[thermal]`)";
 }
 
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid; the section requires `[power]`.
-pub fn read(table: Table<'_>, has_power: bool) -> Result<ThermalConfig, LocatedError> {
-    if !has_power {
-        let hint = "add a section [power] with idle and the other power values".to_owned();
-        let message = "[thermal] needs a section [power], which is missing";
-        return Err(table.error("ambient", message, Some(hint)));
+section! {
+    pub(crate) struct Keys {
+        ambient: required OfPhysical(Physical::Temperature),
+            "temperature around the drive, and of the drive at the start";
+        resistance: required PositivePhysical(Physical::ThermalResistance),
+            "degrees above ambient per watt, once settled";
+        capacity: required PositivePhysical(Physical::HeatCapacity),
+            "joules that warm it by one degree; resistance × capacity is its time constant";
+        throttle_at: optional OfPhysicals(Physical::Temperature),
+            "above this the controller stops its channels for part of each period; a list has a \
+             value for each stage of throttling";
+        recover_at: optional OfPhysicals(Physical::Temperature),
+            "required with `throttle_at`, below it: throttling ends here";
+        throttle_factor: optional NumberOrList(1.0..=1000.0),
+            "required with `throttle_at`: flash operations take this many times as long";
+        period: default Time = PERIOD,
+            "interval of temperature checks, and period of the stops; at least 1 ms";
     }
-    let config = ThermalConfig {
-        ambient: table.required_physical("ambient", Physical::Temperature)?,
-        resistance: above_zero(&table, "resistance", Physical::ThermalResistance)?,
-        capacity: above_zero(&table, "capacity", Physical::HeatCapacity)?,
-        stages: stages(&table)?,
-        period: table.or("period", PERIOD, Table::optional_time)?,
-    };
-    if config.period < Nanos(1_000_000) {
-        return Err(table.error("period", "it must be 1 ms or more", None));
-    }
-    table.finish()?;
-    Ok(config)
 }
 
-fn above_zero(table: &Table<'_>, key: &str, kind: Physical) -> Result<f64, LocatedError> {
-    let value = table.required_physical(key, kind)?;
-    if value > 0.0 { Ok(value) } else { Err(table.error(key, "it must be above zero", None)) }
+impl MechanismSection for ThermalConfig {
+    type Keys = Keys;
+    const NEEDS: Option<&str> = Some("power");
+
+    fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        let Keys { ambient, resistance, capacity, period, .. } = keys;
+        if period < Nanos(1_000_000) {
+            return Err(table.error("period", "it must be 1 ms or more", None));
+        }
+        Ok(Some(Self { ambient, resistance, capacity, stages: stages(table, keys)?, period }))
+    }
+
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let joules = format!("{:?} J/C", self.capacity / drive.scale);
+        vec![change("thermal.capacity", joules)]
+    }
 }
 
 /// The stages of throttling: each of the keys is a value, or a list with one for each stage.
-fn stages(table: &Table<'_>) -> Result<Vec<Throttle>, LocatedError> {
-    let Some(at) = table.optional_physicals("throttle_at", Physical::Temperature)? else {
-        for key in ["recover_at", "throttle_factor"] {
-            if table.has(key) {
-                return Err(table.error(key, "it has no effect without throttle_at", None));
-            }
-        }
+fn stages(table: &Table<'_>, keys: Keys) -> Result<Vec<Throttle>, LocatedError> {
+    let refusal = "it has no effect without throttle_at";
+    let is_on = keys.throttle_at.is_some();
+    let recover_at = table.needed_if(is_on, "recover_at", keys.recover_at, refusal)?;
+    let factors = table.needed_if(is_on, "throttle_factor", keys.throttle_factor, refusal)?;
+    let (Some(at), Some(recover_at), Some(factors)) = (keys.throttle_at, recover_at, factors)
+    else {
         return Ok(Vec::new());
     };
-    let recover_at = table.optional_physicals("recover_at", Physical::Temperature)?;
-    let recover_at = recover_at.ok_or_else(|| table.missing("recover_at"))?;
-    let factors = table.optional_one_or_more("throttle_factor", 1.0..=1000.0)?;
-    let factors = factors.ok_or_else(|| table.missing("throttle_factor"))?;
     for (key, count) in [("recover_at", recover_at.len()), ("throttle_factor", factors.len())] {
         if count != at.len() {
             let message = format!("{count} values for the {} of throttle_at", at.len());

@@ -12,68 +12,13 @@
 //! Reads are counted per reclaim unit and die: the blocks that a multi-plane read opens.
 
 mod refresh;
+mod section;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::units::Physical;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_base::{Nanos, ReclaimUnitId, counters};
-use writecliff_flash::acceleration::acceleration;
 
-/// JESD218: retention of enterprise drives at 40 °C, activation energy of charge loss.
-const REFERENCE_CELSIUS: f64 = 40.0;
-const ACTIVATION_ENERGY: f64 = 1.1;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CellCareConfig {
-    /// Hours of retention that an hour counts for.
-    pub aging: f64,
-    /// Errors per bit that a read adds to the other data of its block at the rated cycles.
-    pub read_disturb: f64,
-    pub refresh: Option<Refresh>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Refresh {
-    /// Expected raw bit error rate above which data are relocated.
-    pub rber: f64,
-    pub interval: Nanos,
-}
-
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid; the section requires `[ecc]`.
-pub fn read(table: Table<'_>, has_ecc: bool) -> Result<CellCareConfig, LocatedError> {
-    let celsius = |key| table.optional_physical(key, Physical::Temperature);
-    let reference = celsius("reference_temperature")?.unwrap_or(REFERENCE_CELSIUS);
-    let temperature = celsius("temperature")?.unwrap_or(reference);
-    if !has_ecc {
-        let message = "[cell_care] needs a section [ecc], which is missing";
-        return Err(table.error("temperature", message, None));
-    }
-    let energy = table
-        .or("activation_energy", ACTIVATION_ENERGY, |t, key| t.optional_number(key, 0.0..=5.0))?;
-    let read_disturb =
-        table.or("read_disturb", 0.0, |t, key| t.optional_number(key, 0.0..=1e-3))?;
-    let refresh = match table.optional_number("refresh_rber", 1e-9..=0.5)? {
-        Some(rber) => Some(Refresh { rber, interval: table.required_time("refresh_interval")? }),
-        None if table.has("refresh_interval") => {
-            let message = "it has no effect without refresh_rber";
-            return Err(table.error("refresh_interval", message, None));
-        }
-        None => None,
-    };
-    if refresh.is_some_and(|refresh| refresh.interval < Nanos::from_secs(1)) {
-        return Err(table.error("refresh_interval", "it must be 1 s or more", None));
-    }
-    table.finish()?;
-    Ok(CellCareConfig {
-        aging: acceleration(energy, temperature, reference),
-        read_disturb,
-        refresh,
-    })
-}
+pub use section::{CellCareConfig, Refresh};
 
 /// The expected errors of the data on flash, and what was refreshed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -8,59 +8,14 @@
 
 mod failure;
 mod flash;
+mod section;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, ReclaimUnitId, counters, counts};
-use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
 
-/// Between two reclaim units that are relocated, unless the device file says otherwise: some of the
-/// time that a program of all dies takes.
-const RELOCATE_INTERVAL: Nanos = Nanos(10_000_000);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DieParityConfig {
-    /// Dies of a stripe, that of the parity included; 1: no parity.
-    pub stripe: u32,
-    /// Between two reclaim units from which the data of a lost die are relocated.
-    pub relocate_interval: Nanos,
-}
-
-/// Reads the section, if there is one, with the geometry that it leaves.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid, or at a section that is not modelled
-/// together with it.
-pub fn section(
-    root: &Table<'_>,
-    geometry: Geometry,
-    has_independent_planes: bool,
-) -> Result<(Option<DieParityConfig>, Geometry), LocatedError> {
-    let Some(table) = root.optional_table("die_parity")? else { return Ok((None, geometry)) };
-    if has_independent_planes {
-        let message = "[die_parity] and independent_plane_reads are not modelled together";
-        return Err(root.error("die_parity", message, Some("remove one of them".to_owned())));
-    }
-    for other in ["slc_cache", "reduction", "bad_blocks"] {
-        if root.has(other) {
-            let message = format!("[die_parity] and [{other}] are not modelled together");
-            return Err(root.error(other, message, Some("remove one of them".to_owned())));
-        }
-    }
-    let stripe = table.required_integer("stripe", 1..=64)? as u32;
-    let interval = table.or("relocate_interval", RELOCATE_INTERVAL, Table::optional_time)?;
-    if interval == Nanos::ZERO {
-        return Err(table.error("relocate_interval", "it must be above zero", None));
-    }
-    let geometry = match stripe {
-        1 => geometry,
-        _ => geometry.with_parity(stripe).map_err(|e| table.error(e.key, e.to_string(), None))?,
-    };
-    table.finish()?;
-    Ok((Some(DieParityConfig { stripe, relocate_interval: interval }), geometry))
-}
+pub use section::DieParityConfig;
 
 counts! {
     /// Counters of parity across dies since the drive was new.

@@ -15,62 +15,21 @@
 //! command arrives.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
-use writecliff_base::{Bytes, Nanos, Prng};
+use writecliff_base::{Nanos, Prng};
 use writecliff_base::{counters, counts};
-use writecliff_flash::Geometry;
 
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter};
 
 mod patrol;
+mod section;
 
 pub use patrol::{Patrol, PatrolConfig};
+pub use section::{Hiccups, HousekeepingConfig, MediaWork, PerWritten};
 
 /// Label of the random generator for housekeeping.
 const SEED_LABEL: u64 = 0x484f_5553_454b;
-
-/// Maximum share of the time for which media work may occupy each die.
-const MEDIA_SHARE_MAX: f64 = 0.9;
-
-/// One program-like operation per interval, on a random die at a random time within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaWork {
-    pub interval: Nanos,
-    /// Die time of the operation, including its transfer.
-    pub time: Nanos,
-    /// Whether host reads may suspend it like a program.
-    pub suspendable: bool,
-}
-
-/// Work that is due after each `interval` of bytes programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PerWritten {
-    pub interval: Bytes,
-    pub time: Nanos,
-}
-
-/// Probability and length of additional controller latency of a command, which does not delay other
-/// commands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hiccups {
-    pub probability: f64,
-    pub time: Nanos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct HousekeepingConfig {
-    pub media: Option<MediaWork>,
-    /// Programs a page of the mapping journal, on one die after the other.
-    pub journal: Option<PerWritten>,
-    /// Writes a checkpoint of the mapping, during which the firmware takes no commands.
-    pub checkpoint: Option<PerWritten>,
-    /// Whether it only keeps the mapping core from mapping writes.
-    pub checkpoint_stops_writes: bool,
-    pub hiccups: Option<Hiccups>,
-    pub patrol: Option<PatrolConfig>,
-}
 
 counts! {
     /// Counters since the drive was new.
@@ -87,107 +46,6 @@ counts! {
 counters! { |c: HousekeepingCounters|
     Integer "checkpoints" Count of_any_size: c.checkpoints,
         "checkpoints of the mapping (`[housekeeping]`)";
-}
-
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key if one of a pair is missing, a time is zero, media work would leave
-/// the dies no time, or a mapping core is to stop that the drive does not have.
-pub fn read(
-    table: Table<'_>,
-    geometry: &Geometry,
-    has_core: bool,
-) -> Result<HousekeepingConfig, LocatedError> {
-    let config = HousekeepingConfig {
-        media: media(&table, geometry)?,
-        journal: per_written(&table, "journal_interval", "journal_time", geometry)?,
-        checkpoint: per_written(&table, "checkpoint_interval", "checkpoint_time", geometry)?,
-        checkpoint_stops_writes: stops_writes(&table, has_core)?,
-        hiccups: hiccups(&table)?,
-        patrol: patrol::read(&table)?,
-    };
-    table.finish()?;
-    Ok(config)
-}
-
-fn media(table: &Table<'_>, geometry: &Geometry) -> Result<Option<MediaWork>, LocatedError> {
-    let suspendable = table.or("media_suspendable", true, Table::optional_flag)?;
-    let Some(interval) = table.optional_time("media_interval")? else {
-        together(table, "media_time", "media_interval")?;
-        together(table, "media_suspendable", "media_interval")?;
-        return Ok(None);
-    };
-    let time = operation_time(table, "media_time")?;
-    let share = time.0 as f64 / (interval.0 as f64 * f64::from(geometry.dies));
-    if share > MEDIA_SHARE_MAX {
-        let message = format!(
-            "media work of {time} every {interval} takes {:.0} % of the time of {} dies; it must \
-             leave them {:.0} %",
-            100.0 * share,
-            geometry.dies,
-            100.0 * (1.0 - MEDIA_SHARE_MAX)
-        );
-        return Err(table.error("media_interval", message, None));
-    }
-    Ok(Some(MediaWork { interval, time, suspendable }))
-}
-
-fn per_written(
-    table: &Table<'_>,
-    interval_key: &str,
-    time_key: &str,
-    geometry: &Geometry,
-) -> Result<Option<PerWritten>, LocatedError> {
-    let Some(interval) = table.optional_size(interval_key)? else {
-        together(table, time_key, interval_key)?;
-        return Ok(None);
-    };
-    if interval.0 < geometry.unit_bytes() {
-        let unit = Bytes(geometry.unit_bytes());
-        let message = format!("{interval} is less than a program unit of {unit}");
-        return Err(table.error(interval_key, message, None));
-    }
-    Ok(Some(PerWritten { interval, time: operation_time(table, time_key)? }))
-}
-
-fn stops_writes(table: &Table<'_>, has_core: bool) -> Result<bool, LocatedError> {
-    const KEY: &str = "checkpoint_stops";
-    let choices = [("commands", false), ("writes", true)];
-    let stops_writes = table.or(KEY, false, |table, key| table.optional_choice(key, &choices))?;
-    if stops_writes && !has_core {
-        let message = "it stops the mapping core, which needs controller.mapping_update_time";
-        return Err(table.error(KEY, message, None));
-    }
-    if !table.has("checkpoint_interval") {
-        together(table, KEY, "checkpoint_interval")?;
-    }
-    Ok(stops_writes)
-}
-
-fn hiccups(table: &Table<'_>) -> Result<Option<Hiccups>, LocatedError> {
-    let Some(probability) = table.optional_number("hiccup_probability", 0.0..=1.0)? else {
-        together(table, "hiccup_time", "hiccup_probability")?;
-        return Ok(None);
-    };
-    Ok(Some(Hiccups { probability, time: operation_time(table, "hiccup_time")? }))
-}
-
-/// Checks that `key` is given only together with `other`.
-fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
-    if table.has(key) {
-        return Err(table.error(key, format!("it has no effect without {other}"), None));
-    }
-    Ok(())
-}
-
-/// A time above zero that a die operation can have.
-fn operation_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
-    let time = table.required_time(key)?;
-    if time == Nanos::ZERO || u32::try_from(time.0).is_err() {
-        return Err(table.error(key, format!("{time} is not above zero and below 4.29 s"), None));
-    }
-    Ok(time)
 }
 
 /// A media operation: its die and start time.

@@ -16,6 +16,8 @@ use writecliff_base::random::nth;
 use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, Prng};
 
+use super::section::Keys;
+
 /// Label of the random generator for patrols.
 const SEED_LABEL: u64 = 0x5041_5452_4f4c;
 
@@ -32,47 +34,52 @@ pub struct PatrolConfig {
     pub time: Nanos,
 }
 
-const KEYS: [&str; 4] = ["patrol_interval", "patrol_length", "patrol_step", "patrol_time"];
-
-/// Reads the keys of the section; `None` if there are none.
-///
-/// # Errors
-/// Returns an error at the key if one is missing or zero, a scan is longer than its interval or a
-/// step longer than the scan, or the firmware would have no time for commands.
-pub(crate) fn read(table: &Table<'_>) -> Result<Option<PatrolConfig>, LocatedError> {
-    if !KEYS.iter().any(|key| table.has(key)) {
-        return Ok(None);
-    }
-    let [interval, length, step, time] = KEYS.map(|key| above_zero(table, key));
-    let config = PatrolConfig { interval: interval?, length: length?, step: step?, time: time? };
-    for (key, part, of, whole) in [
-        ("patrol_length", config.length, "patrol_interval", config.interval),
-        ("patrol_step", config.step, "patrol_length", config.length),
-    ] {
-        if part > whole {
-            return Err(table.error(key, format!("{part} is above {of}, {whole}"), None));
+impl PatrolConfig {
+    /// The patrol of a section; `None` if none of its keys is present.
+    ///
+    /// # Errors
+    /// Fails at the key if one is missing, a scan is longer than its interval or a step longer than
+    /// the scan, or the firmware would have no time for commands.
+    pub(super) fn of(table: &Table<'_>, keys: &Keys) -> Result<Option<Self>, LocatedError> {
+        let Keys { patrol_interval, patrol_length, patrol_step, patrol_time, .. } = *keys;
+        let times = [
+            ("patrol_interval", patrol_interval),
+            ("patrol_length", patrol_length),
+            ("patrol_step", patrol_step),
+            ("patrol_time", patrol_time),
+        ];
+        if times.iter().all(|(_, time)| time.is_none()) {
+            return Ok(None);
         }
+        let [interval, length, step, time] =
+            times.map(|(key, time)| time.ok_or_else(|| table.missing(key)));
+        let config = Self { interval: interval?, length: length?, step: step?, time: time? };
+        config.check(table)?;
+        Ok(Some(config))
     }
-    let share = config.time.0 as f64 / config.step.0 as f64;
-    if share > SHARE_MAX {
-        let message = format!(
-            "{} of every {} is {:.0} % of the firmware's time; it must leave commands {:.0} %",
-            config.time,
-            config.step,
-            100.0 * share,
-            100.0 * (1.0 - SHARE_MAX)
-        );
-        return Err(table.error("patrol_time", message, None));
-    }
-    Ok(Some(config))
-}
 
-fn above_zero(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
-    let time = table.required_time(key)?;
-    if time == Nanos::ZERO {
-        return Err(table.error(key, "it must be above zero".to_owned(), None));
+    fn check(&self, table: &Table<'_>) -> Result<(), LocatedError> {
+        for (key, part, of, whole) in [
+            ("patrol_length", self.length, "patrol_interval", self.interval),
+            ("patrol_step", self.step, "patrol_length", self.length),
+        ] {
+            if part > whole {
+                return Err(table.error(key, format!("{part} is above {of}, {whole}"), None));
+            }
+        }
+        let share = self.time.0 as f64 / self.step.0 as f64;
+        if share > SHARE_MAX {
+            let message = format!(
+                "{} of every {} is {:.0} % of the firmware's time; it must leave commands {:.0} %",
+                self.time,
+                self.step,
+                100.0 * share,
+                100.0 * (1.0 - SHARE_MAX)
+            );
+            return Err(table.error("patrol_time", message, None));
+        }
+        Ok(())
     }
-    Ok(time)
 }
 
 /// Runtime state.

@@ -9,7 +9,7 @@ use writecliff_host_interface::Command;
 
 use crate::attribution::Recorder;
 use crate::ssd::Ssd;
-pub(crate) use section::{read, units};
+pub(crate) use section::{slots, units};
 
 impl<R: Recorder> Ssd<R> {
     /// Whether parts of units are merged with the rest.

@@ -12,18 +12,18 @@ use crate::config::ControllerConfig;
 
 const KEY: &str = "indirection_unit";
 
-/// Slots of a unit, from the section `[ftl]`; 1 if it does not say.
+/// Slots of a unit of `size`, read from the section `[ftl]`.
 ///
 /// # Errors
-/// Returns an error at the key if it is no size of a unit on this flash, or is not modelled with
-/// what else the drive has.
-pub(crate) fn read(
+/// Fails at the key if it is no size of a unit on this flash, or if the drive has no power-loss
+/// protection.
+pub(crate) fn slots(
     table: &Table<'_>,
-    root: &Table<'_>,
+    size: Option<Bytes>,
     geometry: &Geometry,
     controller: &ControllerConfig,
 ) -> Result<u32, LocatedError> {
-    let Some(size) = table.optional_size(KEY)? else { return Ok(1) };
+    let Some(size) = size else { return Ok(1) };
     let slot = u64::from(SLOT_BYTES);
     let most = u64::from(geometry.slots_per_program_unit) * slot;
     if !size.0.is_power_of_two() || size.0 < slot || size.0 > most {
@@ -34,11 +34,6 @@ pub(crate) fn read(
         return Err(table.error(KEY, message, None));
     }
     let slots = (size.0 / slot) as u32;
-    let other = ["slc_cache", "reduction", "integrity"].into_iter().find(|name| root.has(name));
-    if let (true, Some(other)) = (slots > 1, other) {
-        let message = format!("{KEY} above 4 KiB and [{other}] are not modelled together");
-        return Err(table.error(KEY, message, Some(format!("remove [{other}]"))));
-    }
     if slots > 1 && !controller.power_loss_protection {
         let message = format!("{KEY} above 4 KiB needs power-loss protection");
         let hint = "set controller.power_loss_protection = true".to_owned();

@@ -19,7 +19,7 @@ use writecliff_base::{Lpn, Nanos, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use pages::{Pages, Tier};
-pub use section::{HostMemory, MappingCacheConfig, section};
+pub use section::{HostMemory, MappingCacheConfig};
 
 use crate::config::DeviceConfig;
 use crate::fill::FillId;

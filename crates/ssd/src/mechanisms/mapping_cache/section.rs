@@ -1,9 +1,12 @@
 //! The section `[mapping_cache]` of a device file.
 
-use writecliff_base::located::{LocatedError, Table, positive_time};
-use writecliff_base::{Bytes, Nanos};
-use writecliff_flash::Geometry;
+use writecliff_base::keys::{PositiveTime, Size, Time};
+use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::{Bytes, Nanos, section};
 use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::device_file::scaled::size;
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 /// Bytes of an entry: an address of 32 bits.
 const ENTRY_BYTES: u32 = 4;
@@ -46,69 +49,82 @@ impl MappingCacheConfig {
     }
 }
 
-/// Reads the section, if there is one.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid for this flash, or at a section that is
-/// not modelled together with it.
-pub fn section(
-    root: &Table<'_>,
-    geometry: &Geometry,
-) -> Result<Option<MappingCacheConfig>, LocatedError> {
-    let Some(table) = root.optional_table("mapping_cache")? else { return Ok(None) };
-    if root.has("die_parity") {
-        let message = "[mapping_cache] and [die_parity] are not modelled together".to_owned();
-        return Err(root.error("die_parity", message, Some("remove one of them".to_owned())));
+section! {
+    pub(crate) struct Keys {
+        page: default Size = Bytes(u64::from(SLOT_BYTES)),
+            "a translation page, which is read, kept and written back as a whole; a power of two \
+             up to a page of every plane of a die. 4 KiB map 4 MiB";
+        size: required Size,
+            "memory of the controller for the table, from one translation page; the table has 4 \
+             bytes for each indirection unit";
+        read: required PositiveTime,
+            "tR of translation pages, which most drives keep in flash with one bit per cell";
+        program: required PositiveTime,
+            "tPROG of translation pages, for a page of every plane of a die";
+        host_memory_buffer: optional Size,
+            "memory of the host that holds the pages used last (HMB of NVMe), including those in \
+             the controller";
+        host_memory_latency: optional Time,
+            "required with `host_memory_buffer`: round trip to the memory of the host, in addition \
+             to the transfer of the page over the link";
     }
-    let slot = Bytes(u64::from(SLOT_BYTES));
-    let page = table.or("page", slot, Table::optional_size)?;
-    let most = Bytes(u64::from(geometry.slots_per_read_group) * slot.0);
-    if !page.0.is_power_of_two() || page < slot || page > most {
-        let message = format!(
-            "page is {page}; it must be a power of two from {slot} to {most} (a page of every \
-             plane of a die)"
-        );
-        return Err(table.error("page", message, None));
+}
+
+impl MechanismSection for MappingCacheConfig {
+    type Keys = Keys;
+
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let Keys { page, size, read, program, .. } = keys;
+        let slot = Bytes(u64::from(SLOT_BYTES));
+        let most = Bytes(u64::from(drive.geometry.slots_per_read_group) * slot.0);
+        if !page.0.is_power_of_two() || page < slot || page > most {
+            let message = format!(
+                "page is {page}; it must be a power of two from {slot} to {most} (a page of every \
+                 plane of a die)"
+            );
+            return Err(table.error("page", message, None));
+        }
+        let limit = Bytes(u64::from(u32::MAX));
+        if size < page || size > limit {
+            let message =
+                format!("size is {size}; it must be {page} (a translation page) to {limit}");
+            return Err(table.error("size", message, None));
+        }
+        let host_memory = host_memory(table, &keys, limit)?;
+        Ok(Some(Self { size, page, read, program, host_memory }))
     }
-    let size = table.required_size("size")?;
-    let limit = Bytes(u64::from(u32::MAX));
-    if size < page || size > limit {
-        let message = format!("size is {size}; it must be {page} (a translation page) to {limit}");
-        return Err(table.error("size", message, None));
+
+    /// Keeps the share of the table, but at least a translation page.
+    fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let pages =
+            |held: Bytes| (held.0 as f64 * drive.factor / self.page.0 as f64).round_ties_even();
+        let held =
+            |key, least: f64, held| size(key, Bytes(pages(held).max(least) as u64 * self.page.0));
+        let own = held("mapping_cache.size", 1.0, self.size);
+        let least = pages(self.size).max(1.0) + 1.0;
+        let memory = self.host_memory;
+        let memory = memory.map(|m| held("mapping_cache.host_memory_buffer", least, m.size));
+        [own].into_iter().chain(memory).collect()
     }
-    let config = MappingCacheConfig {
-        size,
-        page,
-        read: positive_time(&table, "read")?,
-        program: positive_time(&table, "program")?,
-        host_memory: host_memory(&table, size, page, limit)?,
-    };
-    table.finish()?;
-    Ok(Some(config))
 }
 
 fn host_memory(
     table: &Table<'_>,
-    size: Bytes,
-    page: Bytes,
+    keys: &Keys,
     limit: Bytes,
 ) -> Result<Option<HostMemory>, LocatedError> {
     const KEY: &str = "host_memory_buffer";
     const LATENCY: &str = "host_memory_latency";
-    let Some(buffer) = table.optional_size(KEY)? else {
-        if table.has(LATENCY) {
-            let message = format!("{LATENCY} has no effect without {KEY}");
-            return Err(table.error(LATENCY, message, None));
-        }
-        return Ok(None);
-    };
-    if buffer.0 < size.0 + page.0 || buffer > limit {
-        let least = Bytes(size.0 + page.0);
+    let (buffer, latency) = (keys.host_memory_buffer, keys.host_memory_latency);
+    let least = Bytes(keys.size.0 + keys.page.0);
+    if let Some(buffer) = buffer.filter(|&buffer| buffer < least || buffer > limit) {
         let message = format!(
             "{KEY} is {buffer}; it holds what the controller does, too, so it must be {least} or \
              more, up to {limit}"
         );
         return Err(table.error(KEY, message, None));
     }
-    Ok(Some(HostMemory { size: buffer, latency: table.required_time(LATENCY)? }))
+    let refusal = format!("{LATENCY} has no effect without {KEY}");
+    let latency = table.needed_if(buffer.is_some(), LATENCY, latency, refusal)?;
+    Ok(buffer.zip(latency).map(|(size, latency)| HostMemory { size, latency }))
 }

@@ -6,14 +6,16 @@
 //! programmed since the checkpoint is scanned. After a loss of power that capacitors have bridged,
 //! the mapping is complete, and only the checkpoint is read.
 
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Bytes, Nanos};
-use writecliff_flash::Geometry;
+use writecliff_base::keys::{Choice, Size, Time};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::{Bytes, Nanos, section};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
+use crate::device_file::scaled::size;
 use crate::mechanisms::power_loss::Rebuild;
 use crate::mechanisms::slc_cache;
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 /// Bytes of a logical page's address in a checkpoint.
 const MAP_ENTRY_BYTES: u64 = 4;
@@ -42,43 +44,63 @@ impl RecoveryConfig {
     }
 }
 
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is invalid for this flash.
-pub fn read(
-    table: Table<'_>,
-    geometry: &Geometry,
-    user: Bytes,
-) -> Result<RecoveryConfig, LocatedError> {
-    let standard = RecoveryConfig::standard(user);
-    let methods = [("journal", true), ("scan", false)];
-    let has_journal = table.or("method", true, |t, key| t.optional_choice(key, &methods))?;
-    let entry = table.optional_size("journal_entry")?;
-    if !has_journal && entry.is_some() {
-        let message = "a drive that scans keeps no journal; remove it";
-        return Err(table.error("journal_entry", message, None));
+section! {
+    pub(crate) struct Keys {
+        method: default Choice<bool>(&[("journal", true), ("scan", false)]) = true,
+            "`\"journal\"`: a journal has all programs since the checkpoint, and only open reclaim \
+             units are scanned; `\"scan\"`: all that was programmed since is scanned";
+        journal_entry: optional Size = "8 B",
+            "bytes of the journal for each slot programmed, 1 B to 4 KiB; not with `\"scan\"`";
+        checkpoint_interval: optional Size = "1/16 of the user capacity",
+            "data programmed between two checkpoints of the mapping, at least a program unit";
+        start_time: default Time = Nanos::ZERO, "time until the firmware runs";
     }
-    if entry.is_some_and(|entry| !(1..=u64::from(SLOT_BYTES)).contains(&entry.0)) {
-        return Err(table.error("journal_entry", "it must be 1 B to 4 KiB", None));
+}
+
+impl MechanismSection for RecoveryConfig {
+    type Keys = Keys;
+
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let (has_journal, entry) = (keys.method, keys.journal_entry);
+        if !has_journal && entry.is_some() {
+            let message = "a drive that scans keeps no journal; remove it";
+            return Err(table.error("journal_entry", message, None));
+        }
+        if entry.is_some_and(|entry| !(1..=u64::from(SLOT_BYTES)).contains(&entry.0)) {
+            return Err(table.error("journal_entry", "it must be 1 B to 4 KiB", None));
+        }
+        let standard = Self::standard(drive.user_capacity).checkpoint_interval;
+        let interval = table.otherwise("checkpoint_interval", keys.checkpoint_interval, standard);
+        if interval.0 < drive.geometry.unit_bytes() {
+            let unit = Bytes(drive.geometry.unit_bytes());
+            let message = format!("{interval} is less than a program unit of {unit}");
+            return Err(table.error("checkpoint_interval", message, None));
+        }
+        Ok(Some(Self {
+            start_time: keys.start_time,
+            checkpoint_interval: interval,
+            journal_entry: has_journal.then(|| entry.unwrap_or(JOURNAL_ENTRY)),
+        }))
     }
-    let interval =
-        table.or("checkpoint_interval", standard.checkpoint_interval, Table::optional_size)?;
-    if interval.0 < geometry.unit_bytes() {
-        let unit = Bytes(geometry.unit_bytes());
-        let message = format!("{interval} is less than a program unit of {unit}");
-        return Err(table.error("checkpoint_interval", message, None));
+
+    /// The standard interval follows the capacity without a change.
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let interval = self.checkpoint_interval;
+        if interval == Self::standard(drive.config.user_capacity).checkpoint_interval {
+            return Vec::new();
+        }
+        let shorter = (interval.0 as f64 / drive.scale).round_ties_even() as u64;
+        let shorter = Bytes(shorter.max(drive.config.word_line_bytes()));
+        vec![size("recovery.checkpoint_interval", shorter)]
     }
-    let config = RecoveryConfig {
-        start_time: table.or("start_time", Nanos::ZERO, Table::optional_time)?,
-        checkpoint_interval: interval,
-        journal_entry: has_journal.then(|| entry.unwrap_or(JOURNAL_ENTRY)),
-    };
-    table.finish()?;
-    Ok(config)
 }
 
 impl DeviceConfig {
+    pub(crate) fn recovery(&self) -> RecoveryConfig {
+        let section = self.sections.recovery;
+        section.unwrap_or_else(|| RecoveryConfig::standard(self.user_capacity))
+    }
+
     /// Why cuts of the power of such drives are not modelled, if they are not.
     pub fn refuses_power_cut(&self) -> Option<&'static str> {
         if self.controller.power_loss_protection {
@@ -116,7 +138,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let geometry = &config.geometry;
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
-        programmed_slots: (config.recovery.checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
+        programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
         // The host and garbage collection have a unit of each stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
         open_log_units: config.slc_cache.map_or(0, |_| {
@@ -130,7 +152,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
 
 /// The time until a drive that has lost power is ready.
 pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
-    let recovery = &config.recovery;
+    let recovery = config.recovery();
     let geometry = &config.geometry;
     let slot = u64::from(SLOT_BYTES);
     let group = u64::from(geometry.slots_per_read_group) * slot;

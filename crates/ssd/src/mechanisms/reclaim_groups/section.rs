@@ -14,9 +14,8 @@ const KEY: &str = "reclaim_groups";
 /// handle in each of them.
 ///
 /// # Errors
-/// Fails if the groups do not divide the dies, and at what is not modelled together with several.
+/// Fails if the groups do not divide the dies, or if the streams share spare space in another way.
 pub(crate) fn divided(
-    root: &Table<'_>,
     table: Option<&Table<'_>>,
     placement: Option<&DataPlacementConfig>,
     geometry: Geometry,
@@ -24,12 +23,6 @@ pub(crate) fn divided(
 ) -> Result<Geometry, LocatedError> {
     let groups = placement.map_or(1, |placement| placement.reclaim_groups);
     let Some(table) = table.filter(|_| groups > 1) else { return Ok(geometry) };
-    for other in ["slc_cache", "bad_blocks", "die_parity"] {
-        if root.has(other) {
-            let message = format!("[{other}] and several {KEY} are not modelled together");
-            return Err(root.error(other, message, Some("remove one of them".to_owned())));
-        }
-    }
     if ftl.spare == SparePolicy::SelfTuned {
         let message = "several reclaim_groups need ftl.spare = 'global'";
         return Err(table.error(KEY, message, None));

@@ -10,7 +10,7 @@ use writecliff_host_interface::Command;
 use crate::attribution::Recorder;
 use crate::ssd::Ssd;
 use crate::ssd::io::slot_overlap;
-pub(crate) use section::read;
+pub(crate) use section::{Keys, read};
 
 impl<R: Recorder> Ssd<R> {
     /// Writes reduced data; returns whether they are durable. Duplicates leave the buffer at once

@@ -4,12 +4,26 @@
 //! everything behind carries the reduced data. The space saved serves GC as spare space; the user
 //! capacity does not change.
 
+use writecliff_base::keys::{Flag, Section, Size};
 use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::{Bytes, section};
 use writecliff_flash::Geometry;
 use writecliff_ftl::ReductionConfig;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 const SECTOR_BYTES: u64 = 512;
+
+section! {
+    pub(crate) struct Keys {
+        compression: required Flag,
+            "compressed pages of whole 512-byte sectors are packed one after another";
+        duplicates: required Flag, "data that are already on the drive are not stored again";
+        min_stored_size: optional Size,
+            "required with `compression`: least flash that a 4 KiB page occupies: 512 B, 1 KiB or \
+             2 KiB. Every stored page needs an address: at most 2^31 of them, and 64 per read \
+             operation";
+    }
+}
 
 /// Reads the section; also returns the geometry with addresses for all the pieces of data that the
 /// flash may hold.
@@ -17,23 +31,19 @@ const SECTOR_BYTES: u64 = 512;
 /// # Errors
 /// Returns an error at the key that is missing or invalid for this flash.
 pub(crate) fn read(
-    table: Table<'_>,
+    table: &Table<'_>,
     geometry: Geometry,
 ) -> Result<(ReductionConfig, Geometry), LocatedError> {
-    let compression = table.required_flag("compression")?;
-    let duplicates = table.required_flag("duplicates")?;
+    let Keys { compression, duplicates, min_stored_size } = Keys::read_keys(table)?;
     if !compression && !duplicates {
-        let message =
-            "neither compression nor duplicates is enabled; remove the section".to_owned();
+        let message = "neither compression nor duplicates is enabled; remove the section";
         return Err(table.error("compression", message, None));
     }
-    let mut config = ReductionConfig { min_stored_sectors: SECTORS_PER_SLOT, duplicates };
-    if compression {
-        config.min_stored_sectors = min_stored_sectors(&table)?;
-    } else if table.has("min_stored_size") {
-        let message = "min_stored_size needs compression = true".to_owned();
-        return Err(table.error("min_stored_size", message, None));
-    }
+    let refusal = "min_stored_size needs compression = true";
+    let least = table.needed_if(compression, "min_stored_size", min_stored_size, refusal)?;
+    let sectors = least.map(|size| min_stored_sectors(table, size)).transpose()?;
+    let min_stored_sectors = sectors.unwrap_or(SECTORS_PER_SLOT);
+    let config = ReductionConfig { min_stored_sectors, duplicates };
     let addressed = config.addresses(geometry);
     let geometry = addressed.map_err(|e| {
         table.error(
@@ -42,15 +52,13 @@ pub(crate) fn read(
             Some("a larger min_stored_size needs fewer addresses".to_owned()),
         )
     })?;
-    table.finish()?;
     Ok((config, geometry))
 }
 
 /// Sectors of the smallest piece.
-fn min_stored_sectors(table: &Table<'_>) -> Result<u32, LocatedError> {
-    let bytes = table.required_size("min_stored_size")?;
+fn min_stored_sectors(table: &Table<'_>, bytes: Bytes) -> Result<u32, LocatedError> {
     let sectors = bytes.0 / SECTOR_BYTES;
-    if bytes.0 % SECTOR_BYTES != 0 || ![1, 2, 4].contains(&sectors) {
+    if !bytes.0.is_multiple_of(SECTOR_BYTES) || ![1, 2, 4].contains(&sectors) {
         let message = format!("min_stored_size is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
         let hint = "it is the least space of a 4 KiB page, however well it compresses".to_owned();
         return Err(table.error("min_stored_size", message, Some(hint)));

@@ -33,7 +33,7 @@ use crate::config::DeviceConfig;
 use dynamic::Borrowed;
 pub use in_front::InFront;
 use in_front::Origin;
-pub use section::{SlcCacheConfig, read};
+pub use section::SlcCacheConfig;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 counts! {

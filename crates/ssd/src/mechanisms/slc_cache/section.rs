@@ -1,9 +1,13 @@
 //! The section `[slc_cache]` of a device file.
 
-use writecliff_base::located::{LocatedError, Table, positive_time};
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::keys::{Flag, Percent, PositiveTime, Size, Time};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::{Bytes, Nanos, section};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, Geometry};
+
+use crate::device_file::scaled::{size, slot_bytes, slots};
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlcCacheConfig {
@@ -27,57 +31,79 @@ pub struct SlcCacheConfig {
     pub fold_time: Option<Nanos>,
 }
 
-impl SlcCacheConfig {
-    /// Page numbers that are kept for it behind those of the main flash.
-    pub(crate) fn addresses(&self) -> u64 {
-        2 * self.size.0 / u64::from(SLOT_BYTES)
+section! {
+    pub(crate) struct Keys {
+        size: required Size,
+            "host data that it holds at most; from one page of every die (all planes with \
+             `multi_plane`) to `user_capacity`";
+        fold_at: optional Percent(0.0..=99.0),
+            "from this share of `size` on, writes fold too, more the fuller it is (one slot per \
+             slot at `size`); not with `dynamic`";
+        dynamic: default Flag = false,
+            "the cache uses flash of the drive that holds no data, at one bit a cell, and gives it \
+             back as the drive fills";
+        static_size: optional Size,
+            "of a dynamic cache: data that it may hold however full the drive is; up to `size`";
+        program: required PositiveTime, "tPROG of a page with one bit per cell";
+        read: required PositiveTime, "tR of such a page";
+        bypass: default Flag = true,
+            "while the cache is full, writes go to the main flash directly; `false`: each write \
+             folds as much as it adds";
+        fold_time: optional Time = "`mapping_update_time`",
+            "firmware time of a slot that a write folds";
     }
 }
 
-/// Reads the section.
-///
-/// # Errors
-/// Returns an error at the key that is missing or invalid for this flash and capacity.
-pub fn read(
-    table: Table<'_>,
-    geometry: &Geometry,
-    user: Bytes,
-) -> Result<SlcCacheConfig, LocatedError> {
-    let size = table.required_size("size")?;
-    if geometry.shape.cell == CellType::Slc {
-        let message = "the flash already has one bit per cell; remove the section";
-        return Err(table.error("size", message, None));
-    }
-    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
-    if size < least || size > user {
-        let message = format!(
-            "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
-             user capacity)"
-        );
-        return Err(table.error("size", message, None));
-    }
-    let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
-    let dynamic = table.or("dynamic", false, Table::optional_flag)?;
-    let static_size = table.optional_size("static_size")?;
-    for (key, is_wrong, message) in [
-        ("static_size", static_size.is_some() && !dynamic, "static_size needs dynamic = true"),
-        ("static_size", static_size > Some(size), "static_size is more than size"),
-        ("fold_at", fold_at.is_some() && dynamic, "fold_at is of a cache with a fixed size"),
-    ] {
-        if is_wrong {
-            return Err(table.error(key, message.to_owned(), None));
+impl MechanismSection for SlcCacheConfig {
+    type Keys = Keys;
+
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let Keys { size, fold_at, dynamic, static_size, program, read, bypass, fold_time } = keys;
+        let (geometry, user) = (&drive.geometry, drive.user_capacity);
+        if geometry.shape.cell == CellType::Slc {
+            let message = "the flash already has one bit per cell; remove the section";
+            return Err(table.error("size", message, None));
         }
+        let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
+        if size < least || size > user {
+            let message = format!(
+                "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
+                 user capacity)"
+            );
+            return Err(table.error("size", message, None));
+        }
+        for (key, is_wrong, message) in [
+            ("static_size", static_size.is_some() && !dynamic, "static_size needs dynamic = true"),
+            ("static_size", static_size > Some(size), "static_size is more than size"),
+            ("fold_at", fold_at.is_some() && dynamic, "fold_at is of a cache with a fixed size"),
+        ] {
+            if is_wrong {
+                return Err(table.error(key, message, None));
+            }
+        }
+        let fold_at = fold_at.map(|percent| percent / 100.0);
+        let static_size = static_size.unwrap_or(Bytes(0));
+        Ok(Some(Self { size, program, read, bypass, fold_at, dynamic, static_size, fold_time }))
     }
-    let config = SlcCacheConfig {
-        size,
-        program: positive_time(&table, "program")?,
-        read: positive_time(&table, "read")?,
-        bypass: table.or("bypass", true, Table::optional_flag)?,
-        fold_at,
-        dynamic,
-        static_size: static_size.unwrap_or(Bytes(0)),
-        fold_time: table.optional_time("fold_time")?,
-    };
-    table.finish()?;
-    Ok(config)
+
+    /// Scales the cache with the capacity; it holds at least a page of every die.
+    fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let least = u64::from(drive.dies) * self.buffer_bytes(&drive.config.geometry);
+        let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * slot_bytes();
+        let whole = Bytes(scaled(self.size).max(least).min(drive.capacity.0));
+        let mut changes = vec![size("slc_cache.size", whole)];
+        if self.static_size.0 > 0 {
+            changes.push(size("slc_cache.static_size", Bytes(scaled(self.static_size))));
+        }
+        changes
+    }
+
+    fn addresses(&self) -> u64 {
+        2 * self.size.0 / u64::from(SLOT_BYTES)
+    }
+
+    /// A program of one die.
+    fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
+        u64::from(geometry.slots_per_read_group * SLOT_BYTES)
+    }
 }

@@ -1,0 +1,195 @@
+//! Kinds of values: how they are read from a table, and their description for people.
+
+use std::ops::RangeInclusive;
+
+use crate::located::{LocatedError, Table};
+use crate::units::{Bytes, BytesPerSecond, Nanos, Physical};
+
+type Answer<T> = Result<Option<T>, LocatedError>;
+
+/// A kind of values, with its bounds.
+pub trait Kind {
+    type Value;
+
+    /// Reads the value of `key`; `None` if the key is absent.
+    fn read(&self, table: &Table<'_>, key: &str) -> Answer<Self::Value>;
+
+    /// Describes the values that a key of this kind takes.
+    fn takes(&self) -> String;
+
+    /// The value as it is written in a file.
+    fn shown(&self, value: &Self::Value) -> String;
+}
+
+/// Implements kinds by their look-up, description and notation.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident $(<$of:ident>)? $(($bounds:ty))? -> $value:ty {
+        $read:expr, $takes:expr, $shown:expr $(,)?
+    })*) => {$(
+        $(#[$doc])*
+        pub struct $name $(<$of: 'static>)? $((pub $bounds))?;
+
+        impl $(<$of: Clone + PartialEq + 'static>)? Kind for $name $(<$of>)? {
+            type Value = $value;
+
+            fn read(&self, table: &Table<'_>, key: &str) -> Answer<$value> {
+                let read: fn(&Self, &Table<'_>, &str) -> Answer<$value> = $read;
+                read(self, table, key)
+            }
+
+            fn takes(&self) -> String {
+                let takes: fn(&Self) -> String = $takes;
+                takes(self)
+            }
+
+            fn shown(&self, value: &$value) -> String {
+                let shown: fn(&Self, &$value) -> String = $shown;
+                shown(self, value)
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Text -> String {
+        |_, table, key| Ok(table.optional_text(key)?.map(str::to_owned)),
+        |_| "text".to_owned(),
+        |_, text| format!("`\"{text}\"`"),
+    }
+    Flag -> bool {
+        |_, table, key| table.optional_flag(key),
+        |_| "flag".to_owned(),
+        |_, flag| flag.to_string(),
+    }
+    /// A whole number inside the range.
+    Count(RangeInclusive<u32>) -> u32 {
+        |own, table, key| {
+            let range = u64::from(*own.0.start())..=u64::from(*own.0.end());
+            Ok(table.optional_integer(key, range)?.map(|count| count as u32))
+        },
+        |own| format!("whole number, {}", bounds(*own.0.start(), *own.0.end())),
+        |_, count| count.to_string(),
+    }
+    /// A number inside the range.
+    Number(RangeInclusive<f64>) -> f64 {
+        |own, table, key| table.optional_number(key, own.0.clone()),
+        |own| format!("number, {}", bounds(*own.0.start(), *own.0.end())),
+        |_, number| number.to_string(),
+    }
+    /// A list of numbers inside the range.
+    Numbers(RangeInclusive<f64>) -> Vec<f64> {
+        |own, table, key| table.optional_numbers(key, own.0.clone()),
+        |own| format!("list of numbers, {}", bounds(*own.0.start(), *own.0.end())),
+        |_, numbers| format!("{numbers:?}"),
+    }
+    /// A number inside the range, or a list of them.
+    NumberOrList(RangeInclusive<f64>) -> Vec<f64> {
+        |own, table, key| table.optional_one_or_more(key, own.0.clone()),
+        |own| format!("number or list, {}", bounds(*own.0.start(), *own.0.end())),
+        |_, numbers| format!("{numbers:?}"),
+    }
+    /// A share in percent inside the range.
+    Percent(RangeInclusive<f64>) -> f64 {
+        |own, table, key| table.optional_percent(key, own.0.clone()),
+        |own| format!("{} %", bounds(*own.0.start(), *own.0.end())),
+        |_, share| format!("{share} %"),
+    }
+    Size -> Bytes {
+        |_, table, key| table.optional_size(key),
+        |_| "size".to_owned(),
+        |_, size| size.to_string(),
+    }
+    /// A size inside the range.
+    SizeWithin(RangeInclusive<Bytes>) -> Bytes {
+        |own, table, key| {
+            let size = table.optional_size(key)?;
+            let Some(wrong) = size.filter(|size| !own.0.contains(size)) else { return Ok(size) };
+            let (least, most) = (own.0.start(), own.0.end());
+            let message = format!("{key} is {wrong}; it must be {least} to {most}");
+            Err(table.error(key, message, None))
+        },
+        |own| format!("size, {} to {}", own.0.start(), own.0.end()),
+        |_, size| size.to_string(),
+    }
+    Time -> Nanos {
+        |_, table, key| table.optional_time(key),
+        |_| "time".to_owned(),
+        |_, time| time.to_string(),
+    }
+    PositiveTime -> Nanos {
+        |_, table, key| {
+            let time = table.optional_time(key)?;
+            above_zero(table, key, time, |time| time.0 > 0)
+        },
+        |_| "time above zero".to_owned(),
+        |_, time| time.to_string(),
+    }
+    Times -> Vec<Nanos> {
+        |_, table, key| table.optional_times(key),
+        |_| "list of times".to_owned(),
+        |_, times| format!("{times:?}"),
+    }
+    PositiveRate -> BytesPerSecond {
+        |_, table, key| {
+            let rate = table.optional_rate(key)?;
+            above_zero(table, key, rate, |rate| rate.0 > 0)
+        },
+        |_| "rate above zero".to_owned(),
+        |_, rate| rate.to_string(),
+    }
+    OfPhysical(Physical) -> f64 {
+        |own, table, key| table.optional_physical(key, own.0),
+        |own| own.0.name().to_owned(),
+        |own, value| format!("{value} {}", own.0.unit()),
+    }
+    PositivePhysical(Physical) -> f64 {
+        |own, table, key| {
+            let value = table.optional_physical(key, own.0)?;
+            above_zero(table, key, value, |&value| value > 0.0)
+        },
+        |own| format!("{} above zero", own.0.name()),
+        |own, value| format!("{value} {}", own.0.unit()),
+    }
+    /// A physical quantity, or a list of them.
+    OfPhysicals(Physical) -> Vec<f64> {
+        |own, table, key| table.optional_physicals(key, own.0),
+        |own| format!("{} or list", own.0.name()),
+        |_, values| format!("{values:?}"),
+    }
+    /// One of some words, each with its value.
+    Choice<T>(&'static [(&'static str, T)]) -> T {
+        |own, table, key| table.optional_choice(key, own.0),
+        |own| own.0.iter().map(|(word, _)| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
+        |own, value| {
+            let mut choices = own.0.iter();
+            let word = choices.find(|(_, choice)| choice == value);
+            word.map_or(String::new(), |(word, _)| format!("`\"{word}\"`"))
+        },
+    }
+}
+
+fn above_zero<T>(
+    table: &Table<'_>,
+    key: &str,
+    value: Option<T>,
+    is_positive: fn(&T) -> bool,
+) -> Answer<T> {
+    if value.as_ref().is_none_or(is_positive) {
+        return Ok(value);
+    }
+    Err(table.error(key, format!("{key} must be above zero"), None))
+}
+
+/// A range for people, with separators between thousands.
+fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
+    format!("{} to {}", grouped(least.into()), grouped(most.into()))
+}
+
+fn grouped(value: f64) -> String {
+    if value.fract() != 0.0 {
+        return if value < 1e-4 { format!("{value:e}") } else { value.to_string() };
+    }
+    let digits = value.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    groups.map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,129 @@
+//! The section `[ftl]` of a device file.
+
+use writecliff_base::Bytes;
+use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::section;
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::spare::SparePolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{FtlConfig, GcPacing};
+
+/// Largest quantum of garbage collection: some blocks of every die of a large drive.
+const QUANTUM_MAX: Bytes = Bytes(1 << 30);
+
+// Parameters of policies are other keys, filled in later.
+section! {
+    pub(super) struct Keys {
+        d: default Count(1..=1024) = 10, "candidates of `\"d-choices\"`";
+        gc: required Choice<GcPolicy>(&[
+            ("greedy", GcPolicy::Greedy),
+            ("fifo", GcPolicy::Fifo),
+            ("d-choices", GcPolicy::DChoices { d: 0 }),
+            ("random", GcPolicy::DChoices { d: 1 }),
+            ("cost-benefit", GcPolicy::CostBenefit),
+            ("windowed-greedy", GcPolicy::WindowedGreedy { window: 0 }),
+        ]), "victim selection";
+        gc_window: optional Count(1..=1 << 20),
+            "required with `\"windowed-greedy\"`: the oldest units that it chooses from";
+        gc_pacing: default Choice<GcPacing>(&[
+            ("incremental", GcPacing::Incremental),
+            ("quanta", GcPacing::Quanta { slots: 0 }),
+            ("per-victim", GcPacing::PerVictim),
+            ("on-demand", GcPacing::OnDemand),
+        ]) = GcPacing::Incremental,
+            "relocate a little with every write; relocate `gc_quantum` at once, then nothing until \
+             as much is owed again; relocate a whole victim before the next write; or relocate \
+             only when no more than `gc_low_watermark` units are free";
+        gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES as u64)..=QUANTUM_MAX),
+            "required with `\"quanta\"`: typically a stripe, one program unit of every die";
+        wear_threshold: default Count(1..=1_000_000) = 50,
+            "of `\"static\"`: erases by which a unit may lag behind the mean";
+        gc_destination: required Choice<GcDestination>(&[
+            ("per-stream", GcDestination::PerStream),
+            ("host-unit", GcDestination::HostUnit),
+            ("shared", GcDestination::Shared),
+            ("per-handle", GcDestination::PerHandle { isolated: 0 }),
+        ]), "destination of relocated data, see [streams](../guides/streams.md)";
+        isolated_streams: optional Numbers(0.0..=127.0),
+            "required with `\"per-handle\"`: the streams whose relocated data stay separate";
+        streams: required Count(1..=128),
+            "placement identifiers; each has open reclaim units, which cost spare space and buffer";
+        spare: default Choice<SparePolicy>(&[
+            ("global", SparePolicy::Global),
+            ("self-tuned", SparePolicy::SelfTuned),
+        ]) = SparePolicy::Global,
+            "division of spare space between streams, see [streams](../guides/streams.md)";
+        wear_leveling: required Choice<WearPolicy>(&[
+            ("none", WearPolicy::None),
+            ("dynamic", WearPolicy::Dynamic),
+            ("static", WearPolicy::Static { threshold: 0 }),
+        ]), "choice of the free unit that is opened, and relocation of cold data (`\"static\"`)";
+        gc_high_watermark: required Count(1..=1 << 20),
+            "free units that garbage collection maintains; above `gc_low_watermark`";
+        gc_low_watermark: required Count(1..=1 << 20),
+            "with no more free units than this, host writes wait; at least 2";
+        gc_idle_watermark: required Count(1..=1 << 20),
+            "free units that background garbage collection aims for while the host is idle";
+        indirection_unit: optional Size = "4 KiB",
+            "logical data that the map has one entry for; a power of two up to a program unit. A \
+             write of a part reads the rest of the unit and writes all of it. Above 4 KiB: needs \
+             power-loss protection, and not with `[slc_cache]`, `[reduction]` or `[integrity]`";
+    }
+}
+
+/// Reads the section, and the size of an indirection unit.
+pub(super) fn read(
+    table: &Table<'_>,
+    seed: u64,
+) -> Result<(FtlConfig, Option<Bytes>), LocatedError> {
+    let keys = Keys::read_keys(table)?;
+    let is_windowed = matches!(keys.gc, GcPolicy::WindowedGreedy { .. });
+    let refusal = "gc_window requires gc = \"windowed-greedy\"";
+    let window = table.needed_if(is_windowed, "gc_window", keys.gc_window, refusal)?;
+    let is_paced = matches!(keys.gc_pacing, GcPacing::Quanta { .. });
+    let refusal = "gc_quantum requires gc_pacing = \"quanta\"";
+    let quantum = table.needed_if(is_paced, "gc_quantum", keys.gc_quantum, refusal)?;
+    let is_isolating = matches!(keys.gc_destination, GcDestination::PerHandle { .. });
+    let (key, refusal) =
+        ("isolated_streams", "isolated_streams needs gc_destination = 'per-handle'");
+    let listed = table.needed_if(is_isolating, key, keys.isolated_streams, refusal)?;
+    let listed = listed.unwrap_or_default();
+    if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
+        let message = format!("{key} contains {odd}; stream numbers are whole numbers");
+        return Err(table.error(key, message, None));
+    }
+    let config = FtlConfig {
+        user_slots: 0,
+        streams: keys.streams as u16,
+        gc: match keys.gc {
+            GcPolicy::DChoices { d: 0 } => GcPolicy::DChoices { d: keys.d },
+            gc => window.map_or(gc, |window| GcPolicy::WindowedGreedy { window }),
+        },
+        gc_pacing: quantum.map_or(keys.gc_pacing, |quantum| GcPacing::Quanta {
+            slots: (quantum.0 / u64::from(SLOT_BYTES)) as u32,
+        }),
+        gc_destination: match keys.gc_destination {
+            GcDestination::PerHandle { .. } => GcDestination::PerHandle {
+                isolated: listed.iter().fold(0, |set, &n| set | 1 << n as u32),
+            },
+            destination => destination,
+        },
+        spare: keys.spare,
+        wear: match keys.wear_leveling {
+            WearPolicy::Static { .. } => WearPolicy::Static { threshold: keys.wear_threshold },
+            wear => wear,
+        },
+        gc_high_watermark: keys.gc_high_watermark,
+        gc_low_watermark: keys.gc_low_watermark,
+        gc_idle_watermark: keys.gc_idle_watermark,
+        rated_cycles: 1,
+        volatile_buffer: false,
+        seed,
+        reduction: None,
+        bad_blocks: None,
+    };
+    Ok((config, keys.indirection_unit))
+}

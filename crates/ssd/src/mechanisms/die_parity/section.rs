@@ -1,0 +1,37 @@
+//! The section `[die_parity]` of a device file.
+
+use writecliff_base::keys::{Count, PositiveTime};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::{Nanos, section};
+
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
+
+section! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct DieParityConfig {
+        stripe: required Count(1..=64),
+            "dies of a stripe, including that of the parity; divides the number of dies; 1: no \
+             parity";
+        // By default, some of the time that a program of all dies takes.
+        relocate_interval: default PositiveTime = Nanos(10_000_000),
+            "interval between two reclaim units from which the data of a lost die are relocated, \
+             if the dies are not busy with the one before";
+    }
+}
+
+impl MechanismSection for DieParityConfig {
+    type Keys = Self;
+
+    /// Takes the parity's share of the flash.
+    fn check(config: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        if config.stripe > 1 {
+            let geometry = drive.geometry.clone().with_parity(config.stripe);
+            drive.geometry = geometry.map_err(|e| table.error(e.key, e.to_string(), None))?;
+        }
+        Ok(Some(config))
+    }
+
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        vec![drive.shorter("die_parity.relocate_interval", self.relocate_interval)]
+    }
+}

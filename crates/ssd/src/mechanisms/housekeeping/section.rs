@@ -1,0 +1,205 @@
+//! The section `[housekeeping]` of a device file.
+
+use writecliff_base::keys::{Choice, Flag, Number, PositiveTime, Size, Time};
+use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::{Bytes, Nanos, section};
+use writecliff_flash::Geometry;
+
+use super::PatrolConfig;
+use crate::device_file::scaled::{change, size};
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
+
+/// Maximum share of the time for which media work may occupy each die.
+const MEDIA_SHARE_MAX: f64 = 0.9;
+
+/// One program-like operation per interval, on a random die at a random time within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaWork {
+    pub interval: Nanos,
+    /// Die time of the operation, including its transfer.
+    pub time: Nanos,
+    /// Whether host reads may suspend it like a program.
+    pub suspendable: bool,
+}
+
+/// Work that is due after each `interval` of bytes programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerWritten {
+    pub interval: Bytes,
+    pub time: Nanos,
+}
+
+/// Probability and length of additional controller latency of a command, which does not delay other
+/// commands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hiccups {
+    pub probability: f64,
+    pub time: Nanos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HousekeepingConfig {
+    pub media: Option<MediaWork>,
+    /// Programs a page of the mapping journal, on one die after the other.
+    pub journal: Option<PerWritten>,
+    /// Writes a checkpoint of the mapping, during which the firmware takes no commands.
+    pub checkpoint: Option<PerWritten>,
+    /// Whether it only keeps the mapping core from mapping writes.
+    pub checkpoint_stops_writes: bool,
+    pub hiccups: Option<Hiccups>,
+    pub patrol: Option<PatrolConfig>,
+}
+
+section! {
+    pub(crate) struct Keys {
+        media_suspendable: default Flag = true,
+            "reads suspend media work as they suspend a program, if the part can";
+        media_interval: optional Time,
+            "in each interval one randomly chosen die performs one internal operation (refresh of \
+             disturbed blocks, metadata) at a random moment";
+        media_time: optional Time,
+            "required with `media_interval`: duration of that operation, queued behind earlier \
+             work of the die; media work may take at most 90 % of the dies' time";
+        journal_interval: optional Size,
+            "after this volume of programs, one page of the mapping's journal is programmed, on \
+             one die after another; at least a program unit";
+        journal_time: optional Time,
+            "required with `journal_interval`: duration of that program";
+        checkpoint_interval: optional Size,
+            "after this volume of programs, the whole mapping is written; at least a program unit";
+        checkpoint_time: optional Time,
+            "required with `checkpoint_interval`: meanwhile the firmware decodes no command: the \
+             maxima of many client drives";
+        checkpoint_stops: default Choice<bool>(&[("commands", false), ("writes", true)]) = false,
+            "with `\"writes\"` commands are decoded and reads served, but the mapping core maps \
+             nothing: writes wait once the buffer is full";
+        hiccup_probability: optional Number(0.0..=1.0),
+            "probability that an internal task delays a command";
+        hiccup_time: optional Time,
+            "required with `hiccup_probability`: adds latency to that command only";
+        patrol_interval: optional PositiveTime,
+            "in each interval, at a random time, the firmware scans a part of the media for data \
+             that must be moved";
+        patrol_length: optional PositiveTime,
+            "required with `patrol_interval`, as are the next two: duration of a scan, at most the \
+             interval";
+        patrol_step: optional PositiveTime, "during a scan, a page is read at each step";
+        patrol_time: optional PositiveTime,
+            "firmware time of a page, at most 90 % of the step; about that of a command";
+    }
+}
+
+impl MechanismSection for HousekeepingConfig {
+    type Keys = Keys;
+
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let per_written = |name: &str, interval: Option<Bytes>, time| {
+            let unit = Bytes(drive.geometry.unit_bytes());
+            if let Some(interval) = interval.filter(|&interval| interval < unit) {
+                let message = format!("{interval} is less than a program unit of {unit}");
+                return Err(table.error(&format!("{name}_interval"), message, None));
+            }
+            let pair =
+                timed(table, &format!("{name}_interval"), interval, &format!("{name}_time"), time)?;
+            Ok(pair.map(|(interval, time)| PerWritten { interval, time }))
+        };
+        let hiccup = keys.hiccup_probability;
+        let hiccups = timed(table, "hiccup_probability", hiccup, "hiccup_time", keys.hiccup_time)?;
+        Ok(Some(Self {
+            media: media(table, &keys, &drive.geometry)?,
+            journal: per_written("journal", keys.journal_interval, keys.journal_time)?,
+            checkpoint: per_written("checkpoint", keys.checkpoint_interval, keys.checkpoint_time)?,
+            checkpoint_stops_writes: stops_writes(table, &keys, drive)?,
+            hiccups: hiccups.map(|(probability, time)| Hiccups { probability, time }),
+            patrol: PatrolConfig::of(table, &keys)?,
+        }))
+    }
+
+    fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if let Some(checkpoint) = self.checkpoint {
+            let interval = (checkpoint.interval.0 as f64 / drive.scale).round_ties_even() as u64;
+            let interval = interval.max(drive.config.word_line_bytes());
+            let factor = interval as f64 / checkpoint.interval.0 as f64;
+            changes.push(size("housekeeping.checkpoint_interval", Bytes(interval)));
+            let ns = (checkpoint.time.0 as f64 * factor).round_ties_even().max(1.0);
+            changes.push(change("housekeeping.checkpoint_time", format!("{ns} ns")));
+        }
+        if let Some(patrol) = self.patrol {
+            // A scan has at least one page.
+            let length = Nanos(patrol.step.0.max((patrol.length.0 as f64 / drive.scale) as u64));
+            let factor = patrol.length.0 as f64 / length.0 as f64;
+            let interval = Nanos((patrol.interval.0 as f64 / factor) as u64).max(length);
+            for (key, time) in [("patrol_interval", interval), ("patrol_length", length)] {
+                changes.push(change(&format!("housekeeping.{key}"), format!("{} ns", time.0)));
+            }
+        }
+        changes
+    }
+}
+
+fn media(
+    table: &Table<'_>,
+    keys: &Keys,
+    geometry: &Geometry,
+) -> Result<Option<MediaWork>, LocatedError> {
+    const INTERVAL: &str = "media_interval";
+    let pair = timed(table, INTERVAL, keys.media_interval, "media_time", keys.media_time)?;
+    let Some((interval, time)) = pair else {
+        together(table, "media_suspendable", INTERVAL)?;
+        return Ok(None);
+    };
+    let share = time.0 as f64 / (interval.0 as f64 * f64::from(geometry.dies));
+    if share > MEDIA_SHARE_MAX {
+        let message = format!(
+            "media work of {time} every {interval} takes {:.0} % of the time of {} dies; it must \
+             leave them {:.0} %",
+            100.0 * share,
+            geometry.dies,
+            100.0 * (1.0 - MEDIA_SHARE_MAX)
+        );
+        return Err(table.error(INTERVAL, message, None));
+    }
+    Ok(Some(MediaWork { interval, time, suspendable: keys.media_suspendable }))
+}
+
+fn stops_writes(
+    table: &Table<'_>,
+    keys: &Keys,
+    drive: &Described<'_>,
+) -> Result<bool, LocatedError> {
+    const KEY: &str = "checkpoint_stops";
+    if keys.checkpoint_stops && !drive.controller.has_mapping_core() {
+        let message = "it stops the mapping core, which needs controller.mapping_update_time";
+        return Err(table.error(KEY, message, None));
+    }
+    if keys.checkpoint_interval.is_none() {
+        together(table, KEY, "checkpoint_interval")?;
+    }
+    Ok(keys.checkpoint_stops)
+}
+
+/// Checks that `key` is absent, which has no effect without `other`.
+fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
+    if table.has(key) {
+        return Err(table.error(key, format!("it has no effect without {other}"), None));
+    }
+    Ok(())
+}
+
+/// A value with the duration that is required with it, above zero and possible for a die operation.
+fn timed<T>(
+    table: &Table<'_>,
+    key: &str,
+    value: Option<T>,
+    time_key: &str,
+    time: Option<Nanos>,
+) -> Result<Option<(T, Nanos)>, LocatedError> {
+    let refusal = format!("it has no effect without {key}");
+    let time = table.needed_if(value.is_some(), time_key, time, refusal)?;
+    if let Some(time) = time.filter(|time| time.0 == 0 || u32::try_from(time.0).is_err()) {
+        let message = format!("{time} is not above zero and below 4.29 s");
+        return Err(table.error(time_key, message, None));
+    }
+    Ok(value.zip(time))
+}

@@ -1,0 +1,89 @@
+//! The section `[power]` of a device file.
+
+use writecliff_base::keys::{Kind, OfPhysical};
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::section;
+use writecliff_base::units::Physical;
+
+use crate::mechanisms::{Checked, Described, MechanismSection};
+
+/// Most dies of a drive.
+const DIES_MAX: f64 = 4096.0;
+/// Power states of an NVMe drive at most.
+const STATES_MAX: usize = 32;
+
+section! {
+    /// Power in watts; all contributions add up.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PowerConfig {
+        idle: required OfPhysical(Physical::Power),
+            "constant power: controller, DRAM, regulators, idle link";
+        active: default OfPhysical(Physical::Power) = 0.0,
+            "additional power while the drive has commands";
+        read: default OfPhysical(Physical::Power) = 0.0,
+            "per die that senses (or plane, with `independent_plane_reads`); data sheets of parts \
+             state about 25 mA at 3.3 V or less";
+        program: default OfPhysical(Physical::Power) = 0.0, "per die that programs";
+        erase: default OfPhysical(Physical::Power) = 0.0, "per die that erases";
+        transfer: default OfPhysical(Physical::Power) = 0.0,
+            "per channel that transfers commands or data";
+        link: default OfPhysical(Physical::Power) = 0.0,
+            "while the link transfers frames, per direction";
+        max_active_dies: default ActiveDies = Vec::new(),
+            "dies that may read, program or erase at once, by default all. A list has a limit for \
+             each power state, from 0 on, each below the one before; `--power-state` selects a \
+             state";
+    }
+}
+
+impl PowerConfig {
+    /// The most power that a drive draws with so many dies at work: all contributions at once.
+    pub fn most(&self, dies: u32, channels: u32, directions: u32) -> f64 {
+        let die = self.read.max(self.program).max(self.erase);
+        let (dies, channels) = (f64::from(dies) * die, f64::from(channels) * self.transfer);
+        self.idle + self.active + dies + channels + f64::from(directions) * self.link
+    }
+}
+
+impl MechanismSection for PowerConfig {
+    type Keys = Self;
+
+    fn check(config: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        for &limit in &config.max_active_dies {
+            let dies = f64::from(drive.geometry.dies);
+            table.in_range("max_active_dies", f64::from(limit), &(1.0..=dies), "")?;
+        }
+        Ok(Some(config))
+    }
+}
+
+/// The limits of the power states: one number, or one for each state, each below the one before.
+struct ActiveDies;
+
+impl Kind for ActiveDies {
+    type Value = Vec<u32>;
+
+    fn read(&self, table: &Table<'_>, key: &str) -> Result<Option<Vec<u32>>, LocatedError> {
+        let Some(limits) = table.optional_one_or_more(key, 1.0..=DIES_MAX)? else {
+            return Ok(None);
+        };
+        let wrong = if limits.iter().any(|limit| limit.fract() != 0.0) {
+            "dies are counted in whole numbers"
+        } else if limits.windows(2).any(|pair| pair[1] >= pair[0]) {
+            "each power state must have fewer active dies than the one before"
+        } else if limits.len() > STATES_MAX {
+            "a drive has 32 power states at most"
+        } else {
+            return Ok(Some(limits.iter().map(|&limit| limit as u32).collect()));
+        };
+        Err(table.error(key, wrong, None))
+    }
+
+    fn takes(&self) -> String {
+        "whole number or list, 1 to the number of dies".to_owned()
+    }
+
+    fn shown(&self, _: &Vec<u32>) -> String {
+        String::new()
+    }
+}
