@@ -7,14 +7,16 @@ amplification, of the number of I/Os slower than a value for a percentile (the i
 Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
 on a logarithmic scale, for the share of slow I/Os on the logit scale, so none reaches below zero.
 The interval of a percentile has the latencies for which its share of slower I/Os is plausible.
+Its error is that of the share to be tested (Wilson, J. American Statistical Association 22, 1927).
 
 Real drives and older runs have no batches; the intervals of their series stand for them
 (`of_intervals`), for rates and means alone.
 
 A figure has no interval if its step is too short: fewer batches than `dependence.FEWEST`; for a
-percentile fewer independent slow I/Os than `FEWEST_SLOW`, less than 4 s after the warm-up, or less
-than `LATENCY_LEAST_OVERWRITTEN` of a flash drive that is written; for write amplification less than
-a tenth of the drive overwritten.
+percentile fewer slow I/Os than `FEWEST_SLOW` or fewer batches of them than `FEWEST_SLOW_BATCHES`,
+less than 4 s after the warm-up, or less than `LATENCY_LEAST_OVERWRITTEN` of a flash drive that is
+written; for write amplification less than a tenth of the drive overwritten. A rule on an estimated
+variance would select runs whose variance is too small by chance.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import exp, isfinite, log, sqrt
+from math import copysign, exp, inf, isfinite, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,7 +52,9 @@ if TYPE_CHECKING:
 
 BATCHES = "repetitions of the load, from the variation between its batches"
 SHARE = 0.95  # that an interval covers
-FEWEST_SLOW = 30.0  # I/Os slower than a percentile, counted as if they were independent
+FEWEST_SLOW = 30.0  # I/Os slower than a percentile
+FEWEST_SLOW_BATCHES = 6.0  # over which they are spread: squared sum by sum of squares of counts
+_FEWEST_INDEPENDENT = 20.0  # slow I/Os that show by themselves how they depend on each other
 _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
 _TREND_LEVEL = 0.01  # probability of the trend of a few batches, from which they drift
 # Margins of log-likelihoods, see `dependence.variance_of_total`.
@@ -241,22 +245,52 @@ class Measured:
         """Histogram of all latencies."""
         return merged(cell.histogram for one in self.stretches for cell in one.cells)
 
+    def _slower_than(self, value_ns: float) -> Sequence[tuple[Floats, Floats]]:
+        """Return the I/Os slower than a latency, and all I/Os, of each batch."""
+        return [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
+                for one in self.stretches]  # fmt: skip
+
     def _share(self, value_ns: float) -> _Share | None:
         """Return the share of I/Os that are slower than a latency; None for none and all."""
-        slower = [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
-                  for one in self.stretches]  # fmt: skip
+        slower = self._slower_than(value_ns)
         part, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
         if not 0 < part < count or (found := self._variance(slower, of_share=True)) is None:
             return None
         return _Share(part / count, found)
 
-    def slower(self, value_ns: float) -> Bounds | None:
-        """Return the interval of the share of I/Os that are slower than a latency."""
-        share = self._share(value_ns)
-        if share is None:
-            return None
-        low, high = (1 / (1 + exp(-logit)) for logit in (share.low, share.high))
-        return Bounds(low, high, share.variance.degrees)
+    @cached_property
+    def _counted_shares(self) -> Sequence[_Share]:
+        """Shares of I/Os that are slower than the quantiles `SLOWER`."""
+        if (histogram := self.histogram) is None:
+            return []
+        _, upper, count = histogram.buckets()
+        shares = [self._share(float(upper[_bucket_of(q, count)])) for q in SLOWER]
+        return [share for share in shares if share is not None]
+
+    def _independent(self, share: _Share, tested: float) -> tuple[float, float]:
+        """Return the number of independent slow I/Os if a share is `tested`, and its degrees.
+
+        Slow I/Os are never more independent than faster ones. If they are few, they often lack the
+        long bursts that cause most of their variance: then they depend as much as faster ones.
+        """
+        count, degrees = share.independent(tested), share.variance.degrees
+        for other in self._counted_shares:
+            bound = other.independent(tested)
+            if other.value > share.value and bound < min(count, _FEWEST_INDEPENDENT):
+                count, degrees = bound, other.variance.degrees
+        return count, degrees
+
+    def _deviation(self, share: _Share, tested: float) -> float:
+        """Return how far a measured share is above a tested one, in half widths of its interval."""
+        count, degrees = self._independent(share, tested)
+        reach = two_sided_t(SHARE, max(1, int(degrees))) / sqrt(count * (1 - tested))
+        distance = _logit(share.value) - _logit(tested)
+        return distance / reach if reach > 0 else copysign(inf, distance) if distance else 0.0
+
+    def covers_slower(self, value_ns: float, share: float) -> bool:
+        """Return `True` if the interval of the share of slower I/Os contains `share`."""
+        measured = self._share(value_ns)
+        return measured is not None and abs(self._deviation(measured, share)) <= 1
 
     @property
     def _shows_latencies(self) -> bool:
@@ -275,46 +309,37 @@ class Measured:
     def quantile(self, q: float) -> Bounds | None:
         """Return the interval of a quantile of the latencies; None: not enough samples.
 
-        It has the latencies for which a share 1 - q of slower I/Os is plausible. The share and its
-        variance are estimated at each end, because the slowest I/Os depend on each other most.
+        It has the latencies for which a share 1 - q of slower I/Os is plausible. Dependence is
+        estimated at each end, because the slowest I/Os depend on each other most.
         """
         histogram = self.histogram
         if histogram is None or not self._shows_latencies:
             return None
         lower, upper, count = histogram.buckets()
-        until = np.cumsum(count)
+        middle, last = _bucket_of(q, count), len(count) - 1
+        slow = np.concatenate([part for part, _ in self._slower_than(float(upper[middle]))])
+        batches = float(slow.sum()) ** 2 / max(float(slow @ slow), 1.0)
+        if min(q, 1 - q) * count.sum() < FEWEST_SLOW or batches < FEWEST_SLOW_BATCHES:
+            return None
 
         @cache
         def share(bucket: int) -> _Share | None:
             return self._share(float(upper[bucket]))
 
-        def bucket_of(at: float) -> int:
-            return int(np.searchsorted(until, at * until[-1]))
-
-        # Dependence grows with latency, so slow I/Os are never more independent than faster ones.
-        for p in (*(p for p in SLOWER if p < q), q):
-            if (found := share(bucket_of(p))) is None:
-                if p == q:
-                    return None
-            elif found.independent * min(q, 1 - q) / (1 - p) < FEWEST_SLOW:
-                return None
-        middle, wanted = bucket_of(q), log((1 - q) / q)
-        last = len(count) - 1
-
         def beyond(bucket: int) -> bool:
-            return (found := share(bucket)) is None or found.high < wanted
+            return (found := share(bucket)) is None or self._deviation(found, 1 - q) < -1
 
         def before(bucket: int) -> bool:
-            return (found := share(bucket)) is not None and found.low > wanted
+            return (found := share(bucket)) is not None and self._deviation(found, 1 - q) > 1
 
         high = _first(beyond, middle, last, 1)
         low = _first(before, middle - 1, 0, -1)
-        least, most, degrees = histogram.min_ns, histogram.max_ns, share(middle)
-        if high is None or share(high) is None or least is None or most is None or degrees is None:
+        least, most, measured = histogram.min_ns, histogram.max_ns, share(middle)
+        if high is None or share(high) is None or least is None or most is None or measured is None:
             return None
         low = 0 if low is None else low + 1
         return Bounds(max(float(lower[low]), least), min(float(upper[high]), most),
-                      degrees.variance.degrees)  # fmt: skip
+                      self._independent(measured, 1 - q)[1])  # fmt: skip
 
 
 class _Share(NamedTuple):
@@ -323,27 +348,18 @@ class _Share(NamedTuple):
     value: float
     variance: Variance
 
-    @property
-    def independent(self) -> float:
-        """Number of I/Os of the share if all were independent and had this variance."""
+    def independent(self, share: float) -> float:
+        """Return the number of independent I/Os with this variance for a true share."""
         value = self.variance.value
-        return (1 - self.value) / value if value > 0 else float("inf")
+        return (1 - self.value) / value * share / self.value if value > 0 else inf
 
-    @property
-    def _reach(self) -> float:
-        """Half of the interval on the logit scale."""
-        t = two_sided_t(SHARE, max(1, int(self.variance.degrees)))
-        return min(t * sqrt(self.variance.value) / (1 - self.value), 50.0)
 
-    @property
-    def low(self) -> float:
-        """Lower end of the interval on the logit scale."""
-        return log(self.value / (1 - self.value)) - self._reach
+def _logit(share: float) -> float:
+    return log(share / (1 - share))
 
-    @property
-    def high(self) -> float:
-        """Upper end of the interval on the logit scale."""
-        return log(self.value / (1 - self.value)) + self._reach
+
+def _bucket_of(q: float, count: npt.NDArray[np.uint64]) -> int:
+    return int(np.searchsorted(np.cumsum(count), q * count.sum()))
 
 
 def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> int | None:

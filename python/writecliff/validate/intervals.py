@@ -247,19 +247,22 @@ def run(
     seeds: int,
     seconds: float | None = None,
     *,
+    first_seed: int = 1,
     loads: Sequence[str] = tuple(LOADS),
     log: Callable[[str], object] = lambda text: None,
 ) -> IntervalsReport:
     """Repeat each load `seeds` times, and a tenth as often with a slower drive.
 
-    `seconds` is the length of a run (default: that of its load); `log` receives the progress.
+    `seconds` is the length of a run (default: that of its load); seeds count from `first_seed`;
+    `log` receives the progress.
     """
     coverage: list[CoverageRow] = []
     pairs = []
     for load in loads:
         once = partial(repetition, load, seconds=seconds)
-        equal = [once(seed) for seed in range(1, seeds + 1)]
-        slower = [once(seed, slower=True) for seed in range(seeds + 1, seeds + 2 + seeds // 10)]
+        last = first_seed + seeds
+        equal = [once(seed) for seed in range(first_seed, last)]
+        slower = [once(seed, slower=True) for seed in range(last, last + 1 + seeds // 10)]
         coverage += coverage_rows(load, equal)
         pairs.append(pairs_row(load, equal, slower))
         log(f"{load}: {seeds} repetitions")
@@ -281,9 +284,8 @@ def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow
             if latencies is not None and value_ns is not None:
                 truth = float(value_ns)
                 share = _share_above(latencies, truth)
-                bounds = [run.measured[operation].slower(truth) for run in with_interval]
-                shares_covered = sum(one is not None and one.low <= share <= one.high
-                                     for one in bounds)  # fmt: skip
+                shares_covered = sum(run.measured[operation].covers_slower(truth, share)
+                                     for run in with_interval)  # fmt: skip
         known = [item.interval for item in found if item.interval is not None]
         slack = 1e-9 * truth
         covered = sum(one.low - slack <= truth <= one.high + slack for one in known)

@@ -12,6 +12,7 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff import _native
 from writecliff.cli.main import main
+from writecliff.latency_basis import merged
 from writecliff.report.intervals import Cell, Measured, Stretch
 from writecliff.store.tables import SLOWER
 
@@ -64,9 +65,7 @@ def test_the_interval_of_a_share_covers_the_true_share() -> None:
     end_ns = float(single.buckets()[1][0])  # shares are exact between buckets
     truth, inside = np.exp(-(end_ns + 1) / 1e5), 0
     for seed in range(200):
-        share = _measured(_exponential(seed)[:, :200]).slower(end_ns)
-        assert share is not None
-        inside += share.low <= truth <= share.high
+        inside += _measured(_exponential(seed)[:, :200]).covers_slower(end_ns, float(truth))
     assert 186 <= inside <= 199, inside
 
 
@@ -77,6 +76,41 @@ def test_slow_ios_that_come_together_are_few_samples() -> None:
     measured = _measured(latencies)
     assert measured.quantile(0.5) is not None
     assert measured.quantile(0.99) is None
+
+
+def _with_bursts(seed: int) -> np.ndarray:
+    """Bursts of slow I/Os: one starts in every tenth batch, on average, and lasts two batches."""
+    draw = np.random.default_rng(seed)
+    share = np.zeros(BATCHES + 20)
+    for start in np.flatnonzero(draw.random(len(share)) < 0.1):
+        share[start : start + draw.geometric(0.5)] += 0.1
+    latencies = 1e5 * draw.random((BATCHES, 500))
+    slow = draw.random(latencies.shape) < share[20:, None]
+    return latencies + np.where(slow, 2e5 + 1e5 * draw.exponential(size=latencies.shape), 0)
+
+
+def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() -> None:
+    """Intervals for runs of small estimated variance alone would be too narrow."""
+    runs = [_measured(_with_bursts(seed)) for seed in range(60)]
+    together = merged(run.histogram for run in runs)
+    assert together is not None
+    truth_ns = together.quantile(0.99).value_ns
+    assert truth_ns is not None
+    intervals = [run.quantile(0.99) for run in runs]
+    known = [interval for interval in intervals if interval is not None]
+    assert len(known) == len(runs)
+    assert sum(interval.low <= truth_ns <= interval.high for interval in known) >= 56
+
+
+@pytest.mark.parametrize(("every", "covered"), [(1, False), (20, True)])
+def test_the_slowest_ios_depend_on_each_other_as_faster_ones_do(every: int, covered: bool) -> None:
+    """Each batch has 0.1 % of slowest I/Os; slow ones, 1 % of all, are in every batch or in six."""
+    latencies = 1e5 * np.random.default_rng(1).random((BATCHES, IOS))
+    latencies[::every, : IOS * every // 100] += 1e6
+    latencies[:, -2:] += 4e6
+    measured = _measured(latencies)
+    assert measured.covers_slower(3e6, 0.001)
+    assert [measured.covers_slower(3e6, share) for share in (0.0007, 0.0014)] == [covered] * 2
 
 
 def test_a_drive_that_is_hardly_overwritten_has_no_interval_of_percentiles() -> None:
