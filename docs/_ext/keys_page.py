@@ -87,6 +87,10 @@ def device_page() -> Iterator[str]:
             for name, is_required, _ in [] if section else sections[1:]:
                 need = "required" if is_required else "optional"
                 yield f"| `{name}` | table | {need} | see below |"
+        if drives == "SSDs":
+            yield from ("", "### Combinations that are not modelled", "")
+            for feature, others in _native.not_modelled_together():
+                yield f"* `{feature}` with {', '.join(f'`[{other}]`' for other in others)}"
 
 
 @dataclass(frozen=True)

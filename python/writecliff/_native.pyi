@@ -417,6 +417,9 @@ def device_keys() -> list[
     file), whether it is required, and its keys: name, values that it takes, whether it is required,
     default in words ("" without one), meaning in Markdown."""
 
+def not_modelled_together() -> list[tuple[str, list[str]]]:
+    """Sections and features of SSDs, each with the sections that are not modelled with it."""
+
 def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
     """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises
     NativeConfigError."""

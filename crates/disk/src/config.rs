@@ -32,9 +32,7 @@ section! {
             "sustained rate in the last zone; tracks follow from it";
         seek_track: required PositiveTime,
             "seek to the next track, including settling for a read";
-        seek_average: required PositiveTime,
-            "mean seek over all pairs of tracks; between 1/3 and 8/15 of the way from `seek_track` \
-             to `seek_full`";
+        seek_average: required PositiveTime, "mean seek over all pairs of tracks";
         seek_full: required PositiveTime, "full-stroke seek";
         head_switch: required PositiveTime, "switch to another surface";
         write_settle: required Time, "additional settling time of a write";
@@ -46,8 +44,7 @@ section! {
         recalibration_interval: optional PositiveTime,
             "interval at which the servo measures its tracks again";
         recalibration_radii: optional Count(1..=64),
-            "required with `recalibration_interval`: radii at which every head is measured for one \
-             revolution";
+            "radii at which heads are measured; required with `recalibration_interval`";
     }
 }
 
@@ -73,9 +70,7 @@ section! {
         size: required Size, "total size; reads and writes use half each";
         segments: required Count(1..=1024),
             "sequential read streams that the cache tracks; each reads ahead while the arm is idle";
-        write_cache: required Flag,
-            "state after power-up; when on, writes complete from memory and are written in the \
-             best order";
+        write_cache: required Flag, "state after power-up; when on, writes complete from memory";
         cached_writes: required Count(1..=4096),
             "maximum number of cached writes, regardless of their length";
     }

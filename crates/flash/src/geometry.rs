@@ -19,7 +19,8 @@ mod groups;
 use std::ops::Range;
 
 use thiserror::Error;
-use writecliff_base::{Bytes, Ppa, ReclaimUnitId};
+use writecliff_base::keys::{Choice, Count, Flag, Size};
+use writecliff_base::{Bytes, Ppa, ReclaimUnitId, section};
 
 use crate::die_parity::Stripes;
 
@@ -55,20 +56,27 @@ impl CellType {
     }
 }
 
-/// Geometry as specified in a device file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    pub channels: u32,
-    pub dies_per_channel: u32,
-    pub planes_per_die: u32,
-    pub blocks_per_plane: u32,
-    pub pages_per_block: u32,
-    pub page: Bytes,
-    pub cell: CellType,
-    /// Whether one operation works on all planes of a die.
-    pub multi_plane: bool,
-    /// Whether one program operation writes all pages of a word line.
-    pub one_shot: bool,
+section! {
+    /// Geometry as specified in a device file.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Shape {
+        channels: required Count(1..=64), "channels, each with its own bus";
+        dies_per_channel: required Count(1..=64), "dies on each channel";
+        planes_per_die: required Count(1..=16),
+            "planes of a die; one operation moves at most 256 KiB over all of them";
+        blocks_per_plane: required Count(1..=1 << 20), "number of reclaim units";
+        pages_per_block: required Count(1..=1 << 16),
+            "pages of a block; with `one_shot` a multiple of the bits per cell";
+        page: required Size, "4 to 128 KiB, in steps of 4 KiB";
+        cell: required Choice<CellType>(&[
+            ("SLC", CellType::Slc),
+            ("MLC", CellType::Mlc),
+            ("TLC", CellType::Tlc),
+            ("QLC", CellType::Qlc),
+        ]), "bits per cell: 1 to 4 page types";
+        multi_plane: required Flag, "one operation works on all planes of a die";
+        one_shot: required Flag, "one program operation writes all pages of a word line";
+    }
 }
 
 /// Why a shape is impossible: the key of the device file, and the reason.

@@ -1,27 +1,25 @@
 //! Times of flash operations by page type, as given in the device file.
 
-use writecliff_base::{BytesPerSecond, Nanos};
+use writecliff_base::keys::{Flag, PositiveRate, PositiveTime, Time, Times};
+use writecliff_base::{Nanos, section};
 
-/// Times of one flash part. Indices of `read` and `program` are page types (0 = fastest page);
-/// a one-shot part has one program time for the whole word line, at index 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlashTiming {
-    /// tR by page type.
-    pub read: Vec<Nanos>,
-    /// tPROG by page type.
-    pub program: Vec<Nanos>,
-    /// tBERS.
-    pub erase: Nanos,
-    /// Data rate of a channel, whose dies share the bus.
-    pub bus: BytesPerSecond,
-    /// Bus time of the command and address cycles of an operation.
-    pub command: Nanos,
-    /// Time from the suspend command until the die can read; `None` if the part does not support
-    /// suspend.
-    pub program_suspend: Option<Nanos>,
-    pub erase_suspend: Option<Nanos>,
-    /// Whether planes of a die read different pages at the same time.
-    pub independent_plane_reads: bool,
+section! {
+    /// Times of one flash part. Indices of `read` and `program` are page types (0 = fastest page);
+    /// a one-shot part has one program time for the whole word line, at index 0.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FlashTiming {
+        read: required Times, "tR, one for each page type";
+        program: required Times, "tPROG: one with `one_shot`, else one for each page type";
+        erase: required PositiveTime, "tBERS";
+        bus: required PositiveRate, "data rate of a channel, whose dies share the bus";
+        command: required Time, "bus time of the command and address cycles of an operation";
+        program_suspend: optional Time,
+            "time from suspending a program until the die can read; without it, reads wait";
+        erase_suspend: optional Time,
+            "time from suspending an erase until the die can read; without it, reads wait";
+        independent_plane_reads: default Flag = false,
+            "planes of a die serve host reads of different pages at the same time";
+    }
 }
 
 impl FlashTiming {

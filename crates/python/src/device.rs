@@ -8,6 +8,7 @@ use writecliff_base::located::{Change, LocatedToml};
 use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
+use writecliff_ssd::mechanisms::NOT_TOGETHER;
 use writecliff_ssd::mechanisms::power_loss::recovery;
 
 use crate::data_placement;
@@ -169,6 +170,12 @@ pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
     };
     let kinds = writecliff_runner::device::device_keys().into_iter();
     kinds.map(|(kind, sections)| (kind, sections.into_iter().map(rows).collect())).collect()
+}
+
+/// Sections and features of SSDs, each with the sections that are not modelled with it.
+#[pyfunction]
+pub(crate) fn not_modelled_together() -> Vec<(&'static str, &'static [&'static str])> {
+    NOT_TOGETHER.to_vec()
 }
 
 /// The text with changed values; everything else, including comments, is preserved.

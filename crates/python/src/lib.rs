@@ -57,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_operation, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_runs, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(device::not_modelled_together, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
     module.add_function(wrap_pyfunction!(limits::limits, module)?)?;

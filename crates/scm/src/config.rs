@@ -18,14 +18,11 @@ section! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MediaConfig {
         unit: required Size,
-            "data that one access reads or writes; a multiple of 512 B, at most 64 KiB. A write of \
-             a part of it reads it before";
+            "data of one access, a multiple of 512 B up to 64 KiB; smaller writes read it";
         banks: required Count(1..=4096),
-            "dies, their partitions, or channels that work at the same time; a bank serves one \
-             access at a time";
+            "dies, partitions or channels that work at the same time, one access each";
         interleave: required Size,
-            "consecutive bytes in one bank, before the next bank has the following ones; a \
-             multiple of `unit`, at most 16 MiB";
+            "consecutive bytes in one bank; a multiple of `unit` up to 16 MiB";
         read_time: required PositiveTime, "time of a bank for an access that reads";
         write_time: required PositiveTime, "time of a bank for an access that writes";
     }

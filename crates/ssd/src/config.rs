@@ -27,39 +27,30 @@ section! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
         write_buffer: required Size,
-            "memory that holds written data until they are on flash: at least a program unit of \
-             every stream and one more";
+            "memory for written data; at least a program unit of every stream and one more";
         power_loss_protection: required Flag,
             "the buffer survives power loss: a write is durable once it is in the buffer";
         write_cache: required Flag, "state of the volatile write cache after power-up";
-        command_time: required Time,
-            "firmware time per command, during which no other is processed; its inverse bounds \
-             IOPS";
+        command_time: required Time, "firmware time per command; its inverse bounds the IOPS";
         read_command_time: derived Time = command_time, "firmware time of a read, if longer";
         write_command_time: derived Time = command_time,
-            "firmware time of a write, if longer: the excess over `command_time` passes while data \
-             are transferred, and delays the next command only";
+            "firmware time of a write, if longer; the excess delays the next command only";
         latency: required Time, "adds latency to each command without delaying others";
         mapping_update_time: default Time = Nanos::ZERO,
-            "firmware time to map a slot of host data, one slot after the other; writes wait when \
-             a buffer's worth of slots is pending";
+            "firmware time per slot that the host writes, one slot after the other";
         relocation_time: default Time = Nanos::ZERO,
-            "firmware time per slot that garbage collection relocates, spent during the write that \
-             triggered it";
+            "firmware time per slot that garbage collection relocates";
         lookup_time: default Time = Nanos::ZERO,
-            "firmware time per read, on the same core as the two above; reads have priority";
+            "firmware time per read, on the core of the two above; reads have priority";
         read_slot_time: default Time = Nanos::ZERO,
             "time of that core per slot of a read, if read data pass the data path of written data";
         merge_time: default Time = Nanos::ZERO,
-            "time of that core per slot that a write covers in part, so that its old data are read \
-             and merged";
+            "time of that core per slot that a write covers in part";
         service_order: default Choice<ServiceOrder>(&[
             ("overlapped", ServiceOrder::Overlapped),
             ("barrier", ServiceOrder::Barrier),
         ]) = ServiceOrder::Overlapped,
-            "`\"overlapped\"`: reads and writes side by side; `\"barrier\"`: in order of arrival, \
-             as in simple controllers: a write after all reads before it have completed, a read \
-             once all writes before it are accepted into the buffer; decoding continues meanwhile";
+            "reads beside writes, or a barrier between them, as in simple controllers";
         reads_in_a_row: required Count(0..=1_000_000),
             "reads that a die serves while a program or erase waits";
         suspends_per_operation: required Count(0..=200),

@@ -23,7 +23,8 @@ use writecliff_host_interface::{Identity, LinkConfig};
 use crate::config::{ControllerConfig, DeviceConfig};
 use crate::data_placement;
 use crate::mechanisms::{
-    Described, Sections, bad_blocks, indirection_units, reclaim_groups, reduction,
+    Described, INDEPENDENT_PLANES, LARGE_UNITS, NOT_TOGETHER, SEVERAL_GROUPS, Sections, bad_blocks,
+    indirection_units, reclaim_groups, reduction,
 };
 
 pub use resized::{ResizeError, resized};
@@ -35,26 +36,11 @@ type Answer<T> = Result<T, LocatedError>;
 /// Largest capacity of a drive that can be described: four times that of 2025's largest.
 const CAPACITY_MAX: Bytes = Bytes(1 << 50);
 
-/// Combinations that are not modelled: a section or feature, and sections.
-const NOT_TOGETHER: [(&str, &[&str]); 6] = [
-    ("[reduction]", &["slc_cache", "data_placement"]),
-    ("[bad_blocks]", &["slc_cache", "reduction"]),
-    ("[die_parity]", &["slc_cache", "reduction", "bad_blocks", "mapping_cache"]),
-    (INDEPENDENT_PLANES, &["die_parity"]),
-    (SEVERAL_GROUPS, &["slc_cache", "bad_blocks", "die_parity"]),
-    (LARGE_UNITS, &["slc_cache", "reduction", "integrity"]),
-];
-const INDEPENDENT_PLANES: &str = "independent_plane_reads";
-const SEVERAL_GROUPS: &str = "several reclaim_groups";
-const LARGE_UNITS: &str = "indirection_unit above 4 KiB";
-
 section! {
     /// Keys at the top of the file, besides the identity.
     struct Top {
         user_capacity: required SizeWithin(Bytes(SLOT_BYTES as u64)..=CAPACITY_MAX),
-            "capacity for the host; the flash must hold it with spare reclaim units for open \
-             streams and garbage collection. From 16 TiB of flash on, the drive is [simulated \
-             scaled down](../guides/devices.md#very-large-drives)";
+            "capacity for the host ([very large drives](../guides/devices.md#very-large-drives))";
     }
 }
 
@@ -62,7 +48,7 @@ section! {
 pub fn keys() -> Vec<SectionKeys> {
     let mut sections = vec![
         top::<Identity, Top>(),
-        flash::Keys::documented("flash", true),
+        flash::keys(),
         ftl::Keys::documented("ftl", true),
         ControllerConfig::documented("controller", true),
         LinkConfig::documented("link", true),

@@ -76,12 +76,9 @@ section! {
         handles: optional Numbers(0.0..=127.0) = "all, in order",
             "of nvme-fdp: the reclaim unit handle of each placement handle";
         time_limit: optional Time = "unlimited",
-            "of nvme-fdp: time for which a reclaim unit may stay open, in whole seconds";
+            "of nvme-fdp: time that a reclaim unit may stay open, in whole seconds";
         reclaim_groups: default Count(1..=STREAMS_MAX) = 1,
-            "of nvme-fdp: groups among which the dies are divided, each with free units and \
-             garbage collection of its own, see [streams](../guides/streams.md#reclaim-groups). \
-             Needs power-loss protection; not with `[slc_cache]`, `[bad_blocks]`, `[die_parity]`, \
-             `spare = \"self-tuned\"` or an `indirection_unit` above 4 KiB";
+            "of nvme-fdp: [groups](../guides/streams.md#reclaim-groups) that divide the dies";
     }
 }
 

@@ -34,9 +34,7 @@ section! {
             ("per-victim", GcPacing::PerVictim),
             ("on-demand", GcPacing::OnDemand),
         ]) = GcPacing::Incremental,
-            "relocate a little with every write; relocate `gc_quantum` at once, then nothing until \
-             as much is owed again; relocate a whole victim before the next write; or relocate \
-             only when no more than `gc_low_watermark` units are free";
+            "relocation: with every write, by `gc_quantum`, by victim, or at the low watermark";
         gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES as u64)..=QUANTUM_MAX),
             "required with `\"quanta\"`: typically a stripe, one program unit of every die";
         wear_threshold: default Count(1..=1_000_000) = 50,
@@ -68,9 +66,7 @@ section! {
         gc_idle_watermark: required Count(1..=1 << 20),
             "free units that background garbage collection aims for while the host is idle";
         indirection_unit: optional Size = "4 KiB",
-            "logical data that the map has one entry for; a power of two up to a program unit. A \
-             write of a part reads the rest of the unit and writes all of it. Above 4 KiB: needs \
-             power-loss protection, and not with `[slc_cache]`, `[reduction]` or `[integrity]`";
+            "data per entry of the map; a power of two up to a program unit";
     }
 }
 

@@ -17,8 +17,7 @@ section! {
         found_by_erase: optional Percent(0.0..=100.0) = "50 %",
             "share of the failures that an erase finds; a program finds the others";
         replacement: default Choice<bool>(&[("block", true), ("none", false)]) = true,
-            "`\"block\"`: a spare block of the same plane replaces a bad one; `\"none\"`: its \
-             reclaim unit is dropped";
+            "a spare block replaces a bad one, or the reclaim unit is dropped (`\"none\"`)";
     }
 }
 

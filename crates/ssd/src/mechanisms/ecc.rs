@@ -70,11 +70,9 @@ section! {
             "raw bit error rate of the median page of a block that was never erased";
         rber_at_rated: required Number(0.0..=0.5), "the same at `rated_cycles` erases";
         wear_exponent: default Number(0.1..=10.0) = 1.0,
-            "the rate grows with this power of the erases between the two (linear in the field: \
-             Schroeder, Lagisetty, Merchant, FAST 2016)";
+            "power of the erases with which the rate grows between the two";
         retention_factor: default Number(1.0..=1e6) = 1.0,
-            "factor on the rate after `retention_time`; in between it grows with the logarithm of \
-             the hours";
+            "factor on the rate after `retention_time`; grows with the logarithm of time";
         retention_time: default PositiveTime = Nanos::from_secs(90 * 86_400),
             "retention of worn enterprise drives without power (90 days: JESD218)";
         rber_spread: default Number(0.0..=3.0) = 0.0,
@@ -87,8 +85,7 @@ section! {
         retry_gain: default Number(0.0..=1.0) = 0.5,
             "share of the bit errors that remain after each retry";
         retries_max: required Count(0..=RETRIES_MAX),
-            "after these the read counts as uncorrectable, and the host's read fails unless parity \
-             across dies (`[die_parity]`) rebuilds the data";
+            "retries after which a read is uncorrectable, unless `[die_parity]` rebuilds the data";
     }
 }
 

@@ -19,8 +19,7 @@ section! {
     pub struct EnduranceConfig {
         throttle: default Flag = true, "`false` disables the section";
         life: required PositiveTime,
-            "planned life from new, for instance `\"5 years\"` (of 365 days): the plan spends \
-             `rated_cycles` evenly over it";
+            "planned life from new, over which the plan spreads `rated_cycles` evenly";
         reserve: default Percent(0.0..=100.0) = 10.0,
             "share of the rated erases by which the drive may be ahead of the plan at full speed";
     }

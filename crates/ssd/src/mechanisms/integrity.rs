@@ -51,8 +51,7 @@ section! {
             "a slot is written in place of another one";
         buffer_ecc: default Flag = false, "flips in the buffer are corrected";
         guard: default Flag = false,
-            "a checksum goes with the data; transfers with flips are repeated, damaged data \
-             reported";
+            "a checksum goes with the data: bad transfers are repeated, bad data reported";
         reference_tag: default Flag = false,
             "the address goes with the data; data of another address are reported";
     }

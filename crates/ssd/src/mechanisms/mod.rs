@@ -127,6 +127,19 @@ sections! {
     mapping_cache: mapping_cache::MappingCacheConfig,
 }
 
+/// Combinations that are not modelled: a section or feature, and sections.
+pub const NOT_TOGETHER: [(&str, &[&str]); 6] = [
+    ("[reduction]", &["slc_cache", "data_placement"]),
+    ("[bad_blocks]", &["slc_cache", "reduction"]),
+    ("[die_parity]", &["slc_cache", "reduction", "bad_blocks", "mapping_cache"]),
+    (INDEPENDENT_PLANES, &["die_parity"]),
+    (SEVERAL_GROUPS, &["slc_cache", "bad_blocks", "die_parity"]),
+    (LARGE_UNITS, &["slc_cache", "reduction", "integrity"]),
+];
+pub(crate) const INDEPENDENT_PLANES: &str = "independent_plane_reads";
+pub(crate) const SEVERAL_GROUPS: &str = "several reclaim_groups";
+pub(crate) const LARGE_UNITS: &str = "indirection_unit above 4 KiB";
+
 fn read<T: MechanismSection>(name: &str, drive: &mut Described<'_>) -> Checked<T> {
     let Some(table) = drive.root.optional_table(name)? else { return Ok(None) };
     if let Some(other) = T::NEEDS.filter(|other| !drive.root.has(other)) {

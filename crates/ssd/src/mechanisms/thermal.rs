@@ -67,10 +67,9 @@ section! {
         capacity: required PositivePhysical(Physical::HeatCapacity),
             "joules that warm it by one degree; resistance × capacity is its time constant";
         throttle_at: optional OfPhysicals(Physical::Temperature),
-            "above this the controller stops its channels for part of each period; a list has a \
-             value for each stage of throttling";
+            "temperature above which channels are stopped for part of each period, per stage";
         recover_at: optional OfPhysicals(Physical::Temperature),
-            "required with `throttle_at`, below it: throttling ends here";
+            "end of throttling, below `throttle_at`; required with it";
         throttle_factor: optional NumberOrList(1.0..=1000.0),
             "required with `throttle_at`: flash operations take this many times as long";
         period: default Time = PERIOD,

@@ -37,13 +37,11 @@ section! {
         activation_energy: default Number(0.0..=5.0) = ACTIVATION_ENERGY,
             "of the Arrhenius equation, in electronvolts (JESD218, JESD22-A117)";
         read_disturb: default Number(0.0..=1e-3) = 0.0,
-            "errors per bit that a read adds to the other data of its blocks, at the rated cycles; \
-             in proportion to wear below";
+            "errors per bit that a read adds to the rest of its blocks, at the rated cycles";
         refresh_rber: optional Number(1e-9..=0.5),
             "reclaim units whose expected error rate is above this are relocated";
         refresh_interval: optional Time,
-            "required with `refresh_rber`, 1 s or more: at each interval the worst reclaim unit is \
-             relocated if it has too many errors";
+            "interval at which the worst reclaim unit is checked; required with `refresh_rber`";
     }
 }
 

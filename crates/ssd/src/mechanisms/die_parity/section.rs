@@ -10,12 +10,10 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DieParityConfig {
         stripe: required Count(1..=64),
-            "dies of a stripe, including that of the parity; divides the number of dies; 1: no \
-             parity";
+            "dies of a stripe, one of them parity; divides the number of dies; 1: no parity";
         // By default, some of the time that a program of all dies takes.
         relocate_interval: default PositiveTime = Nanos(10_000_000),
-            "interval between two reclaim units from which the data of a lost die are relocated, \
-             if the dies are not busy with the one before";
+            "interval between reclaim units from which data of a lost die are relocated";
     }
 }
 

@@ -55,37 +55,26 @@ section! {
         media_suspendable: default Flag = true,
             "reads suspend media work as they suspend a program, if the part can";
         media_interval: optional Time,
-            "in each interval one randomly chosen die performs one internal operation (refresh of \
-             disturbed blocks, metadata) at a random moment";
+            "interval of internal operations (refresh, metadata), each on a random die";
         media_time: optional Time,
-            "required with `media_interval`: duration of that operation, queued behind earlier \
-             work of the die; media work may take at most 90 % of the dies' time";
+            "their duration, at most 90 % of the dies' time; required with `media_interval`";
         journal_interval: optional Size,
-            "after this volume of programs, one page of the mapping's journal is programmed, on \
-             one die after another; at least a program unit";
-        journal_time: optional Time,
-            "required with `journal_interval`: duration of that program";
+            "programmed data per page of the journal; at least a program unit";
+        journal_time: optional Time, "program time of that page; required with `journal_interval`";
         checkpoint_interval: optional Size,
-            "after this volume of programs, the whole mapping is written; at least a program unit";
-        checkpoint_time: optional Time,
-            "required with `checkpoint_interval`: meanwhile the firmware decodes no command: the \
-             maxima of many client drives";
+            "programmed data per checkpoint of the mapping; at least a program unit";
+        checkpoint_time: optional Time, "time of a checkpoint; required with `checkpoint_interval`";
         checkpoint_stops: default Choice<bool>(&[("commands", false), ("writes", true)]) = false,
-            "with `\"writes\"` commands are decoded and reads served, but the mapping core maps \
-             nothing: writes wait once the buffer is full";
+            "a checkpoint stops the decoding of commands, or only the mapping of writes";
         hiccup_probability: optional Number(0.0..=1.0),
             "probability that an internal task delays a command";
-        hiccup_time: optional Time,
-            "required with `hiccup_probability`: adds latency to that command only";
+        hiccup_time: optional Time, "delay of that command; required with `hiccup_probability`";
         patrol_interval: optional PositiveTime,
-            "in each interval, at a random time, the firmware scans a part of the media for data \
-             that must be moved";
+            "interval of scans for data that must be moved, at random times";
         patrol_length: optional PositiveTime,
-            "required with `patrol_interval`, as are the next two: duration of a scan, at most the \
-             interval";
+            "duration of a scan; this key and the next two are required with the first";
         patrol_step: optional PositiveTime, "during a scan, a page is read at each step";
-        patrol_time: optional PositiveTime,
-            "firmware time of a page, at most 90 % of the step; about that of a command";
+        patrol_time: optional PositiveTime, "firmware time of a page, at most 90 % of the step";
     }
 }
 

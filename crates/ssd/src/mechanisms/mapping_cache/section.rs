@@ -52,21 +52,17 @@ impl MappingCacheConfig {
 section! {
     pub(crate) struct Keys {
         page: default Size = Bytes(u64::from(SLOT_BYTES)),
-            "a translation page, which is read, kept and written back as a whole; a power of two \
-             up to a page of every plane of a die. 4 KiB map 4 MiB";
+            "translation page: a power of two up to a page of every plane of a die";
         size: required Size,
-            "memory of the controller for the table, from one translation page; the table has 4 \
-             bytes for each indirection unit";
+            "memory of the controller for the table, which has 4 B per indirection unit";
         read: required PositiveTime,
             "tR of translation pages, which most drives keep in flash with one bit per cell";
         program: required PositiveTime,
             "tPROG of translation pages, for a page of every plane of a die";
         host_memory_buffer: optional Size,
-            "memory of the host that holds the pages used last (HMB of NVMe), including those in \
-             the controller";
+            "memory of the host that holds further pages (HMB of NVMe); at least `size` + `page`";
         host_memory_latency: optional Time,
-            "required with `host_memory_buffer`: round trip to the memory of the host, in addition \
-             to the transfer of the page over the link";
+            "round trip to that memory, without the transfer; required with it";
     }
 }
 

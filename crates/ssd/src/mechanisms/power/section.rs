@@ -21,8 +21,7 @@ section! {
         active: default OfPhysical(Physical::Power) = 0.0,
             "additional power while the drive has commands";
         read: default OfPhysical(Physical::Power) = 0.0,
-            "per die that senses (or plane, with `independent_plane_reads`); data sheets of parts \
-             state about 25 mA at 3.3 V or less";
+            "per die that senses, or plane with `independent_plane_reads`";
         program: default OfPhysical(Physical::Power) = 0.0, "per die that programs";
         erase: default OfPhysical(Physical::Power) = 0.0, "per die that erases";
         transfer: default OfPhysical(Physical::Power) = 0.0,
@@ -30,9 +29,7 @@ section! {
         link: default OfPhysical(Physical::Power) = 0.0,
             "while the link transfers frames, per direction";
         max_active_dies: default ActiveDies = Vec::new(),
-            "dies that may read, program or erase at once, by default all. A list has a limit for \
-             each power state, from 0 on, each below the one before; `--power-state` selects a \
-             state";
+            "dies that may read, program or erase at once; a list has a limit per power state";
     }
 }
 

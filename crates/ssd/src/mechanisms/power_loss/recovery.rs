@@ -47,8 +47,7 @@ impl RecoveryConfig {
 section! {
     pub(crate) struct Keys {
         method: default Choice<bool>(&[("journal", true), ("scan", false)]) = true,
-            "`\"journal\"`: a journal has all programs since the checkpoint, and only open reclaim \
-             units are scanned; `\"scan\"`: all that was programmed since is scanned";
+            "source of the programs since the checkpoint: a journal, or a scan of the flash";
         journal_entry: optional Size = "8 B",
             "bytes of the journal for each slot programmed, 1 B to 4 KiB; not with `\"scan\"`";
         checkpoint_interval: optional Size = "1/16 of the user capacity",

@@ -19,9 +19,7 @@ section! {
             "compressed pages of whole 512-byte sectors are packed one after another";
         duplicates: required Flag, "data that are already on the drive are not stored again";
         min_stored_size: optional Size,
-            "required with `compression`: least flash that a 4 KiB page occupies: 512 B, 1 KiB or \
-             2 KiB. Every stored page needs an address: at most 2^31 of them, and 64 per read \
-             operation";
+            "least flash per 4 KiB page: 512 B to 2 KiB; required with `compression`";
     }
 }
 

@@ -34,21 +34,17 @@ pub struct SlcCacheConfig {
 section! {
     pub(crate) struct Keys {
         size: required Size,
-            "host data that it holds at most; from one page of every die (all planes with \
-             `multi_plane`) to `user_capacity`";
+            "host data that it holds, from one page of every die to `user_capacity`";
         fold_at: optional Percent(0.0..=99.0),
-            "from this share of `size` on, writes fold too, more the fuller it is (one slot per \
-             slot at `size`); not with `dynamic`";
+            "share of `size` from which writes fold, more the fuller it is; not with `dynamic`";
         dynamic: default Flag = false,
-            "the cache uses flash of the drive that holds no data, at one bit a cell, and gives it \
-             back as the drive fills";
+            "the cache uses free flash of the drive, and shrinks as the drive fills";
         static_size: optional Size,
-            "of a dynamic cache: data that it may hold however full the drive is; up to `size`";
+            "of a dynamic cache: size that it has however full the drive is; up to `size`";
         program: required PositiveTime, "tPROG of a page with one bit per cell";
         read: required PositiveTime, "tR of such a page";
         bypass: default Flag = true,
-            "while the cache is full, writes go to the main flash directly; `false`: each write \
-             folds as much as it adds";
+            "a full cache sends writes to the main flash; `false`: each write folds as much";
         fold_time: optional Time = "`mapping_update_time`",
             "firmware time of a slot that a write folds";
     }
