@@ -1,13 +1,15 @@
 //! The text that a device is hashed by has every key of a device file, of drives of any kind.
 //!
 //! The files beside this test have every key. That they do is checked too: a reader lists the keys
-//! that it knows when it finds one that it does not.
+//! that it knows when it finds one that it does not. It must know those of the reference, and no
+//! others.
 
 use std::collections::BTreeSet;
 
 use writecliff_base::located::Change;
 use writecliff_host_interface::Identity;
 use writecliff_runner::Device;
+use writecliff_runner::device::device_keys;
 
 const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
@@ -172,27 +174,39 @@ fn known_keys(text: &str) -> BTreeSet<String> {
     found
 }
 
-fn check_all_keys(texts: &[String]) {
+/// Dotted keys of the reference of a kind of drive.
+fn declared_keys(kind: &str) -> BTreeSet<String> {
+    let kinds = device_keys().into_iter();
+    let sections = kinds.filter(|(name, _)| *name == kind).flat_map(|(_, sections)| sections);
+    let keys = sections.flat_map(|section| {
+        let keys = section.keys.into_iter();
+        keys.map(move |key| format!("{}.{}", section.name, key.name))
+    });
+    keys.map(|key| key.trim_start_matches('.').to_owned()).collect()
+}
+
+fn check_all_keys(kind: &str, texts: &[String]) {
     let tried: BTreeSet<String> = texts.iter().flat_map(|text| check_each_key(text)).collect();
     let is_table = |key: &String| tried.iter().any(|other| other.starts_with(&format!("{key}.")));
     let known = texts.iter().flat_map(|text| known_keys(text));
     let known: BTreeSet<String> = known.filter(|key| !is_table(key)).collect();
+    assert_eq!(known, declared_keys(kind), "each key that is read must be declared");
     assert_eq!(known, tried, "the files of this test must have every key, and leave it a choice");
 }
 
 #[test]
 fn every_key_of_an_ssd_is_in_the_hash() {
-    check_all_keys(&ssds());
+    check_all_keys("SSDs", &ssds());
 }
 
 #[test]
 fn every_key_of_a_disk_is_in_the_hash() {
-    check_all_keys(&[DISK.to_owned()]);
+    check_all_keys("Hard disks", &[DISK.to_owned()]);
 }
 
 #[test]
 fn every_key_of_a_drive_of_storage_class_memory_is_in_the_hash() {
-    check_all_keys(&[SCM.to_owned()]);
+    check_all_keys("Storage-class memory", &[SCM.to_owned()]);
 }
 
 #[test]

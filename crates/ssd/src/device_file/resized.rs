@@ -97,7 +97,8 @@ pub fn resized(
     let dies = new.channels * new.dies_per_channel;
     let factor = capacity_bytes / config.user_capacity.0 as f64;
     let (scale, capacity) = (1.0 / factor, new_capacity);
-    changes.extend(config.sections.resized(&Resizing { config, scale, factor, capacity, dies }));
+    let resizing = Resizing { config, scale, factor, capacity, dies };
+    changes.extend(config.sections.present().flat_map(|section| section.resized(&resizing)));
     Ok(changes)
 }
 

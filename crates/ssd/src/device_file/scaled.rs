@@ -92,7 +92,8 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
         shorter("controller.idle_delay", controller.idle_delay, scale),
     ];
     let (dies, factor) = (config.geometry.dies, 1.0 / scale);
-    changes.extend(config.sections.scaled(&Resizing { config, scale, factor, capacity, dies }));
+    let resizing = Resizing { config, scale, factor, capacity, dies };
+    changes.extend(config.sections.present().flat_map(|section| section.scaled(&resizing)));
     changes
 }
 

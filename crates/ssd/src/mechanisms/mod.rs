@@ -41,17 +41,19 @@ pub(crate) struct Described<'a> {
 
 /// A section of the device file that describes a mechanism. A file without it describes a drive
 /// without the mechanism.
-pub(crate) trait MechanismSection: Sized {
-    type Keys: Section;
-    /// Another section that this one requires.
-    const NEEDS: Option<&str> = None;
+pub(crate) trait MechanismSection {
+    type Keys: Section
+    where
+        Self: Sized;
 
     /// Checks the values of the section; `None` if they turn the mechanism off. A mechanism that
     /// takes flash takes it from the geometry of the drive.
     ///
     /// # Errors
     /// Fails at the key that is impossible for this drive.
-    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self>;
+    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self>
+    where
+        Self: Sized;
 
     /// Changes for a drive of another size that takes commands at the same times.
     fn resized(&self, _: &Resizing<'_>) -> Vec<Change> {
@@ -65,6 +67,11 @@ pub(crate) trait MechanismSection: Sized {
 
     /// Page numbers that the mechanism takes behind those of the main flash.
     fn addresses(&self) -> u64 {
+        0
+    }
+
+    /// Program units of the mechanism's own blocks that are open at most.
+    fn open_units(&self, _: &Geometry) -> u64 {
         0
     }
 
@@ -92,25 +99,23 @@ macro_rules! sections {
                 Ok(Self { $($name: read(stringify!($name), drive)?),* })
             }
 
-            pub(crate) fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
-                [$(self.$name.as_ref().map(|section| section.resized(drive))),*]
-                    .into_iter().flatten().flatten().collect()
-            }
-
-            pub(crate) fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
-                [$(self.$name.as_ref().map(|section| section.scaled(drive))),*]
-                    .into_iter().flatten().flatten().collect()
-            }
-
-            pub(crate) fn addresses(&self) -> u64 {
-                0 $(+ self.$name.as_ref().map_or(0, MechanismSection::addresses))*
-            }
-
-            pub(crate) fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
-                0 $(+ self.$name.as_ref().map_or(0, |section| section.buffer_bytes(geometry)))*
+            /// The mechanisms of the drive.
+            pub(crate) fn present(&self) -> impl Iterator<Item = &dyn MechanismSection> {
+                let all = [$(self.$name.as_ref().map(|s| s as &dyn MechanismSection)),*];
+                all.into_iter().flatten()
             }
         }
     };
+}
+
+impl Sections {
+    pub(crate) fn addresses(&self) -> u64 {
+        self.present().map(MechanismSection::addresses).sum()
+    }
+
+    pub(crate) fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
+        self.present().map(|section| section.buffer_bytes(geometry)).sum()
+    }
 }
 
 sections! {
@@ -127,6 +132,9 @@ sections! {
     mapping_cache: mapping_cache::MappingCacheConfig,
 }
 
+/// Sections, each with another that it requires.
+const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
+
 /// Combinations that are not modelled: a section or feature, and sections.
 pub const NOT_TOGETHER: [(&str, &[&str]); 6] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
@@ -142,7 +150,8 @@ pub(crate) const LARGE_UNITS: &str = "indirection_unit above 4 KiB";
 
 fn read<T: MechanismSection>(name: &str, drive: &mut Described<'_>) -> Checked<T> {
     let Some(table) = drive.root.optional_table(name)? else { return Ok(None) };
-    if let Some(other) = T::NEEDS.filter(|other| !drive.root.has(other)) {
+    let needed = NEEDED.iter().find(|(section, other)| *section == name && !drive.root.has(other));
+    if let Some((_, other)) = needed {
         let message = format!("[{name}] needs a section [{other}], which is missing");
         return Err(drive.root.error(name, message, None));
     }

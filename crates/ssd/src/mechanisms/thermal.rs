@@ -79,7 +79,6 @@ section! {
 
 impl MechanismSection for ThermalConfig {
     type Keys = Keys;
-    const NEEDS: Option<&str> = Some("power");
 
     fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
         let Keys { ambient, resistance, capacity, period, .. } = keys;

@@ -47,7 +47,6 @@ section! {
 
 impl MechanismSection for CellCareConfig {
     type Keys = Keys;
-    const NEEDS: Option<&str> = Some("ecc");
 
     fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
         let (key, refusal) = ("refresh_interval", "it has no effect without refresh_rber");

@@ -14,7 +14,6 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use crate::config::DeviceConfig;
 use crate::device_file::scaled::size;
 use crate::mechanisms::power_loss::Rebuild;
-use crate::mechanisms::slc_cache;
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 /// Bytes of a logical page's address in a checkpoint.
@@ -140,9 +139,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
         programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
         // The host and garbage collection have a unit of each stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
-        open_log_units: config.slc_cache.map_or(0, |_| {
-            slc_cache::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
-        }),
+        open_log_units: config.sections.present().map(|s| s.open_units(geometry)).sum(),
         interrupted_erases: 1,
         is_protected,
     };

@@ -98,6 +98,10 @@ impl MechanismSection for SlcCacheConfig {
         2 * self.size.0 / u64::from(SLOT_BYTES)
     }
 
+    fn open_units(&self, geometry: &Geometry) -> u64 {
+        super::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
+    }
+
     /// A program of one die.
     fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
         u64::from(geometry.slots_per_read_group * SLOT_BYTES)
