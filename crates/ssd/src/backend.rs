@@ -69,6 +69,10 @@ pub struct Backend<R> {
     pub fills: Fills,
     /// Whether data that are not on flash are lost with the power.
     pub(crate) is_volatile: bool,
+    /// The command whose write is being placed, if it completes only when its data are on flash.
+    pub(crate) awaiting: Option<u16>,
+    /// Units that it has to wait for.
+    pub(crate) awaited: u32,
     pub(crate) geometry: Geometry,
     pub(crate) timing: FlashTiming,
     /// tR and tPROG by page type, in tables of fixed size.
@@ -124,6 +128,8 @@ impl<R: Recorder> Backend<R> {
             queue: EventQueue::default(),
             fills: Fills::new(frontiers + own, units as usize + own),
             is_volatile: config.ftl.volatile_buffer,
+            awaiting: None,
+            awaited: 0,
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
             read_times: std::array::from_fn(|t| timing.read_time(t as u32)),

@@ -18,7 +18,7 @@ use crate::mechanisms::housekeeping::HousekeepingCounters;
 use crate::mechanisms::integrity::IntegrityCounts;
 use crate::mechanisms::mapping_cache::MappingCacheCounts;
 use crate::mechanisms::power::Energy;
-use crate::mechanisms::slc_cache::SlcCounters;
+use crate::mechanisms::slc_cache::{SlcCache, SlcCounters};
 use crate::mechanisms::thermal::ThermalCounters;
 
 /// Counters since the drive was new.
@@ -99,7 +99,7 @@ impl<R: Recorder> Ssd<R> {
     pub fn counters(&self) -> DriveCounters {
         let (c, allocated) = (self.ftl.counters(), self.ftl.allocated());
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
-        let slc = self.slc.as_ref().map(|slc| slc.counters());
+        let slc = self.front.log().map(SlcCache::counters);
         DriveCounters {
             host_write_bytes: self.host_write_bytes(),
             host_read_bytes: self.host_read_bytes,

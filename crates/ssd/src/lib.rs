@@ -29,6 +29,7 @@ pub mod device_file;
 pub mod die;
 pub mod event;
 pub mod fill;
+mod front;
 pub mod mechanisms;
 pub mod snapshot;
 pub mod ssd;

@@ -6,19 +6,46 @@
 
 use std::io::{Read, Write};
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state;
+use writecliff_base::{Lpn, Nanos, Ppa};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::mechanisms::slc_cache::SlcCacheConfig;
+use crate::front::Front;
+use crate::mechanisms::slc_cache::{SlcCache, SlcCacheConfig};
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
 pub use writecliff_base::saved_state::RestoreError;
 
 impl<R: Recorder> Ssd<R> {
+    /// Returns where the newest data of a logical page are or are going: addresses of the FTL's
+    /// flash, and behind them those of an SLC cache.
+    pub fn location(&self, lpn: Lpn) -> Ppa {
+        let in_front = self.front.location(lpn);
+        if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
+    }
+
+    /// Returns the state of the SLC cache.
+    pub fn slc_cache(&self) -> Option<&SlcCache> {
+        self.front.log()
+    }
+
+    /// Checks the mapping and the data that a front keeps.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.ftl.check_invariants()?;
+        self.front.check(&self.ftl)
+    }
+
+    /// Returns the erases of reclaim units and of blocks of an SLC cache since the drive was new.
+    pub fn erases(&self) -> u64 {
+        self.ftl.wear().total() + self.front.erases()
+    }
+
     /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut pending = WordWriter::default();
@@ -78,13 +105,11 @@ impl<R: Recorder> Ssd<R> {
         }
         self.quiesce();
         self.ftl.copy_from(&other.ftl);
-        if let (Some(mine), Some(theirs)) = (&mut self.slc, &other.slc) {
-            let mut words = WordWriter::default();
-            theirs.save(&mut words);
-            let mut words = WordReader::new(words.words());
-            mine.restore(&mut words)?;
-            words.finish()?;
-        }
+        let mut words = WordWriter::default();
+        other.front.save(&mut words);
+        let mut words = WordReader::new(words.words());
+        self.front.restore(&mut words)?;
+        words.finish()?;
         self.end_fast_forward();
         Ok(())
     }

@@ -22,13 +22,13 @@ use crate::command::InFlight;
 use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
+use crate::front::{AnyFront, Direct, Front, Placed, Write};
 use crate::mechanisms::endurance::Endurance;
 use crate::mechanisms::housekeeping::Housekeeping;
 use crate::mechanisms::integrity::Integrity;
 use crate::mechanisms::mapping_cache::MappingCache;
 use crate::mechanisms::mapping_core::MappingCore;
 use crate::mechanisms::power::ActiveTime;
-use crate::mechanisms::slc_cache::SlcCache;
 use crate::mechanisms::thermal::Thermal;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
@@ -67,7 +67,7 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) endurance: Option<Box<Endurance>>,
     pub(crate) integrity: Option<Box<Integrity>>,
     pub(crate) mapping_cache: Option<Box<MappingCache>>,
-    pub(crate) slc: Option<Box<SlcCache>>,
+    pub(crate) front: AnyFront,
     /// Whether mechanisms are active that affect the start of commands.
     pub(crate) mechanisms: u8,
     pub(crate) writes: WritePath,
@@ -93,14 +93,11 @@ pub(crate) enum WritePath {
 }
 
 impl WritePath {
-    fn of(config: &DeviceConfig, has_core: bool) -> Self {
-        let is_plain = config.slc_cache.is_none()
-            && config.ftl.reduction.is_none()
-            && config.indirection_slots == 1
+    fn of(config: &DeviceConfig, front: &AnyFront, has_core: bool) -> Self {
+        let is_plain = front.is_direct()
             && config.ftl.bad_blocks.is_none()
             && config.integrity.is_none()
             && config.mapping_cache.is_none()
-            && config.geometry.reclaim_groups() == 1
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         match (is_plain, has_core) {
             (true, false) => Self::Plain,
@@ -115,8 +112,8 @@ impl WritePath {
 fn buffer_assured(config: &DeviceConfig) -> i64 {
     let geometry = &config.geometry;
     let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
-    let in_log = config.slc_cache.as_ref().map_or(0, |_| geometry.slots_per_read_group);
-    i64::from(config.buffer_slots()) - units - i64::from(in_log)
+    let own = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
+    i64::from(config.buffer_slots()) - units - own.cast_signed()
 }
 
 impl Ssd {
@@ -146,6 +143,7 @@ impl<R: Recorder> Ssd<R> {
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         let backend = Backend::new(&config);
         let mapping_core = MappingCore::new(&config);
+        let front = AnyFront::of(&config);
         let has_barrier = controller.service_order == ServiceOrder::Barrier;
         let mut ssd = Self {
             ftl,
@@ -170,18 +168,18 @@ impl<R: Recorder> Ssd<R> {
             endurance: Endurance::of(&config).map(Box::new),
             integrity: Integrity::of(&config),
             mapping_cache: MappingCache::of(&config),
-            slc: SlcCache::of(&config),
             thermal: config.thermal.clone().map(|section| Box::new(Thermal::new(section))),
-            writes: WritePath::of(&config, mapping_core.is_some()),
+            writes: WritePath::of(&config, &front, mapping_core.is_some()),
             writes_may_wait: mapping_core.is_some()
                 || config.endurance.is_some()
                 || config.ftl.volatile_buffer,
             reads_are_plain: mapping_core.is_none()
-                && config.slc_cache.is_none()
+                && front.log().is_none()
                 && config.ecc.is_none()
                 && config.integrity.is_none()
                 && config.mapping_cache.is_none()
                 && config.reads_slots_alone(),
+            front,
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some())
@@ -211,9 +209,9 @@ impl<R: Recorder> Ssd<R> {
     /// Bytes allocated on flash so far, for any reason.
     #[inline]
     pub fn nand_write_bytes(&self) -> u64 {
-        let in_slc = self.slc.as_ref().map_or(0, |slc| slc.allocated_slots());
+        let in_front = self.front.programmed_slots();
         let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        let others = in_slc + moved + self.parity_slots() + self.mapping_slots();
+        let others = in_front + moved + self.parity_slots() + self.mapping_slots();
         self.main_write_bytes() + others * u64::from(SLOT_BYTES)
     }
 
@@ -225,8 +223,7 @@ impl<R: Recorder> Ssd<R> {
 
     #[inline]
     pub fn host_write_bytes(&self) -> u64 {
-        let of_ftl = self.ftl.counters().host_bytes;
-        self.slc.as_ref().map_or(of_ftl, |slc| slc.host_bytes(of_ftl))
+        self.front.host_bytes(self.ftl.counters().host_bytes)
     }
 
     /// Submits a command at time `at`, which must not be earlier than any completion that `step`
@@ -413,18 +410,11 @@ impl<R: Recorder> Ssd<R> {
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
             Operation::Write => {
-                if self.writes == WritePath::Other && self.fast_forward_otherwise(command) {
-                    return;
+                if self.writes == WritePath::Other {
+                    return self.fast_forward_otherwise(command);
                 }
-                let slot = u64::from(SLOT_BYTES);
-                let end = command.offset + u64::from(command.length);
-                let now = self.backend.now;
-                let stream = self.data_placement.route(command.stream, command.length, now);
-                for lpn in command.offset / slot..end.div_ceil(slot) {
-                    let lpn = Lpn(lpn as u32);
-                    let bytes = io::slot_overlap(lpn, command.offset, end);
-                    self.ftl.write_inlined(lpn, stream, bytes, &mut FastForward);
-                }
+                let write = self.routed_write(command);
+                Direct.place(write, &mut self.ftl, &mut FastForward);
             }
             Operation::Trim => {
                 self.trim(command);
@@ -434,27 +424,30 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Handles writes that are not written to flash unchanged; returns whether it did.
+    /// Writes data that a mechanism concerns itself with.
     #[cold]
-    fn fast_forward_otherwise(&mut self, command: &Command) -> bool {
+    fn fast_forward_otherwise(&mut self, command: &Command) {
         if self.is_refused(command) {
-            return true;
+            return;
         }
         self.fast_forward_mapping(command);
-        if self.slc.is_some() {
-            let now = self.backend.now;
-            let stream = self.data_placement.route(command.stream, command.length, now);
-            self.fast_forward_to_cache(command, stream);
-        } else if self.config.ftl.reduction.is_some() {
-            self.fast_forward_reduced(command);
-        } else if self.has_large_units() {
-            self.fast_forward_in_units(command);
-        } else if self.has_groups() {
-            self.fast_forward_in_group(command);
-        } else {
-            return false;
+        let write = self.routed_write(command);
+        let placed = self.front.place(write, &mut self.ftl, &mut FastForward);
+        self.note_elsewhere(command, placed);
+    }
+
+    /// Routes a write to a stream of the FTL.
+    #[inline]
+    pub(crate) fn routed_write<'a>(&mut self, command: &'a Command) -> Write<'a> {
+        let now = self.backend.now;
+        let stream = self.data_placement.route(command.stream, command.length, now);
+        Write { command, stream }
+    }
+
+    pub(crate) fn note_elsewhere(&mut self, command: &Command, placed: Placed) {
+        if placed.elsewhere_bytes > 0 {
+            self.data_placement.tally.overflow(command.stream.0, placed.elsewhere_bytes);
         }
-        true
     }
 
     pub fn end_fast_forward(&mut self) {
@@ -467,11 +460,7 @@ impl<R: Recorder> Ssd<R> {
     pub fn purge(&mut self) {
         self.quiesce();
         self.ftl.purge();
-        let mut blocks = u64::from(self.config.geometry.reclaim_units);
-        if let Some(slc) = &mut self.slc {
-            slc.purge();
-            blocks += slc.blocks();
-        }
+        let blocks = u64::from(self.config.geometry.reclaim_units) + self.front.purge();
         if let Some(integrity) = &mut self.integrity {
             integrity.purged();
         }

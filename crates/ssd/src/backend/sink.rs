@@ -3,6 +3,7 @@
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
+use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
@@ -10,6 +11,7 @@ use super::Backend;
 use crate::attribution::Recorder;
 use crate::die::{FlashOperation, ReadFor};
 use crate::fill::{FillId, Fills};
+use crate::front::PlacementSink;
 
 /// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
 /// SLC cache, are on flash; or programs that do.
@@ -174,5 +176,28 @@ impl<R: Recorder> FlashSink for Backend<R> {
     #[inline]
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         self.recorder.moved(lpn, at, before);
+    }
+}
+
+impl<R: Recorder> PlacementSink for Backend<R> {
+    const IS_TIMED: bool = true;
+
+    #[inline]
+    fn awaits(&self) -> bool {
+        self.awaiting.is_some()
+    }
+
+    fn await_unit(&mut self, frontier: FrontierId) {
+        let Some(number) = self.awaiting else { return };
+        let fill = self.fills.current(frontier);
+        let waiting = &mut self.fills.get(fill).waiting;
+        if waiting.last() != Some(&number) {
+            waiting.push(number);
+            self.awaited += 1;
+        }
+    }
+
+    fn is_in_flight(&self, location: &FlashLocation) -> bool {
+        self.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 }

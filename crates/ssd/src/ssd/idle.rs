@@ -5,7 +5,11 @@ use writecliff_base::Nanos;
 use super::Ssd;
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
-use crate::mechanisms::slc_cache::InFront;
+use crate::front::Front;
+
+/// Program units per die in one burst of the front's work: enough to keep the die busy until the
+/// next check, but few enough that a command does not wait long.
+const BURST_UNITS: u32 = 4;
 
 impl<R: Recorder> Ssd<R> {
     pub(crate) fn schedule_idle_check(&mut self, at: Nanos) {
@@ -28,20 +32,31 @@ impl<R: Recorder> Ssd<R> {
             self.schedule_idle_check(due);
             return;
         }
-        if self.backend.is_quiet() && !self.fold_burst() {
+        if self.backend.is_quiet() && !self.work_in_front() {
             for _ in 0..self.config.geometry.dies {
-                let does_more = match &mut self.slc {
-                    Some(slc) => {
-                        self.ftl.gc_in_background(&mut InFront::new(slc, &mut self.backend))
-                    }
-                    None => self.ftl.gc_in_background(&mut self.backend),
-                };
-                if !does_more {
+                let sink = &mut self.front.sink(&mut self.backend);
+                if !self.ftl.gc_in_background(sink) {
                     return;
                 }
             }
         }
         self.schedule_idle_check(now + self.config.timing.program_mean());
+    }
+
+    /// Lets the front work on a burst of slots; returns `false` if there was nothing to do.
+    fn work_in_front(&mut self) -> bool {
+        let geometry = &self.config.geometry;
+        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_program_unit);
+        let burst = burst.min(self.buffer_free);
+        let done = self.front.idle_work(burst, &mut self.ftl, &mut self.backend);
+        self.buffer_free -= done.unwrap_or(0);
+        done.is_some()
+    }
+
+    /// Returns `true` if there is work to do in idle time.
+    #[inline]
+    fn wants_idle_time(&self) -> bool {
+        self.ftl.needs_background_gc() || self.front.wants_idle_time()
     }
 
     /// Completes all work in progress. All completions must have been taken before; the host must

@@ -12,6 +12,16 @@ use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
 use crate::fill::FillId;
+use crate::front::{AnyFront, Front, Placed};
+
+/// Location of slots that one flash read fetches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// With the plane.
+    Ftl(FlashLocation, u32),
+    /// A unit of the front's own flash.
+    Front(u32),
+}
 
 impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of waiting writes while the buffer has space.
@@ -81,7 +91,10 @@ impl<R: Recorder> Ssd<R> {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
                 let completes = match self.writes {
-                    WritePath::Plain => self.write_to_flash(number, &command, first, slots),
+                    WritePath::Plain => {
+                        let placed = self.place(number, &command);
+                        self.settle(number, &command, placed)
+                    }
                     _ => self.write_otherwise(number, &command, first, slots),
                 };
                 completes.then(|| self.complete(number))
@@ -105,19 +118,24 @@ impl<R: Recorder> Ssd<R> {
             return true;
         }
         self.map_write(command, first, slots);
-        let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
+        let before = (self.ftl.counters().moved_slots(), self.front.folded_slots());
         let merged = self.slots_to_merge(command, first, slots);
-        let written_before = self.ftl.counters().host_slots;
-        let completes = self.write_limited(number, command, first, slots);
-        let moved = self.ftl.counters().moved_slots() - moved_before;
-        let folded = self.folds() - folds_before;
-        let more = if self.has_large_units() {
-            (self.ftl.counters().host_slots - written_before) as u32 - slots
-        } else {
-            0
-        };
+        let is_limited = self.data_placement.is_limited;
+        if is_limited && self.backend.now >= self.data_placement.deadline {
+            self.end_old_units();
+        }
+        let placed = self.place(number, command);
+        if is_limited {
+            self.note_units();
+        }
+        let completes = self.settle(number, command, placed);
+        let moved = self.ftl.counters().moved_slots() - before.0;
+        let folded = self.front.folded_slots() - before.1;
         if let Some(core) = &mut self.mapping_core {
-            core.charge(self.backend.now, slots + more, moved);
+            // Of a unit that the drive completes, all slots are mapped.
+            let more =
+                if let AnyFront::LargeUnits(_) = self.front { placed.extra_slots } else { 0 };
+            core.charge(self.backend.now, slots + more as u32, moved);
             core.merge_and_fold(merged, folded);
         }
         completes
@@ -152,61 +170,40 @@ impl<R: Recorder> Ssd<R> {
         head + tail
     }
 
-    fn write_limited(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        let is_limited = self.data_placement.is_limited;
-        if is_limited && self.backend.now >= self.data_placement.deadline {
-            self.end_old_units();
-        }
-        let completes = if self.slc.is_some() {
-            self.write_to_cache(number, command, first, slots)
-        } else if self.config.ftl.reduction.is_some() {
-            self.write_reduced(number, command, first, slots)
-        } else if self.has_large_units() {
-            self.write_in_units(command, slots);
-            true
-        } else if self.has_groups() {
-            self.write_in_group(command);
-            true
-        } else {
-            self.write_to_flash(number, command, first, slots)
-        };
-        if is_limited {
-            self.note_units();
-        }
-        completes
-    }
-
-    /// Writes to the flash of the FTL. Returns whether the data are durable, so that the command
-    /// may complete.
-    #[inline]
-    fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+    /// Hands a write to the front. Commands whose data are not durable in the buffer wait for
+    /// their units.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn place(&mut self, number: u16, command: &Command) -> Placed {
         self.backend.recorder.writing(command.tag);
         let durable = self.write_cache || self.config.controller.power_loss_protection;
-        let end = command.offset + u64::from(command.length);
-        let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
-        for n in 0..slots {
-            let lpn = Lpn(first.0 + n);
-            let bytes = slot_overlap(lpn, command.offset, end);
-            if !durable {
-                let frontier = self.ftl.host_frontier(stream);
-                self.ftl.prepare(frontier, &mut self.backend);
-                self.wait_for_current_unit(number, frontier);
-            }
-            self.ftl.write(lpn, stream, bytes, &mut self.backend);
+        self.backend.awaiting = (!durable).then_some(number);
+        let write = self.routed_write(command);
+        match &mut self.front {
+            AnyFront::Direct(front) => front.place(write, &mut self.ftl, &mut self.backend),
+            front => front.place(write, &mut self.ftl, &mut self.backend),
         }
-        if !durable && self.writes_in_transfer == 0 {
-            self.close_units(true);
-        }
-        durable
     }
 
-    pub(crate) fn wait_for_current_unit(&mut self, number: u16, frontier: FrontierId) {
-        let fill = self.backend.fills.current(frontier);
-        let waiting = &mut self.backend.fills.get(fill).waiting;
-        if waiting.last() != Some(&number) {
-            waiting.push(number);
-            self.commands.get(number).pending += 1;
+    /// Settles what a write has changed in the buffer, and what it waits for. Returns `true` if the
+    /// command may complete.
+    #[inline]
+    fn settle(&mut self, number: u16, command: &Command, placed: Placed) -> bool {
+        self.buffer_free -= placed.extra_slots;
+        self.note_elsewhere(command, placed);
+        let waits = self.backend.awaiting.take().is_some();
+        if waits {
+            self.commands.get(number).pending += std::mem::take(&mut self.backend.awaited);
+            if placed.repeats_buffered {
+                self.wait_for_all_units(number);
+            } else if self.writes_in_transfer == 0 {
+                self.close_units(true);
+            }
         }
+        if let AnyFront::Reduced(_) = self.front {
+            self.admit_writes();
+        }
+        !waits || self.commands.get(number).pending == 0
     }
 
     /// Pads and programs the open units of the host's frontiers; with `waited_for`, only those for
@@ -219,20 +216,19 @@ impl<R: Recorder> Ssd<R> {
                 if self.backend.fills.get(fill).waiting.is_empty() {
                     continue;
                 }
-            } else if self.slc.as_ref().is_some_and(|slc| !slc.is_direct(stream)) {
-                // All its data come from the cache, where they still are.
+            } else if !self.front.is_open(stream) {
                 continue;
             }
             self.ftl.pad(frontier, &mut self.backend);
         }
-        if let Some(slc) = &mut self.slc {
-            let fill = self.backend.fills.current(slc.frontier());
+        if let Some(frontier) = self.front.frontier() {
+            let fill = self.backend.fills.current(frontier);
             if !waited_for || !self.backend.fills.get(fill).waiting.is_empty() {
-                slc.pad(&mut self.backend);
+                self.front.pad(&mut self.backend);
             }
-            if !waited_for {
-                slc.closed_all();
-            }
+        }
+        if !waited_for {
+            self.front.flushed();
         }
     }
 
@@ -252,8 +248,8 @@ impl<R: Recorder> Ssd<R> {
         let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
         for id in outstanding {
             let fill = self.backend.fills.get(id);
-            let in_log = self.slc.as_ref().is_some_and(|slc| slc.frontier() == fill.frontier);
-            if in_log || self.ftl.is_host_frontier(fill.frontier) {
+            let in_front = self.front.frontier() == Some(fill.frontier);
+            if in_front || self.ftl.is_host_frontier(fill.frontier) {
                 fill.waiting.push(number);
                 self.commands.get(number).pending += 1;
             }
@@ -281,8 +277,8 @@ impl<R: Recorder> Ssd<R> {
                 integrity.trimmed(lpn.0);
             }
         }
-        if let Some(slc) = &mut self.slc {
-            (first..end).for_each(|lpn| slc.trim(Lpn(lpn as u32)));
+        if !self.front.is_direct() {
+            (first..end).for_each(|lpn| self.front.trim(Lpn(lpn as u32)));
         }
     }
 
@@ -330,8 +326,9 @@ impl<R: Recorder> Ssd<R> {
             core.look_up(slots);
         }
         let reads = match slots {
-            _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 if self.config.reads_slots_alone() => self.read_slot(number, first),
+            1 if self.config.reads_slots_alone() && self.front.log().is_none() => {
+                self.read_slot(number, first)
+            }
             _ => self.read_slots(number, first, slots),
         };
         if self.backend.lost_reads() > lost_before {
@@ -375,43 +372,58 @@ impl<R: Recorder> Ssd<R> {
         1
     }
 
+    /// Starts the flash reads of slots, one for each run in a read group; returns their number.
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         // Reads are counted in allocation units: slots, unless data are reduced.
-        let ftl = &self.config.ftl;
-        let per_group = ftl.alloc_units(self.config.geometry.slots_per_read_group);
-        let mut run: Option<((FlashLocation, u32), u32)> = None;
+        let per_group = self.config.ftl.alloc_units(self.config.geometry.slots_per_read_group);
+        let mut run: Option<(Source, u32)> = None;
         let mut reads = 0;
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
-            let ppa = self.ftl.lookup(lpn);
-            if ppa.is_none() {
-                self.unmapped_read_slots += 1;
-                continue;
-            }
-            let location = self.config.geometry.locate(ppa);
-            if self.is_buffered(ppa, &location) {
-                continue;
-            }
-            let page = (location, self.backend.plane_of(ppa));
-            let alloc_units = self.ftl.alloc_units_of(lpn);
-            match run {
-                Some((start, before)) if start == page => {
-                    run = Some((start, (before + alloc_units).min(per_group)));
+            let Some(source) = self.source(lpn) else { continue };
+            let units = match source {
+                Source::Ftl(..) => self.ftl.alloc_units_of(lpn),
+                Source::Front(_) => 1,
+            };
+            match &mut run {
+                Some((start, count)) if *start == source => {
+                    *count = (*count + units).min(per_group);
                 }
-                other => {
-                    if let Some((start, alloc_units)) = other {
-                        reads += 1;
-                        self.backend.host_read_page(number, start, ftl.slots_of(alloc_units));
-                    }
-                    run = Some((page, alloc_units));
+                _ => {
+                    reads += self.read_run(number, run);
+                    run = Some((source, units));
                 }
             }
         }
-        if let Some((start, alloc_units)) = run {
-            reads += 1;
-            self.backend.host_read_page(number, start, ftl.slots_of(alloc_units));
+        reads + self.read_run(number, run)
+    }
+
+    fn read_run(&mut self, number: u16, run: Option<(Source, u32)>) -> u32 {
+        match run {
+            None => return 0,
+            Some((Source::Ftl(location, plane), units)) => {
+                let slots = self.config.ftl.slots_of(units);
+                self.backend.host_read_page(number, (location, plane), slots);
+            }
+            Some((Source::Front(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
         }
-        reads
+        1
+    }
+
+    /// Returns the location from which a slot must be read; `None` if it is not on flash.
+    fn source(&mut self, lpn: Lpn) -> Option<Source> {
+        if let Some((unit, filling)) = self.front.find(lpn) {
+            let buffered = filling || self.backend.is_slc_in_flight(unit);
+            return (!buffered).then_some(Source::Front(unit));
+        }
+        let ppa = self.ftl.lookup(lpn);
+        if ppa.is_none() {
+            self.unmapped_read_slots += 1;
+            return None;
+        }
+        let location = self.config.geometry.locate(ppa);
+        let plane = self.backend.plane_of(ppa);
+        (!self.is_buffered(ppa, &location)).then_some(Source::Ftl(location, plane))
     }
 
     /// Whether the slot is still in the write buffer (its unit is not yet on flash).
@@ -441,8 +453,8 @@ impl<R: Recorder> Ssd<R> {
                         self.backend.queue.push(Lane::Completed, now, event);
                     }
                 }
-                let from_host = self.ftl.is_host_frontier(frontier)
-                    || self.slc.as_ref().is_some_and(|slc| slc.frontier() == frontier);
+                let from_host =
+                    self.ftl.is_host_frontier(frontier) || self.front.frontier() == Some(frontier);
                 if from_host {
                     self.buffer_free += i64::from(unit.data_slots - unit.moved_slots);
                     self.backend.recorder.buffer_freed(die, self.backend.now);

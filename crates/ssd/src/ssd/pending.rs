@@ -6,6 +6,7 @@ use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
 use crate::attribution::Recorder;
+use crate::front::Front;
 use crate::mechanisms::power::ActiveTime;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -40,9 +41,7 @@ impl<R: Recorder> Ssd<R> {
         if let Some(integrity) = &self.integrity {
             integrity.save(out);
         }
-        if let Some(slc) = &self.slc {
-            slc.save(out);
-        }
+        self.front.save(out);
         if let Some(cache) = &self.mapping_cache {
             cache.save(out);
         }
@@ -80,9 +79,7 @@ impl<R: Recorder> Ssd<R> {
         if let Some(integrity) = &mut self.integrity {
             integrity.restore(input)?;
         }
-        if let Some(slc) = &mut self.slc {
-            slc.restore(input)?;
-        }
+        self.front.restore(input)?;
         if let Some(cache) = &mut self.mapping_cache {
             cache.restore(self.backend.fills.len(), input)?;
         }
@@ -101,7 +98,7 @@ impl<R: Recorder> Ssd<R> {
     /// Sets the buffer to contain exactly the data of partly filled units.
     pub(crate) fn resynchronise_buffer(&mut self) {
         let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
-        let in_log = self.slc.as_ref().map_or(0, |slc| slc.filled());
+        let in_log = self.front.filled();
         self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held + in_log);
     }
 }

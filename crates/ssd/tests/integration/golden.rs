@@ -26,10 +26,8 @@ fn drives() -> Vec<(String, DeviceConfig)> {
             .filter_map(|line| line.strip_prefix("with ")?.split_once(" -> "))
             .map(|(old, new)| (old, new.replace(" ; ", "\n")))
             .collect();
-        let keys: String = lines
-            .filter(|line| !line.starts_with("with "))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let keys: Vec<&str> = lines.filter(|line| !line.starts_with("with ")).collect();
+        let keys = keys.join("\n") + "\n";
         let (ftl, sections) = match keys.strip_prefix("[ftl]\n") {
             Some(keys) => (format!("[ftl]\n{keys}"), String::new()),
             None => ("[ftl]\n".to_owned(), keys),
@@ -80,10 +78,10 @@ impl Host {
         let mut command = common::command(operation, 0, 1, tag);
         command.stream = StreamId(self.random.below(u64::from(self.streams)) as u16);
         command.content.sectors = 1 + self.random.below(8) as u32;
-        if operation != Operation::Flush {
-            (command.offset, command.length) = (first * 512, sectors as u32 * 512);
-        } else {
+        if operation == Operation::Flush {
             (command.offset, command.length) = (0, 0);
+        } else {
+            (command.offset, command.length) = (first * 512, sectors as u32 * 512);
         }
         command
     }

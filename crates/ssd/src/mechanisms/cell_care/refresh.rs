@@ -4,7 +4,7 @@ use writecliff_base::Nanos;
 use writecliff_ftl::frontier::FrontierId;
 
 use crate::attribution::Recorder;
-use crate::mechanisms::slc_cache::InFront;
+use crate::front::Front;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
@@ -36,10 +36,8 @@ impl<R: Recorder> Ssd<R> {
         if let Some(frontier) = frontiers().find(|&f| self.ftl.host_unit(f) == Some(unit)) {
             self.ftl.abandon(frontier, &mut self.backend);
         }
-        let is_refreshed = match &mut self.slc {
-            Some(slc) => self.ftl.relocate_unit(unit, &mut InFront::new(slc, &mut self.backend)),
-            None => self.ftl.relocate_unit(unit, &mut self.backend),
-        };
+        let sink = &mut self.front.sink(&mut self.backend);
+        let is_refreshed = self.ftl.relocate_unit(unit, sink);
         if let (true, Some(ecc)) = (is_refreshed, &mut self.backend.ecc) {
             ecc.refreshed();
         }

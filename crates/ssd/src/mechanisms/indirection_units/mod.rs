@@ -1,56 +1,36 @@
-//! Writes to a drive with indirection units above 4 KiB.
+//! Indirection units: logical pages that the map has one entry for. A drive with units above 4 KiB
+//! reads the rest of a unit of which a command writes a part, and writes the whole unit.
 
 mod section;
 
-use writecliff_base::StreamId;
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::{FastForward, FlashSink, Ftl};
-use writecliff_host_interface::Command;
+use writecliff_ftl::Ftl;
 
-use crate::attribution::Recorder;
-use crate::ssd::Ssd;
-pub(crate) use section::{slots, units};
+use crate::front::{Front, Placed, PlacementSink, Write};
+pub(crate) use section::slots;
 
-impl<R: Recorder> Ssd<R> {
-    /// Whether parts of units are merged with the rest.
-    pub(crate) fn has_large_units(&self) -> bool {
-        self.config.indirection_slots > 1
-    }
-
-    /// Writes all units that a command touches. The rest of them passes through the buffer, too.
-    pub(crate) fn write_in_units(&mut self, command: &Command, slots: u32) {
-        self.backend.recorder.writing(command.tag);
-        let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
-        let written = self.ftl.counters().host_slots;
-        let size = self.config.indirection_slots;
-        write_units(&mut self.ftl, command, stream, size, &mut self.backend);
-        let more = self.ftl.counters().host_slots - written - u64::from(slots);
-        self.buffer_free -= more as i64;
-    }
-
-    /// The same on the fast-forward clock.
-    pub(crate) fn fast_forward_in_units(&mut self, command: &Command) {
-        let now = self.backend.now;
-        let stream = self.data_placement.route(command.stream, command.length, now);
-        let size = self.config.indirection_slots;
-        write_units(&mut self.ftl, command, stream, size, &mut FastForward);
-    }
+/// Completes units before it hands them to the FTL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LargeUnits {
+    /// Slots of a unit.
+    pub slots: u32,
 }
 
-fn write_units<S: FlashSink>(
-    ftl: &mut Ftl,
-    command: &Command,
-    stream: StreamId,
-    size: u32,
-    sink: &mut S,
-) {
-    let slot = u64::from(SLOT_BYTES);
-    let end = command.offset + u64::from(command.length);
-    let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
-    let user_slots = ftl.user_slots();
-    for unit in units(first, last, size, user_slots) {
-        let from = (u64::from(unit.start) * slot).max(command.offset);
-        let bytes = (u64::from(unit.end) * slot).min(end) - from;
-        ftl.write_unit(unit, stream, bytes as u32, sink);
+impl Front for LargeUnits {
+    /// Writes all units that the command touches. The rest of them passes through the buffer, too.
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+        let (slot, command) = (u64::from(SLOT_BYTES), write.command);
+        let end = command.offset + u64::from(command.length);
+        let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
+        let before = ftl.counters().host_slots;
+        for unit in first / self.slots..last.div_ceil(self.slots) {
+            let unit = unit * self.slots..((unit + 1) * self.slots).min(ftl.user_slots());
+            let from = (u64::from(unit.start) * slot).max(command.offset);
+            let bytes = (u64::from(unit.end) * slot).min(end) - from;
+            ftl.write_unit(unit, write.stream, bytes as u32, sink);
+        }
+        let written = ftl.counters().host_slots - before;
+        let extra_slots = written.cast_signed() - i64::from(last - first);
+        Placed { extra_slots, ..Placed::default() }
     }
 }

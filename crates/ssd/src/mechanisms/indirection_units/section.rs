@@ -1,7 +1,4 @@
-//! Indirection units: logical pages that the map has one entry for. A drive with units above 4 KiB
-//! reads the rest of a unit of which a command writes a part, and writes the whole unit.
-
-use std::ops::Range;
+//! The key `indirection_unit` of the section `[ftl]`.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, Table};
@@ -40,16 +37,4 @@ pub(crate) fn slots(
         return Err(table.error(KEY, message, Some(hint)));
     }
     Ok(slots)
-}
-
-/// The units of `slots` slots that the slots `first..end` are in, each with the slots that the
-/// drive has of it.
-pub(crate) fn units(
-    first: u32,
-    end: u32,
-    slots: u32,
-    user_slots: u32,
-) -> impl Iterator<Item = Range<u32>> {
-    (first / slots..end.div_ceil(slots))
-        .map(move |unit| unit * slots..((unit + 1) * slots).min(user_slots))
 }

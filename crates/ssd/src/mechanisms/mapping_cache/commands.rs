@@ -6,6 +6,7 @@ use writecliff_host_interface::{Cause, Command};
 
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
+use crate::front::Front;
 use crate::mechanisms::mapping_cache::{Found, LoadId, MappingCache, Traffic};
 use crate::ssd::Ssd;
 
@@ -29,12 +30,10 @@ impl<R: Recorder> Ssd<R> {
     /// the controller has the parts of the table that they are in.
     pub(crate) fn map_write(&mut self, command: &Command, first: Lpn, slots: u32) {
         let Some(mut cache) = self.mapping_cache.take() else { return };
-        let frontier = if let Some(slc) = &self.slc {
-            slc.frontier()
-        } else {
+        let frontier = self.front.frontier().unwrap_or_else(|| {
             let stream = self.routed(command.stream.0).unwrap_or(StreamId::DEFAULT);
             self.ftl.host_frontier(stream)
-        };
+        });
         for page in cache.pages_of(first, slots) {
             if let Some(load) = self.look_up(&mut cache, page, true).and_then(|l| cache.load(l)) {
                 let fill = self.backend.fills.current(frontier);

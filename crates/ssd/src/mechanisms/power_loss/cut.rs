@@ -1,6 +1,6 @@
 //! Losing power, and finding the mapping again.
 
-use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
+use writecliff_base::{Nanos, ReclaimUnitId};
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
@@ -9,10 +9,10 @@ use writecliff_host_interface::CommandTable;
 use super::dies::Unfinished;
 use crate::attribution::Recorder;
 use crate::data_placement::Interface;
+use crate::front::Front;
 use crate::mechanisms::mapping_core::MappingCore;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
-use crate::mechanisms::slc_cache::InFront;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
@@ -61,8 +61,8 @@ impl<R: Recorder> Ssd<R> {
         }
         let units = self.ftl.open_units();
         let lost = Lost {
-            programmed_slots: self.ftl.counters().programmed_slots + self.log_slots(),
-            open_log_units: self.slc.as_ref().map_or(0, |slc| slc.units_in_open_block()),
+            programmed_slots: self.ftl.counters().programmed_slots + self.front.programmed_slots(),
+            open_log_units: self.front.units_in_open_block(),
             open_units: units.map(|unit| u64::from(self.ftl.full_units(unit))).sum(),
             interrupted_erases: cut.interrupted_erases,
             is_protected,
@@ -84,12 +84,10 @@ impl<R: Recorder> Ssd<R> {
             while self.ftl.pad(frontier, &mut FastForward) {}
         }
         let mut units = self.ftl.counters().programs - begun;
-        if let Some(slc) = &mut self.slc {
-            cut.saved_slots += u64::from(slc.filled());
-            units += u64::from(slc.filled() > 0);
-            slc.pad(&mut FastForward);
-            slc.closed_all();
-        }
+        cut.saved_slots += u64::from(self.front.filled());
+        units += u64::from(self.front.filled() > 0);
+        self.front.pad(&mut FastForward);
+        self.front.flushed();
         let rounds = units.div_ceil(u64::from(self.config.geometry.dies));
         cut.hold_up = unfinished.time + Nanos(rounds * self.config.timing.program_mean().0);
     }
@@ -122,39 +120,18 @@ impl<R: Recorder> Ssd<R> {
     /// replaced is not undone.
     fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
         self.ftl.power_off();
-        if let Some(slc) = &mut self.slc {
-            slc.unerase(unfinished.held_log_erases);
-        }
+        self.front.unerase(unfinished.held_log_erases);
         let mut undone = Undone::default();
         for change in unwritten {
             if self.location(change.lpn) == change.at {
-                self.return_to(change);
+                self.front.return_to(change, &mut self.ftl);
                 undone.add(change);
             }
         }
-        if let Some(slc) = &mut self.slc {
-            let log = ReclaimUnitId(self.config.geometry.reclaim_units);
-            let waiting = unfinished.waiting.iter().filter(|unit| unit.reclaim_unit == log);
-            slc.power_up(waiting.map(|unit| unit.unit).collect());
-        }
+        let own = ReclaimUnitId(self.config.geometry.reclaim_units);
+        let waiting = unfinished.waiting.iter().filter(|unit| unit.reclaim_unit == own);
+        self.front.power_up(waiting.map(|unit| unit.unit).collect());
         undone
-    }
-
-    /// Maps a logical page to where it was before a change.
-    fn return_to(&mut self, change: &Unwritten) {
-        let Unwritten { lpn, at, before, .. } = *change;
-        let Some(slc) = &mut self.slc else { return self.ftl.return_to(lpn, before) };
-        let in_log = |ppa: Ppa| slc.addresses().contains(&ppa.0);
-        let (was_in_log, is_in_log) = (in_log(before), in_log(at));
-        let logged = if is_in_log { slc.lose(lpn) } else { None };
-        if !was_in_log {
-            return self.ftl.return_to(lpn, before);
-        }
-        // Data that the log had passed on are of the stream that they were passed on to.
-        let unit = (!is_in_log && !at.is_none()).then(|| self.ftl.geometry().reclaim_unit_of(at));
-        let passed_on = unit.map(|unit| self.ftl.table().owner[unit.index()].stream);
-        self.ftl.return_to(lpn, Ppa::NONE);
-        slc.revive(lpn, before, logged.or(passed_on));
     }
 
     /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
@@ -195,11 +172,8 @@ impl<R: Recorder> Ssd<R> {
             self.note_units();
         }
         self.resynchronise_buffer();
-        let has_relocated = match &mut self.slc {
-            Some(slc) => self.ftl.restore_reserve(&mut InFront::new(slc, &mut self.backend)),
-            None => self.ftl.restore_reserve(&mut self.backend),
-        };
-        if has_relocated {
+        let sink = &mut self.front.sink(&mut self.backend);
+        if self.ftl.restore_reserve(sink) {
             self.quiesce();
         }
     }

@@ -1,62 +1,26 @@
-//! Writes to a drive with several reclaim groups.
+//! Reclaim groups: the dies divided among them. A placement identifier names the group that its
+//! data go to.
 
 mod section;
 
-use writecliff_base::{Lpn, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::{FastForward, FlashSink, Ftl};
-use writecliff_host_interface::Command;
+use writecliff_ftl::Ftl;
 
-use crate::attribution::Recorder;
-use crate::ssd::Ssd;
-use crate::ssd::io::slot_overlap;
+use crate::front::{Front, Placed, PlacementSink, Write};
 pub(crate) use section::{check, divided};
 
-impl<R: Recorder> Ssd<R> {
-    pub(crate) fn has_groups(&self) -> bool {
-        self.config.geometry.reclaim_groups() > 1
-    }
+/// Hands data to the FTL's stream in the group that they belong to, or in another one if that is
+/// full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grouped;
 
-    /// Writes in the reclaim group that the placement identifier names. It has power-loss
-    /// protection, so the data are durable.
-    pub(crate) fn write_in_group(&mut self, command: &Command) {
-        self.backend.recorder.writing(command.tag);
-        let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
-        let elsewhere = write_slots(&mut self.ftl, command, stream, &mut self.backend);
-        self.note_elsewhere(command, elsewhere);
-    }
-
-    /// The same on the fast-forward clock.
-    pub(crate) fn fast_forward_in_group(&mut self, command: &Command) {
-        let now = self.backend.now;
-        let stream = self.data_placement.route(command.stream, command.length, now);
-        let elsewhere = write_slots(&mut self.ftl, command, stream, &mut FastForward);
-        self.note_elsewhere(command, elsewhere);
-    }
-
-    fn note_elsewhere(&mut self, command: &Command, bytes: u32) {
-        if bytes > 0 {
-            self.data_placement.tally.overflow(command.stream.0, bytes);
+impl Front for Grouped {
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+        let mut placed = Placed::default();
+        for (lpn, bytes) in write.slots() {
+            let stream = ftl.choose_stream(write.stream);
+            placed.elsewhere_bytes += if stream == write.stream { 0 } else { bytes };
+            ftl.write(lpn, stream, bytes, sink);
         }
+        placed
     }
-}
-
-/// Returns how many bytes went to another group, as theirs was full.
-fn write_slots<S: FlashSink>(
-    ftl: &mut Ftl,
-    command: &Command,
-    wanted: StreamId,
-    sink: &mut S,
-) -> u32 {
-    let slot = u64::from(SLOT_BYTES);
-    let end = command.offset + u64::from(command.length);
-    let mut elsewhere = 0;
-    for lpn in command.offset / slot..end.div_ceil(slot) {
-        let lpn = Lpn(lpn as u32);
-        let bytes = slot_overlap(lpn, command.offset, end);
-        let stream = ftl.choose_stream(wanted);
-        elsewhere += if stream == wanted { 0 } else { bytes };
-        ftl.write(lpn, stream, bytes, sink);
-    }
-    elsewhere
 }

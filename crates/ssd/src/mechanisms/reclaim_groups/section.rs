@@ -1,4 +1,4 @@
-//! Reclaim groups: the dies divided among them.
+//! The key `reclaim_groups` of the section `[data_placement]`.
 
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_flash::Geometry;

@@ -1,8 +1,4 @@
-//! Data reduction by compression or deduplication: section `[reduction]` of a device file.
-//!
-//! Data are reduced between buffer and flash: link and buffer carry them as sent by the host,
-//! everything behind carries the reduced data. The space saved serves GC as spare space; the user
-//! capacity does not change.
+//! The section `[reduction]` of a device file.
 
 use writecliff_base::keys::{Flag, Section, Size};
 use writecliff_base::located::{LocatedError, Table};

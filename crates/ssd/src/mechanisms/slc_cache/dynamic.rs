@@ -3,7 +3,7 @@
 
 use writecliff_ftl::Ftl;
 
-use super::{SlcCache, SlcSink};
+use super::{LogSink, SlcCache};
 
 /// How much such a cache may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl SlcCache {
     /// alternate with the host's in every page, and a read in order would find a part of what it
     /// wants in each page that it fetches.
     #[cold]
-    pub(crate) fn admit_borrowing<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    pub(crate) fn admit_borrowing<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };
         let mut room = borrowed.limit(ftl, self.capacity);
         if self.entries.len() < room {

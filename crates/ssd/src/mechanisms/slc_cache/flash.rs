@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::backend::sink::{Awaits, HeldErase};
 use crate::die::{FlashOperation, ReadFor, SENSE_SLC};
 use crate::fill::FillId;
-use crate::mechanisms::slc_cache::SlcSink;
+use crate::mechanisms::slc_cache::LogSink;
 
 impl<R: Recorder> Backend<R> {
     /// Reads `slots` slots of a unit of the SLC cache for a host command.
@@ -48,7 +48,7 @@ impl<R: Recorder> Backend<R> {
     }
 }
 
-impl<R: Recorder> SlcSink for Backend<R> {
+impl<R: Recorder> LogSink for Backend<R> {
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32) {
         if self.is_slc_in_flight(unit) {
             return;

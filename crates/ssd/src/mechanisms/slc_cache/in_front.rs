@@ -4,7 +4,7 @@ use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
-use super::{SlcCache, SlcSink};
+use super::{LogSink, SlcCache};
 
 /// Where the data that the FTL is given come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +21,19 @@ pub(crate) enum Origin {
 /// that the log has replaced; then the unit of the log that is being filled is closed before the
 /// reclaim unit is erased, as the FTL does with its own program units.
 pub struct InFront<'a, S> {
-    log: &'a mut SlcCache,
+    log: Option<&'a mut SlcCache>,
     sink: &'a mut S,
     origin: Origin,
 }
 
 impl<'a, S> InFront<'a, S> {
     pub(crate) fn of(log: &'a mut SlcCache, sink: &'a mut S, origin: Origin) -> Self {
-        Self { log, sink, origin }
+        Self { log: Some(log), sink, origin }
+    }
+
+    /// For a drive without a log.
+    pub fn direct(sink: &'a mut S) -> Self {
+        Self { log: None, sink, origin: Origin::Main }
     }
 
     /// For what the FTL does by itself.
@@ -37,16 +42,19 @@ impl<'a, S> InFront<'a, S> {
     }
 }
 
-impl<S: SlcSink> InFront<'_, S> {
+impl<S: LogSink> InFront<'_, S> {
     /// Closes the unit of the log if it may replace data of a reclaim unit freed then.
     fn pad_filled_since(&mut self, freed_at: u64) {
-        if self.log.is_volatile && self.log.since <= freed_at {
-            self.log.pad(self.sink);
+        if let Some(log) = &mut self.log
+            && log.is_volatile
+            && log.since <= freed_at
+        {
+            log.close_unit(self.sink);
         }
     }
 }
 
-impl<S: SlcSink> FlashSink for InFront<'_, S> {
+impl<S: LogSink> FlashSink for InFront<'_, S> {
     #[inline]
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         self.sink.read_for(frontier, from, slots);

@@ -12,9 +12,9 @@
 //! relocate it. All decisions here depend on what was written and not on time, so both clocks go
 //! through the same states, except for folding in idle time.
 
-mod commands;
 mod dynamic;
 mod flash;
+mod front;
 mod in_front;
 mod power_up;
 mod section;
@@ -30,6 +30,7 @@ use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FastForward, FlashSink, Ftl};
 
 use crate::config::DeviceConfig;
+use crate::front::Front;
 use dynamic::Borrowed;
 pub use in_front::InFront;
 use in_front::Origin;
@@ -69,7 +70,7 @@ counters! { |c: SlcCounters|
 const SLOT: u64 = SLOT_BYTES as u64;
 
 /// Flash operations of the cache in addition to those of the FTL.
-pub trait SlcSink: FlashSink {
+pub trait LogSink: FlashSink {
     /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
     /// Programs a unit of the cache that contains `data_slots` slots of data; `since` is that of a
@@ -79,7 +80,7 @@ pub trait SlcSink: FlashSink {
     fn erase_slc(&mut self, block: u32);
 }
 
-impl SlcSink for FastForward {
+impl LogSink for FastForward {
     fn read_slc_for(&mut self, _: FrontierId, _: u32, _: u32) {}
     fn program_slc(&mut self, _: u32, _: u32, _: u64) {}
     fn erase_slc(&mut self, _: u32) {}
@@ -189,33 +190,9 @@ impl SlcCache {
         SlcCounters { held: self.newest.len() as u64, ..self.counters }
     }
 
-    pub fn frontier(&self) -> FrontierId {
-        self.frontier
-    }
-
     /// Slots folded so far.
     pub fn folds(&self) -> u64 {
         self.counters.folds
-    }
-
-    /// Whether data wait to be folded or blocks to be erased.
-    pub fn wants_idle_time(&self) -> bool {
-        !self.newest.is_empty() || self.wants_erase()
-    }
-
-    /// Blocks per plane that the cache uses.
-    pub fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    /// Slots programmed or allocated for programming.
-    pub fn allocated_slots(&self) -> u64 {
-        self.counters.writes + self.counters.padding
-    }
-
-    /// Bytes written by the host, given the FTL's count, which includes folded slots.
-    pub fn host_bytes(&self, of_ftl: u64) -> u64 {
-        of_ftl - self.counters.folds * u64::from(SLOT_BYTES) + self.host_bytes
     }
 
     fn head(&self) -> u64 {
@@ -223,7 +200,7 @@ impl SlcCache {
     }
 
     /// Slots in the unit that is being filled.
-    pub fn filled(&self) -> u32 {
+    fn filled_slots(&self) -> u32 {
         (self.head() % self.unit_slots) as u32
     }
 
@@ -237,17 +214,15 @@ impl SlcCache {
     }
 
     fn is_filling(&self, position: u64) -> bool {
-        self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
+        self.filled_slots() > 0 && position / self.unit_slots == self.head() / self.unit_slots
     }
 
-    /// The unit that holds the newest data of a page, if they are in the log, and whether that unit
-    /// is still being filled.
-    pub fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+    /// Position of the newest data of a logical page, if they are in the log.
+    fn position_of(&self, lpn: Lpn) -> Option<u64> {
         if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
             return None;
         }
-        let &position = self.newest.get(&lpn.0)?;
-        Some((self.unit_at(position), self.is_filling(position)))
+        self.newest.get(&lpn.0).copied()
     }
 
     /// Address of a position of the log.
@@ -255,26 +230,8 @@ impl SlcCache {
         Ppa(self.base + (position % self.ring()) as u32)
     }
 
-    /// Address of the newest data of a page in the log; `Ppa::NONE` if they are not there.
-    pub fn location(&self, lpn: Lpn) -> Ppa {
-        if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
-            return Ppa::NONE;
-        }
-        self.newest.get(&lpn.0).map_or(Ppa::NONE, |&position| self.address(position))
-    }
-
-    /// Whether the stream has bypassed the cache since a flush closed its unit.
-    pub fn is_direct(&self, stream: u16) -> bool {
-        self.direct >> stream & 1 != 0
-    }
-
-    /// Records that the units of all streams are closed.
-    pub fn closed_all(&mut self) {
-        self.direct = 0;
-    }
-
     /// Whether the next slot goes to the log; folds data to make room for it.
-    pub fn admit<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    pub fn admit<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         if self.borrowed.is_some() {
             return self.admit_borrowing(ftl, sink);
@@ -299,7 +256,7 @@ impl SlcCache {
 
     /// Appends `bytes` bytes of a slot at the head. The rest of the slot is read from its current
     /// location.
-    pub fn write<S: SlcSink>(
+    pub fn write<S: LogSink>(
         &mut self,
         lpn: Lpn,
         stream: StreamId,
@@ -320,7 +277,7 @@ impl SlcCache {
             self.direct = u128::MAX;
             self.erase_next(ftl, sink);
         }
-        if self.filled() == 0 {
+        if self.filled_slots() == 0 {
             self.since = ftl.counters().collections;
         }
         self.entries.push_back(Entry { lpn, stream });
@@ -329,13 +286,13 @@ impl SlcCache {
         self.counters.writes += 1;
         self.host_bytes += u64::from(bytes);
         sink.placed(lpn, self.address(head), if cached.is_none() { old } else { cached });
-        if self.filled() == 0 {
+        if self.filled_slots() == 0 {
             sink.program_slc(self.unit_at(head), self.unit_slots as u32, self.since);
         }
     }
 
     /// Writes to the main flash, bypassing the full log.
-    pub fn write_past<S: SlcSink>(
+    pub fn write_past<S: LogSink>(
         &mut self,
         lpn: Lpn,
         stream: StreamId,
@@ -353,7 +310,7 @@ impl SlcCache {
 
     /// Invalidates the data of a page in the log, if any; reads the rest of a partly overwritten
     /// slot for `frontier` first.
-    fn replace<S: SlcSink>(
+    fn replace<S: LogSink>(
         &mut self,
         lpn: Lpn,
         frontier: FrontierId,
@@ -384,10 +341,6 @@ impl SlcCache {
         true
     }
 
-    pub fn trim(&mut self, lpn: Lpn) {
-        self.counters.trimmed += u64::from(self.kill(lpn));
-    }
-
     fn drop_dead(&mut self) {
         while self.entries.front().is_some_and(|entry| entry.lpn == Lpn::NONE) {
             self.entries.pop_front();
@@ -396,7 +349,7 @@ impl SlcCache {
     }
 
     /// Folds the oldest data to the main flash. Returns false if there are none.
-    pub fn fold<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    pub fn fold<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
@@ -424,7 +377,7 @@ impl SlcCache {
 
     /// Erases the next block, whose data are all invalid. What has replaced them may wait in units
     /// of the main flash that are not full, which are closed then.
-    pub fn erase_next<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
+    pub fn erase_next<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         self.drop_dead();
         if self.is_volatile {
             for stream in 0..ftl.config().streams {
@@ -437,8 +390,8 @@ impl SlcCache {
     }
 
     /// Closes the unit that is being filled, if there is one.
-    pub fn pad<S: SlcSink>(&mut self, sink: &mut S) {
-        let filled = self.filled();
+    fn close_unit<S: LogSink>(&mut self, sink: &mut S) {
+        let filled = self.filled_slots();
         if filled == 0 {
             return;
         }
@@ -450,16 +403,7 @@ impl SlcCache {
         sink.program_slc(unit, filled, self.since);
     }
 
-    /// Returns to the state of "no writes". All data are discarded; counters are kept.
-    pub fn purge(&mut self) {
-        (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
-        self.erased_to = self.ring();
-        self.entries.clear();
-        self.newest.clear();
-        self.cached.fill(0);
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+    fn save_log(&self, out: &mut WordWriter) {
         out.put(self.tail);
         out.put(self.erased_to);
         out.list(self.entries.iter(), |out, entry| {
@@ -475,7 +419,7 @@ impl SlcCache {
         }
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore_log(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.tail = input.get()?;
         self.erased_to = input.get()?;
         let entries: Vec<Entry> = input.list(|input| {

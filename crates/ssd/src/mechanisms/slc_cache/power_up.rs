@@ -27,21 +27,6 @@ impl SlcCache {
         (self.head()..self.erased_to).map(|position| self.address(position))
     }
 
-    /// Blocks erased since the drive was new or purged.
-    pub(crate) fn erases(&self) -> u64 {
-        (self.erased_to - self.ring()) / self.block_slots
-    }
-
-    /// Units of the block that is being written, up to the head.
-    pub(crate) fn units_in_open_block(&self) -> u64 {
-        self.head() % self.block_slots / self.unit_slots
-    }
-
-    /// The last `count` erases have not begun.
-    pub(crate) fn unerase(&mut self, count: u64) {
-        self.erased_to -= count * self.block_slots;
-    }
-
     /// The data of a page in the log are lost; returns their stream.
     pub(crate) fn lose(&mut self, lpn: Lpn) -> Option<StreamId> {
         let position = self.forget(lpn)?;
@@ -67,10 +52,10 @@ impl SlcCache {
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
-    /// Goes on behind the last unit that was begun; `waiting` are the full units that were not, a
+    /// Continues behind the last unit that was begun; `waiting` are the full units that were not, a
     /// unit twice if its data from before the erase that it waits for wait too.
-    pub(crate) fn power_up(&mut self, mut waiting: Vec<u32>) {
-        let filled = self.filled();
+    pub(super) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
+        let filled = self.filled_slots();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
         // On the fast-forward clock data are on flash before their unit is full.

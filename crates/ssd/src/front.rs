@@ -1,0 +1,321 @@
+//! The front of the FTL: what places the slots of host writes, on either clock.
+//!
+//! A drive has one. Most hand data to the FTL as they are; an SLC cache writes them to a log of its
+//! own first, data reduction packs them, large indirection units complete them.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::power_up::Unwritten;
+use writecliff_ftl::{FastForward, Ftl};
+use writecliff_host_interface::Command;
+
+use crate::config::DeviceConfig;
+use crate::mechanisms::indirection_units::LargeUnits;
+use crate::mechanisms::reclaim_groups::Grouped;
+use crate::mechanisms::reduction::Reduced;
+use crate::mechanisms::slc_cache::{InFront, LogSink, SlcCache};
+
+/// A host write, and the stream of the FTL that it goes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write<'a> {
+    pub command: &'a Command,
+    pub stream: StreamId,
+}
+
+impl Write<'_> {
+    /// Returns its slots, each with the number of bytes that the host writes of it.
+    #[inline]
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (Lpn, u32)> + use<> {
+        let Command { offset, length, .. } = *self.command;
+        let end = offset + u64::from(length);
+        let slot = u64::from(SLOT_BYTES);
+        (offset / slot..end.div_ceil(slot)).map(move |lpn| {
+            let lpn = Lpn(lpn as u32);
+            (lpn, slot_overlap(lpn, offset, end))
+        })
+    }
+}
+
+/// Bytes of a slot that lie in `offset..end`.
+#[inline]
+fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
+    let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
+    (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
+}
+
+/// Effects of a write beyond its own slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placed {
+    /// Slots that pass through the buffer in addition to those of the command; negative if some of
+    /// those have left it.
+    pub extra_slots: i64,
+    /// `true` if data of the command equal data that are still in the buffer.
+    pub repeats_buffered: bool,
+    /// Bytes that went to another reclaim group than that of their stream, which was full.
+    pub elsewhere_bytes: u32,
+}
+
+/// Receives what a write causes: the flash of the timed drive, or nothing.
+pub(crate) trait PlacementSink: LogSink {
+    /// `false` on the fast-forward clock, where nothing waits and nothing is buffered.
+    const IS_TIMED: bool = false;
+
+    /// Returns `true` if the command completes only when its data are on flash.
+    #[inline]
+    fn awaits(&self) -> bool {
+        false
+    }
+
+    /// Lets the command wait for the unit that `frontier` is filling.
+    #[inline]
+    fn await_unit(&mut self, _frontier: FrontierId) {}
+
+    /// Returns `true` if the program unit at a location is full, but not on flash.
+    #[inline]
+    fn is_in_flight(&self, _location: &FlashLocation) -> bool {
+        false
+    }
+}
+
+impl PlacementSink for FastForward {}
+
+/// The front of an FTL. The defaults are those of a front that keeps no data of its own.
+pub(crate) trait Front {
+    /// Places the slots of a write.
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed;
+
+    /// Returns the sink for what the FTL does by itself, such as garbage collection.
+    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
+        InFront::direct(sink)
+    }
+
+    /// Returns the front's address of a logical page; `Ppa::NONE` if its newest data are the FTL's.
+    fn location(&self, _lpn: Lpn) -> Ppa {
+        Ppa::NONE
+    }
+
+    /// Returns the unit of the front that holds the newest data of a logical page, and whether it
+    /// is being filled; `None` if they are the FTL's.
+    fn find(&self, _lpn: Lpn) -> Option<(u32, bool)> {
+        None
+    }
+
+    /// Discards the data of a deallocated logical page.
+    fn trim(&mut self, _lpn: Lpn) {}
+
+    /// Discards all data; returns how many blocks of each plane are erased for that.
+    fn purge(&mut self) -> u64 {
+        0
+    }
+
+    /// Slots of flash of its own that it has programmed since the drive was new.
+    fn programmed_slots(&self) -> u64 {
+        0
+    }
+
+    /// Erases of blocks of all dies since the drive was new.
+    fn erases(&self) -> u64 {
+        0
+    }
+
+    /// Slots that it has handed on to the FTL later than the host wrote them.
+    fn folded_slots(&self) -> u64 {
+        0
+    }
+
+    /// Bytes that the host has written, of which the FTL has counted `of_ftl`.
+    fn host_bytes(&self, of_ftl: u64) -> u64 {
+        of_ftl
+    }
+
+    /// The frontier of its own flash.
+    fn frontier(&self) -> Option<FrontierId> {
+        None
+    }
+
+    /// Slots in the unit of its own flash that is being filled.
+    fn filled(&self) -> u32 {
+        0
+    }
+
+    /// Closes the unit of its own flash that is being filled.
+    fn pad<S: LogSink>(&mut self, _sink: &mut S) {}
+
+    /// Returns `true` if a flush must close the unit of a stream: it may hold data that the host
+    /// has written since the last flush.
+    fn is_open(&self, _stream: u16) -> bool {
+        true
+    }
+
+    /// Records that a flush has closed all units.
+    fn flushed(&mut self) {}
+
+    /// Returns `true` if there is work to do while the host is idle.
+    fn wants_idle_time(&self) -> bool {
+        false
+    }
+
+    /// Works in the background, on at most `burst` slots that pass through the buffer. Returns how
+    /// many did; `None` if there was nothing to do.
+    fn idle_work<S: LogSink>(&mut self, _burst: i64, _ftl: &mut Ftl, _sink: &mut S) -> Option<i64> {
+        None
+    }
+
+    /// Checks its invariants; returns the first one that does not hold.
+    fn check(&self, _ftl: &Ftl) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Units of its own flash that are written in a block that is not full.
+    fn units_in_open_block(&self) -> u64 {
+        0
+    }
+
+    /// Takes back the last `count` erases, which had not begun when the power failed.
+    fn unerase(&mut self, _count: u64) {}
+
+    /// Maps a logical page to where it was before a change that a loss of power has undone.
+    fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
+        ftl.return_to(change.lpn, change.before);
+    }
+
+    /// Continues after a loss of power; `waiting` are the full units of its own flash that were not
+    /// programmed.
+    fn power_up(&mut self, _waiting: Vec<u32>) {}
+
+    fn save(&self, _out: &mut WordWriter) {}
+
+    fn restore(&mut self, _input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        Ok(())
+    }
+}
+
+/// The front of a drive without such a mechanism.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Direct;
+
+impl Front for Direct {
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+        for (lpn, bytes) in write.slots() {
+            if sink.awaits() {
+                let frontier = ftl.host_frontier(write.stream);
+                ftl.prepare(frontier, sink);
+                sink.await_unit(frontier);
+            }
+            ftl.write_inlined(lpn, write.stream, bytes, sink);
+        }
+        Placed::default()
+    }
+}
+
+/// The front of any drive.
+#[derive(Debug)]
+pub(crate) enum AnyFront {
+    Direct(Direct),
+    Logged(Box<SlcCache>),
+    Reduced(Reduced),
+    LargeUnits(LargeUnits),
+    Grouped(Grouped),
+}
+
+/// Applies an expression to the front of whichever kind.
+macro_rules! any {
+    ($front:expr, $name:ident => $value:expr) => {
+        match $front {
+            AnyFront::Direct($name) => $value,
+            AnyFront::Logged($name) => $value,
+            AnyFront::Reduced($name) => $value,
+            AnyFront::LargeUnits($name) => $value,
+            AnyFront::Grouped($name) => $value,
+        }
+    };
+}
+
+/// Forwards methods to the front of whichever kind.
+macro_rules! forward {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
+        fn $name(&self $(, $arg: $type)*) -> $result {
+            any!(self, front => front.$name($($arg),*))
+        }
+    )*};
+    ($(fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
+        fn $name(&mut self $(, $arg: $type)*) -> $result {
+            any!(self, front => front.$name($($arg),*))
+        }
+    )*};
+}
+
+impl AnyFront {
+    pub(crate) fn of(config: &DeviceConfig) -> Self {
+        if let Some(cache) = SlcCache::of(config) {
+            Self::Logged(cache)
+        } else if config.ftl.reduction.is_some() {
+            Self::Reduced(Reduced)
+        } else if config.indirection_slots > 1 {
+            Self::LargeUnits(LargeUnits { slots: config.indirection_slots })
+        } else if config.geometry.reclaim_groups() > 1 {
+            Self::Grouped(Grouped)
+        } else {
+            Self::Direct(Direct)
+        }
+    }
+
+    /// Returns `true` if the FTL gets data as they are.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// Returns the log of an SLC cache.
+    pub(crate) fn log(&self) -> Option<&SlcCache> {
+        if let Self::Logged(log) = self { Some(log) } else { None }
+    }
+}
+
+impl Front for AnyFront {
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+        any!(self, front => front.place(write, ftl, sink))
+    }
+
+    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
+        any!(self, front => front.sink(sink))
+    }
+
+    fn pad<S: LogSink>(&mut self, sink: &mut S) {
+        any!(self, front => front.pad(sink));
+    }
+
+    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
+        any!(self, front => front.idle_work(burst, ftl, sink))
+    }
+
+    forward! {
+        fn location(&self, lpn: Lpn) -> Ppa;
+        fn find(&self, lpn: Lpn) -> Option<(u32, bool)>;
+        fn programmed_slots(&self) -> u64;
+        fn erases(&self) -> u64;
+        fn folded_slots(&self) -> u64;
+        fn host_bytes(&self, of_ftl: u64) -> u64;
+        fn frontier(&self) -> Option<FrontierId>;
+        fn filled(&self) -> u32;
+        fn is_open(&self, stream: u16) -> bool;
+        fn wants_idle_time(&self) -> bool;
+        fn check(&self, ftl: &Ftl) -> Result<(), String>;
+        fn units_in_open_block(&self) -> u64;
+        fn save(&self, out: &mut WordWriter) -> ();
+    }
+
+    forward! {
+        fn trim(&mut self, lpn: Lpn) -> ();
+        fn purge(&mut self) -> u64;
+        fn flushed(&mut self) -> ();
+        fn unerase(&mut self, count: u64) -> ();
+        fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) -> ();
+        fn power_up(&mut self, waiting: Vec<u32>) -> ();
+        fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError>;
+    }
+}

@@ -1,0 +1,171 @@
+//! The SLC cache as the front of the FTL.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Lpn, Ppa};
+use writecliff_ftl::Ftl;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::power_up::Unwritten;
+
+use super::{InFront, LogSink, SlcCache};
+use crate::front::{Front, Placed, PlacementSink, Write};
+
+impl Front for SlcCache {
+    /// Writes to the log as far as it has space, and past it beyond that.
+    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+        let folds = self.folds();
+        for (lpn, bytes) in write.slots() {
+            let cached = self.admit(ftl, sink);
+            if sink.awaits() {
+                let mut frontier = self.frontier;
+                if !cached {
+                    frontier = ftl.host_frontier(write.stream);
+                    ftl.prepare(frontier, &mut InFront::new(self, sink));
+                }
+                sink.await_unit(frontier);
+            }
+            if cached {
+                self.write(lpn, write.stream, bytes, ftl, sink);
+            } else {
+                self.write_past(lpn, write.stream, bytes, ftl, sink);
+            }
+        }
+        // Folded data pass through the buffer like other data.
+        Placed { extra_slots: (self.folds() - folds) as i64, ..Placed::default() }
+    }
+
+    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
+        InFront::new(self, sink)
+    }
+
+    fn location(&self, lpn: Lpn) -> Ppa {
+        self.position_of(lpn).map_or(Ppa::NONE, |position| self.address(position))
+    }
+
+    fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+        let position = self.position_of(lpn)?;
+        Some((self.unit_at(position), self.is_filling(position)))
+    }
+
+    fn trim(&mut self, lpn: Lpn) {
+        self.counters.trimmed += u64::from(self.kill(lpn));
+    }
+
+    /// Counters are kept.
+    fn purge(&mut self) -> u64 {
+        (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
+        self.erased_to = self.ring();
+        self.entries.clear();
+        self.newest.clear();
+        self.cached.fill(0);
+        self.blocks
+    }
+
+    fn programmed_slots(&self) -> u64 {
+        self.counters.writes + self.counters.padding
+    }
+
+    fn erases(&self) -> u64 {
+        (self.erased_to - self.ring()) / self.block_slots
+    }
+
+    fn folded_slots(&self) -> u64 {
+        self.counters.folds
+    }
+
+    fn host_bytes(&self, of_ftl: u64) -> u64 {
+        of_ftl - self.counters.folds * super::SLOT + self.host_bytes
+    }
+
+    fn frontier(&self) -> Option<FrontierId> {
+        Some(self.frontier)
+    }
+
+    fn filled(&self) -> u32 {
+        self.filled_slots()
+    }
+
+    fn pad<S: LogSink>(&mut self, sink: &mut S) {
+        self.close_unit(sink);
+    }
+
+    /// Data of other streams come from the cache, where they still are.
+    fn is_open(&self, stream: u16) -> bool {
+        self.direct >> stream & 1 != 0
+    }
+
+    fn flushed(&mut self) {
+        self.direct = 0;
+    }
+
+    fn wants_idle_time(&self) -> bool {
+        !self.newest.is_empty() || self.wants_erase()
+    }
+
+    /// Folds; erases ahead when all data are folded.
+    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
+        let mut folded = 0;
+        while folded < burst && self.fold(ftl, sink) {
+            folded += 1;
+        }
+        (folded > 0 || self.erase_ahead(ftl, sink)).then_some(folded)
+    }
+
+    fn check(&self, ftl: &Ftl) -> Result<(), String> {
+        self.check_invariants(ftl)
+    }
+
+    fn units_in_open_block(&self) -> u64 {
+        self.head() % self.block_slots / self.unit_slots
+    }
+
+    fn unerase(&mut self, count: u64) {
+        self.erased_to -= count * self.block_slots;
+    }
+
+    fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
+        let Unwritten { lpn, at, before, .. } = *change;
+        let in_log = |ppa: Ppa| self.addresses().contains(&ppa.0);
+        let (was_in_log, is_in_log) = (in_log(before), in_log(at));
+        let logged = if is_in_log { self.lose(lpn) } else { None };
+        if !was_in_log {
+            return ftl.return_to(lpn, before);
+        }
+        // Data that the log had passed on are of the stream that they were passed on to.
+        let unit = (!is_in_log && !at.is_none()).then(|| ftl.geometry().reclaim_unit_of(at));
+        let passed_on = unit.map(|unit| ftl.table().owner[unit.index()].stream);
+        ftl.return_to(lpn, Ppa::NONE);
+        self.revive(lpn, before, logged.or(passed_on));
+    }
+
+    fn power_up(&mut self, waiting: Vec<u32>) {
+        self.continue_behind(waiting);
+    }
+
+    fn save(&self, out: &mut WordWriter) {
+        self.save_log(out);
+    }
+
+    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.restore_log(input)
+    }
+}
+
+impl SlcCache {
+    /// Erases a block of the empty cache, so that the next writes need not wait for it. Its data
+    /// must already be on the main flash.
+    fn erase_ahead<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+        if !self.wants_erase() {
+            return false;
+        }
+        let mut has_closed = false;
+        for stream in 0..ftl.config().streams {
+            has_closed |= ftl.pad(FrontierId(stream), sink);
+        }
+        // Data that a loss of power could bring back are not erased before all are on flash.
+        if !(has_closed && self.is_volatile) {
+            self.erase_next(ftl, sink);
+        }
+        true
+    }
+}
