@@ -12,6 +12,7 @@ themselves in a notebook (`tables.py`) and become frames of pandas or polars (`t
     store.py   the run store
     tables.py  tables and figures, shown and as frames
     traces.py  captures, replays, stream advice
+    twin.py    twins of drives
     block_traces.py  traces of other programs: converted, characterised, workloads like them
 """
 
@@ -47,3 +48,4 @@ from writecliff.api.traces import capture_device as capture_device
 from writecliff.api.traces import capture_program as capture_program
 from writecliff.api.traces import capture_stack as capture_stack
 from writecliff.api.traces import replay_trace as replay_trace
+from writecliff.api.twin import make_twin as make_twin

@@ -134,8 +134,10 @@ def run_test(
 
     simulated = is_simulated(on) if isinstance(on, str) else on.identify().simulated
     procedure = procedure_from_mapping(test, options, simulated=simulated)
-    with _opened(on, procedure.seed) as engine:
-        directory = Path(output or new_path("runs", test, engine.identify().target))
+    with (
+        opened(on, procedure.seed) as engine,
+        output_path(output, "runs", test, engine.identify().target) as directory,
+    ):
         execute(procedure, engine, directory, progress)
     return Run(directory)
 
@@ -167,12 +169,12 @@ def run_workload(
     from writecliff.procedures.workload import WorkloadRun
 
     drive_seed = 1 if seed is None else seed
-    with _opened(on, drive_seed) as engine:
+    with opened(on, drive_seed) as engine:
         identity = engine.identify()
         file = _workload_file(load, identity.capacity_bytes, seed)
         procedure = WorkloadRun.of(file, identity, precondition=precondition, seed=drive_seed)
-        directory = Path(output or new_path("runs", file.path.stem, identity.target))
-        execute(procedure, engine, directory, progress)
+        with output_path(output, "runs", file.path.stem, identity.target) as directory:
+            execute(procedure, engine, directory, progress)
     return Run(directory)
 
 
@@ -207,7 +209,7 @@ def resume_run(
     manifest = run.directory.manifest
     procedure = procedure_from_mapping(manifest.procedure, manifest.options)
     opening = opening_of(run.directory)
-    with _opened(on or target_now(manifest.device), procedure.seed, **opening) as engine:
+    with opened(on or target_now(manifest.device), procedure.seed, **opening) as engine:
         execute(procedure, engine, run.path, progress, resume=True)
     return Run(run.path)
 
@@ -241,7 +243,8 @@ def execute(
 
 
 @contextmanager
-def _opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
+def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
+    """Yield the engine of a target, closed afterwards, or one that is open, which stays so."""
     if not isinstance(on, str):
         yield on
         return
@@ -282,7 +285,22 @@ def new_path(
     return next(one for one in paths if _reserved(one, folder=not suffix))
 
 
-_unused: list[Path] = []  # what `new_path` made, with the folders that it made above
+@contextmanager
+def output_path(
+    output: PathLike | None, folder: str, about: str, target: str | None = None
+) -> Iterator[Path]:
+    """Yield `output`, or else the `new_path` of the other arguments, which is gone after an error
+    that left it empty."""
+    path = Path(output or new_path(folder, about, target))
+    try:
+        yield path
+    except BaseException:
+        remove_unused(path)
+        raise
+
+
+# What `new_path` made, and the folders that it made above.
+_unused: dict[Path, list[Path]] = {}
 
 
 def _reserved(path: Path, *, folder: bool) -> bool:
@@ -304,16 +322,16 @@ def _reserved(path: Path, *, folder: bool) -> bool:
         raise store_error(error, path) from error
     if not _unused:
         atexit.register(remove_unused)
-    _unused.extend(one.absolute() for one in (path, *above))
+    _unused[path.absolute()] = [one.absolute() for one in (path, *above)]
     return True
 
 
-def remove_unused() -> None:
-    """Remove what `new_path` made and nobody has filled."""
-    for path in _unused:
-        with suppress(OSError):
-            if path.is_dir():
-                path.rmdir()
-            elif path.stat().st_size == 0:
-                path.unlink()
-    _unused.clear()
+def remove_unused(*paths: Path) -> None:
+    """Remove those of `paths` (default: all) that `new_path` made and nobody has filled."""
+    for made in [one.absolute() for one in paths] or [*_unused]:
+        for path in _unused.pop(made, ()):
+            with suppress(OSError):
+                if path.is_dir():
+                    path.rmdir()
+                elif path.stat().st_size == 0:
+                    path.unlink()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.api.runs import PathLike, Run, new_path
+from writecliff.api.runs import PathLike, Run, output_path
 from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from writecliff.report.expectations import Expectation, Judged
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
-    from writecliff.suite.folder import SuiteFolder
+    from writecliff.suite.folder import Member, SuiteFolder
     from writecliff.traces.characterise import Characterised
 
 
@@ -77,10 +77,12 @@ def run_suite(
     from writecliff.suite.folder import SuiteFolder
     from writecliff.suite.plan import plan_suite
 
+    opening = opening or {}
     members = plan_suite(edition, on, tests=tests, common=options, special=special)
-    path = Path(output or new_path("suites", edition, on))
-    folder = SuiteFolder.create(path, "suite", edition, members)
-    return run_members(folder, opening=opening or {}, workers=workers, scheduler=scheduler, log=log)
+    _check(members, on, opening)
+    with output_path(output, "suites", edition, on) as path:
+        folder = SuiteFolder.create(path, "suite", edition, members)
+    return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
 
 
 def run_sweep(
@@ -108,14 +110,27 @@ def run_sweep(
 
     from writecliff.suite.sweep import plan_sweep
 
-    what, common = sweep_base(test, workload, on, options, opening or {})
+    opening = opening or {}
+    what, common = sweep_base(test, workload, on, options, opening)
     keys = [key if "." in key else key.replace("-", "_") for key in vary]
     cells = [dict(zip(keys, row, strict=True)) for row in product(*vary.values())]
     name = "-".join(keys).replace("_", "-")
-    path = Path(output or new_path("sweeps", name, on))
-    plan = plan_sweep(what, on, cells, common, folder=path)
-    folder = plan.create(path, ",".join(keys))
-    return run_members(folder, opening=opening or {}, workers=workers, scheduler=scheduler, log=log)
+    with output_path(output, "sweeps", name, on) as path:
+        plan = plan_sweep(what, on, cells, common, folder=path)
+        _check(plan.members, on, opening)
+        folder = plan.create(path, ",".join(keys))
+    return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
+
+
+def _check(members: Mapping[str, Member], on: str, opening: Mapping[str, Any]) -> None:
+    """As `suite.plan.check_members`, of a target that is opened for it."""
+    from contextlib import closing
+
+    from writecliff.engines.target import open_target
+    from writecliff.suite.plan import check_members
+
+    with closing(open_target(on, seed=1, **opening)) as engine:
+        check_members(members, engine)
 
 
 def sweep_base(

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from writecliff.api.runs import PathLike, execute, opened, output_path
+from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+    from writecliff.procedures.progress import RunProgress
     from writecliff.twin.check import Check
     from writecliff.twin.result import TwinResult
 
@@ -29,6 +34,46 @@ class TwinChecked:
 
     check: Check
     page: Path
+
+
+def make_twin(
+    on: str | Engine,
+    *,
+    output: PathLike | None = None,
+    name: str | None = None,
+    device_file: PathLike | None = None,
+    said: Mapping[str, object] | None = None,
+    progress: RunProgress | None = None,
+    log: Log = lambda text: None,
+    **options: Any,
+) -> TwinMade:
+    """Measure a drive and make a twin of it, as `writecliff twin` does.
+
+    `on`, `output`, `progress`: as in `run_test` (default of `output`: runs/twin-TARGET-TIME).
+    `name`, `device_file`, `said`: as in `twin_of_run`; the file must not exist. `log` gets what the
+    fit reports. `options` are those of the measurements: `gentle`, `seconds` (of a load),
+    `overwrite_minutes`, `rest_s`, `no_purge`, `seed`. Raises as `run_test`; ConfigError, too, for a
+    drive of which there is no model.
+    """
+    from writecliff.procedures.twin import Twin
+    from writecliff.twin.start import check_drive
+
+    procedure = Twin.from_mapping(options)
+    file = new_device_file(device_file)
+    with opened(on, procedure.seed) as engine:
+        identity = engine.identify()
+        check_drive(identity)
+        procedure.check_purge(simulated=identity.simulated)
+        with output_path(output, "runs", Twin.name, identity.target) as directory:
+            execute(procedure, engine, directory, progress)
+    return twin_of_run(directory, name=name, device_file=file, said=said, log=log)
+
+
+def new_device_file(path: PathLike | None) -> Path | None:
+    """Return the path of a device file that is to be written. Raises ConfigError: it exists."""
+    if path is not None and Path(path).exists():
+        raise ConfigError(f"{path} exists", hint="give another name")
+    return None if path is None else Path(path)
 
 
 def twin_of_run(

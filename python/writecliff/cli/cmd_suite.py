@@ -22,7 +22,7 @@ from writecliff.cli.options import (
 )
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
 from writecliff.cli.runner import refusal_mapping, refused
-from writecliff.cli.sets import check_members, run_members, stored_folder
+from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
@@ -82,7 +82,7 @@ def suite(
         folder = stored_folder(options.resume, "suite", target, others)
         return run_members(folder, target, options, as_json=json)
     from writecliff.suite.folder import SuiteFolder
-    from writecliff.suite.plan import plan_suite
+    from writecliff.suite.plan import check_members, plan_suite
 
     if edition is None:
         raise ConfigError("no edition given", hint="give pts-e or pts-c")
@@ -96,7 +96,8 @@ def suite(
     if dry_run:
         return _show_plan(members, target, json)
     path = options.output or new_path("suites", edition, target.on, store=options.store)
-    check_members(members, target)
+    with opened(target, seed=1) as engine:
+        check_members(members, engine)
     folder = SuiteFolder.create(path, "suite", edition, members)
     return run_members(folder, target, options, as_json=json)
 

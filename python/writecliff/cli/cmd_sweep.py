@@ -20,10 +20,11 @@ from writecliff.cli.options import (
     check_jobs,
     check_scheduler,
     new_path,
+    opened,
     target_of,
 )
 from writecliff.cli.output import show_list
-from writecliff.cli.sets import check_members, run_members, stored_folder
+from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
@@ -94,6 +95,7 @@ def sweep(
         return run_members(folder, target, options, as_json=json)
     from writecliff.suite.factors import grid
     from writecliff.suite.factors import sample as drawn
+    from writecliff.suite.plan import check_members
 
     factors = _factors(name, vary, values)
     what, common = _base(test, workload, set_, target)
@@ -106,7 +108,8 @@ def sweep(
     path = options.output or new_path("sweeps", name_of_keys, target.on, store=options.store)
     plan = plan_sweep(what, target.on or "", cells, common, folder=path)
     check_set_limits(options.expect, plan.members, simulated=is_simulated(target.on or ""))
-    check_members(plan.members, target)
+    with opened(target, seed=1) as engine:
+        check_members(plan.members, engine)
     folder = plan.create(path, ",".join(keys))
     return run_members(folder, target, options, as_json=json)
 

@@ -91,14 +91,14 @@ def twin(
         Print the twin: its device file, errors of what was kept aside, values, what could not be
         told apart.
     """
+    from writecliff.api.twin import new_device_file
     from writecliff.cli.screen import Screen
 
     if drive is not None:
         if target.on is not None:
             raise ConfigError("the drive is given twice", hint="drop --on")
         target = replace(target, on=drive)
-    if device_file is not None and device_file.exists():
-        raise ConfigError(f"{device_file} exists", hint="give another name")
+    device_file = new_device_file(device_file)
     said = _said(sheet)
     given = {
         "gentle": gentle or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.cli.baseline import against, check_baseline
 from writecliff.cli.limits import Outcome, check_limits, check_set_limits
-from writecliff.cli.options import SetOptions, TargetOptions, opened
+from writecliff.cli.options import SetOptions, TargetOptions
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.progress import Silence
-from writecliff.cli.runner import check_permission
 from writecliff.cli.screen import Screen
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
@@ -24,18 +23,7 @@ if TYPE_CHECKING:
 
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
-    from writecliff.suite.folder import Kind, Member, SuiteFolder
-
-
-def check_members(members: Mapping[str, Member], target: TargetOptions) -> None:
-    """Check that the target can do all runs. Raises ConfigError: it cannot."""
-    from writecliff.suite.memory import check_memory
-    from writecliff.suite.plan import check_plans
-
-    with opened(target, seed=1) as engine:
-        check_permission(engine)
-        check_plans(members, engine.identify())
-        check_memory(members, engine)
+    from writecliff.suite.folder import Kind, SuiteFolder
 
 
 def stored_folder(

@@ -35,9 +35,11 @@ def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str
         return _native.toml_changed(text, "device file", rows)
 
 
-def toml_word(text: str, key: str, value: str) -> str:
-    """`value` as TOML writes it for the dotted `key`: quoted if the file has a string there, or if
-    it is neither a number, a flag nor a list."""
+def toml_word(text: str, key: str, value: Any) -> str:
+    """`value` as TOML writes it for the dotted `key`. A string is quoted if the file has a string
+    there, or if it is neither a number, a flag nor a list."""
+    if not isinstance(value, str):
+        return json.dumps(value)
     try:
         is_text = isinstance(value_of(text, key), str)
     except ConfigError:  # the file does not have it yet

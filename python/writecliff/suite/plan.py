@@ -16,9 +16,10 @@ from writecliff.procedures.registry import (
     suite_tests,
 )
 from writecliff.suite.folder import Member
+from writecliff.suite.memory import check_memory
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity
+    from writecliff.engines.base import DeviceIdentity, Engine
 
 
 def plan_suite(
@@ -57,6 +58,18 @@ def plan_suite(
             procedure.check_purge(simulated=simulated)
             members[member] = Member(name, procedure.options_mapping(), target)
     return members
+
+
+def check_members(members: Mapping[str, Member], engine: Engine) -> None:
+    """Check that the target can do all runs, before any of them begins.
+
+    Raises TargetError: it may not be written to; ConfigError: a run does not suit it, or needs more
+    memory than there is.
+    """
+    if (refusal := engine.write_refusal) is not None:
+        raise refusal
+    check_plans(members, engine.identify())
+    check_memory(members, engine)
 
 
 def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None:

@@ -29,6 +29,7 @@ from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.replay.model import Sizing
 from writecliff.replay.synthetic import synthetic_table
+from writecliff.twin import fitting
 
 STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
 STAMP_FILES = {".lock"}
@@ -94,6 +95,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     drive = write_small_drive(folder)
     plain = drive.read_text()
     (folder / "plain.toml").write_text(plain)
+    (folder / "large").mkdir()  # enough for a model
+    write_small_drive(folder / "large", user_capacity='"1100 MB"', blocks_per_plane="208")
     drive.write_text(plain + FDP)
     (folder / "load.toml").write_text(LOAD)
     (folder / "short.toml").write_text(LOAD.replace("stream = 12", "stream = 1"))
@@ -214,6 +217,15 @@ PAIRS = {
         {"out.html"},
         "out.html",
     ),
+    "twin": Pair(
+        lambda i: ["twin", f"sim:{i.path('large/small.toml')}", "--gentle", "--seconds", "0.1",
+                   "--name", "mine", "--seed", "2", "--quiet"],
+        lambda i, output: api.make_twin(
+            f"sim:{i.path('large/small.toml')}", output=output, name="mine", gentle=True,
+            seconds=0.1, seed=2
+        ),
+        {"rounds.parquet", "twin.toml", "twin.html"},
+    ),
     "synthesise": Pair(
         lambda i: ["synthesise", i.path("msr.csv")],
         lambda i, output: api.synthesise_trace(i.path("msr.csv")).write(output),
@@ -231,6 +243,10 @@ def test_a_command_and_its_function_make_the_same_files(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if name == "twin":  # a short fit
+        for most in ("ROUNDS", "FITS_MOST"):
+            monkeypatch.setattr(fitting, most, 1)
+        monkeypatch.setattr(fitting, "IOS_ENOUGH", 1000)
     here, output = tmp_path / "here", tmp_path / "elsewhere" / PAIRS[name].output
     here.mkdir()
     output.parent.mkdir()
@@ -271,7 +287,7 @@ def differences(first: dict[str, bytes], second: dict[str, bytes]) -> set[str]:
 def unstamped(name: str, data: bytes) -> Any:
     if name.endswith(".json"):
         return _without_stamps(json.loads(data))
-    if name.endswith(".html"):
+    if name.endswith((".html", ".toml")):
         return _TIME.sub("", _DATE.sub("", data.decode()))
     return data
 
@@ -316,6 +332,32 @@ def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path:
     run = writecliff.run_workload(inputs.path("load.toml"), inputs.on, output=tmp_path / "out")
     (step,) = run.summary["steps"]
     assert len(step["data_placement"]["log"]) == 63
+
+
+@pytest.mark.parametrize("output", [None, "given"])
+def test_runs_that_need_too_much_memory_are_refused_before_any_begins(
+    output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by the commands; nothing is left, neither what was named nor a folder of the default."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("writecliff.suite.memory.available_memory_bytes", lambda: 100 << 20)
+    with pytest.raises(writecliff.WritecliffError, match="not enough memory: iops requires"):
+        writecliff.run_suite("pts-e", "sim:sata-tlc-120", output=output)
+    with pytest.raises(
+        writecliff.WritecliffError, match="not enough memory: queue-depth-1 requires"
+    ):
+        writecliff.run_sweep({"queue_depth": [1, 2]}, "sim:sata-tlc-120", output=output)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders of the default are made early, so that no other process takes them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
+    for cells in ({}, {"queue_depth": [1]}, {"device.no.such.key": [1, 2]}):
+        with pytest.raises(writecliff.WritecliffError):
+            writecliff.run_sweep(cells, "sim:sata-tlc-120")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_page_and_a_sweep_of_nothing_are_refused(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_grid_of_drives_and_options_has_each_drive_once(tmp_path: Path) -> Non
     cells = [
         {"queue_depth": depth, "device.ftl.gc": gc, "device.flash.rated_cycles": cycles}
         for depth in (1, 8)
-        for gc, cycles in (("greedy", "1000"), ("fifo", "2000"))
+        for gc, cycles in (("greedy", "1000"), ("fifo", 2000))  # words, and values of Python
     ]
     sweep = plan_sweep("wsat", source, cells, {}, folder=tmp_path)
     assert list(sweep.members) == ["cell-001", "cell-002", "cell-003", "cell-004"]
