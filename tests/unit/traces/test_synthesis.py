@@ -18,6 +18,7 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.report.pages import render_page
 from writecliff.report.synthetic import synthetic_page
+from writecliff.synthesis import played as playing
 from writecliff.synthesis.laid_out import lay_out
 from writecliff.synthesis.played import play
 from writecliff.synthesis.result import Synthesised
@@ -35,6 +36,19 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesise
     return trace, synthesise_trace(trace, columns=COLUMNS)
 
 
+@pytest.fixture
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half the passes or less, and at most 6 drives of 16, for a fifth of the time: both loads are
+    played alike, so that they are held to the same bounds."""
+    for name, less in (
+        ("SETTLE_FILLS", 2.0), ("MEASURED_FILLS", 3.0), ("TIMED_SETTLE_FILLS", 1.0),
+        ("TIMED_IOS", 300_000), ("DRIVES_MAX", 6),
+    ):  # fmt: skip
+        assert less < getattr(playing, name)
+        monkeypatch.setattr(playing, name, less)
+
+
+@pytest.mark.usefixtures("fewer")
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> None:
     """The proof that the model is good enough, on five kinds of servers."""
@@ -46,7 +60,7 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
         lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE, on_part=said.append
     )
     assert [said[0], said[2]] == [
-        "filling drive 1 of 16 at most  0 %", "playing the workload on drive 1 of 16 at most  4 %"
+        "filling drive 1 of 6 at most  0 %", "playing the workload on drive 1 of 6 at most  11 %"
     ]  # fmt: skip
     differences = played.differences()
     assert differences["waf_pct"] is not None and abs(differences["waf_pct"]) <= 5
@@ -67,6 +81,7 @@ def _mix_is_kept(found: Synthesised) -> None:
         assert row.difference is not None and abs(row.difference) <= 1, row.name
 
 
+@pytest.mark.usefixtures("fewer")
 @pytest.mark.parametrize(
     ("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1), ("sqlite", 1.7), ("rocksdb", 2)]
 )
@@ -79,24 +94,23 @@ def test_a_captured_database_is_matched(name: str, waf: float) -> None:
     assert off_pct is not None and abs(off_pct) <= 5
     assert played.within or name == "rocksdb"
     assert (played.trace.waf or 0) > waf
-    assert played.passes.timed > 50, "bursts meet the drive in any phase"
+    assert played.passes.timed > 30, "bursts meet the drive in any phase"
     # Few drives suffice where they hardly differ.
-    assert (played.drives < 6) == (name not in ("rocksdb", "sqlite"))
+    assert (played.drives < 6) == (name == "cassandra")
     _mix_is_kept(found)
 
 
+@pytest.mark.usefixtures("fewer")
 def test_how_far_drives_differ_is_said() -> None:
-    from writecliff.synthesis.played import DRIVES_MAX
-
     found = synthesise_trace("example:sqlite", on=DRIVE)
     played = found.played
     assert played is not None
     wafs = played.trace.waf_of_drives
     # They differ by a fifth: more of them would be played if that were allowed.
-    assert len(wafs) == played.drives == DRIVES_MAX
-    assert played.trace.waf == pytest.approx(sum(wafs) / DRIVES_MAX)
+    assert len(wafs) == played.drives == 6
+    assert played.trace.waf == pytest.approx(sum(wafs) / 6)
     spread = played.spread["waf_pct"]
-    assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / DRIVES_MAX))
+    assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / 6))
     assert spread > 0, "drives with other data are other drives"
     page = render_page(synthetic_page(found))
     assert f"by {spread:.1f} % in write amplification" in page
