@@ -8,10 +8,10 @@
 //! | file | content |
 //! |---|---|
 //! | `ssd.rs`, `ssd/` | the drive: decodes commands, places data, completes commands |
-//! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, units in progress |
-//! | `mechanisms/` | the mechanisms, a directory or file each: section, state, counters, what they do |
+//! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, open units |
+//! | `mechanisms/` | a directory or file each: section, state, counters, effects |
 //! | `data_placement/` | streams and FDP: mapping of host stream numbers |
-//! | `config.rs`, `device_file.rs`, `device_file/` | device files in TOML, and the checked configuration |
+//! | `config.rs`, `device_file.rs`, `device_file/` | device files, and the checked configuration |
 //! | `attribution.rs` | causes of latency |
 //! | `counters.rs` | counters of the drive as a whole |
 //! | `event.rs` | the event queue |

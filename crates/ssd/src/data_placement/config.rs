@@ -67,18 +67,18 @@ section! {
             ("none", None),
         ]), "meaning of a stream number";
         open_streams: optional Count(0..=u16::MAX as u32) = "`streams` - 1",
-            "of both kinds of streams: streams that may be open in addition to the default one";
+            "nvme-streams, scsi-streams: streams that may be open beside the default one";
         overflow: default Choice<Overflow>(&[
             ("default", Overflow::Default),
             ("release", Overflow::Release),
         ]) = Overflow::Default,
-            "of nvme-streams: further streams use the default stream, or release another one";
+            "nvme-streams: further streams use the default stream, or release another one";
         handles: optional Numbers(0.0..=127.0) = "all, in order",
-            "of nvme-fdp: the reclaim unit handle of each placement handle";
+            "nvme-fdp: reclaim unit handle of each placement handle";
         time_limit: optional Time = "unlimited",
-            "of nvme-fdp: time that a reclaim unit may stay open, in whole seconds";
+            "nvme-fdp: time that a reclaim unit may stay open, in whole seconds";
         reclaim_groups: default Count(1..=STREAMS_MAX) = 1,
-            "of nvme-fdp: [groups](../guides/streams.md#reclaim-groups) that divide the dies";
+            "nvme-fdp: [groups](../guides/streams.md#reclaim-groups) that divide the dies";
     }
 }
 

@@ -38,7 +38,7 @@ section! {
         gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES as u64)..=QUANTUM_MAX),
             "required with `\"quanta\"`: typically a stripe, one program unit of every die";
         wear_threshold: default Count(1..=1_000_000) = 50,
-            "of `\"static\"`: erases by which a unit may lag behind the mean";
+            "erases by which a unit may lag behind the mean with `\"static\"`";
         gc_destination: required Choice<GcDestination>(&[
             ("per-stream", GcDestination::PerStream),
             ("host-unit", GcDestination::HostUnit),

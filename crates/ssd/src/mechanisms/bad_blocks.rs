@@ -13,7 +13,7 @@ section! {
         failed_at_rated: required Percent(0.0..=99.0),
             "share of the blocks that has failed after `rated_cycles` erases";
         shape: required Number(0.1..=100.0),
-            "of the Weibull distribution of lives: above 1, the failure rate rises with erases";
+            "shape of the Weibull distribution of lives; above 1, failures rise with erases";
         found_by_erase: optional Percent(0.0..=100.0) = "50 %",
             "share of the failures that an erase finds; a program finds the others";
         replacement: default Choice<bool>(&[("block", true), ("none", false)]) = true,

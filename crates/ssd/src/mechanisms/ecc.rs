@@ -68,7 +68,7 @@ section! {
     pub(crate) struct Keys {
         rber: required Number(0.0..=0.5),
             "raw bit error rate of the median page of a block that was never erased";
-        rber_at_rated: required Number(0.0..=0.5), "the same at `rated_cycles` erases";
+        rber_at_rated: required Number(0.0..=0.5), "that rate at `rated_cycles` erases";
         wear_exponent: default Number(0.1..=10.0) = 1.0,
             "power of the erases with which the rate grows between the two";
         retention_factor: default Number(1.0..=1e6) = 1.0,

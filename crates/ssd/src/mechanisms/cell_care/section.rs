@@ -33,9 +33,9 @@ section! {
         reference_temperature: optional OfPhysical(Physical::Temperature) = "40 C",
             "temperature at which the retention of `[ecc]` holds (JESD218, enterprise)";
         temperature: optional OfPhysical(Physical::Temperature) = "`reference_temperature`",
-            "of the flash while data age";
+            "temperature of the flash while data age";
         activation_energy: default Number(0.0..=5.0) = ACTIVATION_ENERGY,
-            "of the Arrhenius equation, in electronvolts (JESD218, JESD22-A117)";
+            "energy in the Arrhenius equation, in electronvolts (JESD218, JESD22-A117)";
         read_disturb: default Number(0.0..=1e-3) = 0.0,
             "errors per bit that a read adds to the rest of its blocks, at the rated cycles";
         refresh_rber: optional Number(1e-9..=0.5),

@@ -40,7 +40,7 @@ section! {
         dynamic: default Flag = false,
             "the cache uses free flash of the drive, and shrinks as the drive fills";
         static_size: optional Size,
-            "of a dynamic cache: size that it has however full the drive is; up to `size`";
+            "size of a dynamic cache when the drive is full; up to `size`";
         program: required PositiveTime, "tPROG of a page with one bit per cell";
         read: required PositiveTime, "tR of such a page";
         bypass: default Flag = true,
