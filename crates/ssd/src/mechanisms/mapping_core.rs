@@ -16,6 +16,7 @@ use writecliff_host_interface::Cause;
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::event::{Lane, SsdEvent};
+use crate::mechanisms::MechanismSection;
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -47,7 +48,7 @@ impl MappingCore {
     /// `None` if the core takes no time.
     pub(crate) fn new(config: &DeviceConfig) -> Option<Self> {
         let c = &config.controller;
-        let fold = config.slc_cache.as_ref().and_then(|slc| slc.fold_time);
+        let fold = config.sections.present().find_map(MechanismSection::move_time);
         (c.has_mapping_core() || fold.is_some()).then(|| Self {
             per_host_slot: c.mapping_update_time,
             per_moved_slot: c.relocation_time,

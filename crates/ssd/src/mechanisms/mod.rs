@@ -1,9 +1,9 @@
 //! The mechanisms of a drive, a directory or file each, and the sections of the device file that
 //! describe them.
 
-use writecliff_base::Bytes;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::Geometry;
 
 use crate::config::ControllerConfig;
@@ -68,6 +68,12 @@ pub(crate) trait MechanismSection {
     /// Page numbers that the mechanism takes behind those of the main flash.
     fn addresses(&self) -> u64 {
         0
+    }
+
+    /// Firmware time of a slot that the mechanism moves to the main flash; `None`: that of a slot
+    /// that the host writes.
+    fn move_time(&self) -> Option<Nanos> {
+        None
     }
 
     /// Program units of the mechanism's own blocks that are open at most.

@@ -19,7 +19,7 @@ use writecliff_base::{Lpn, Nanos, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use pages::{Pages, Tier};
-pub use section::{HostMemory, MappingCacheConfig};
+pub use section::MappingCacheConfig;
 
 use crate::config::DeviceConfig;
 use crate::fill::FillId;
@@ -152,7 +152,7 @@ impl MappingCache {
             },
         };
         let found = self.counted(page, found);
-        if matches!(found, Found::Flash { .. }) && self.config.host_memory.is_some() {
+        if matches!(found, Found::Flash { .. }) && self.config.host_memory_buffer.is_some() {
             traffic.to_host += 1;
         }
         self.make_last_used(page, &mut traffic);
@@ -187,7 +187,7 @@ impl MappingCache {
         if !self.pages.is_dirty(evicted) {
             return;
         }
-        traffic.from_host += u32::from(self.config.host_memory.is_some());
+        traffic.from_host += u32::from(self.config.host_memory_buffer.is_some());
         self.leaving.push(evicted);
         if self.leaving.len() < self.per_program {
             return;
@@ -291,6 +291,6 @@ impl MappingCache {
 
     /// Time until a page of the host memory buffer has been asked for and begins to arrive.
     pub(crate) fn host_latency(&self) -> Nanos {
-        self.config.host_memory.map_or(Nanos::ZERO, |memory| memory.latency)
+        self.config.host_memory_latency.unwrap_or(Nanos::ZERO)
     }
 }

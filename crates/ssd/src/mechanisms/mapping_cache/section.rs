@@ -1,8 +1,8 @@
 //! The section `[mapping_cache]` of a device file.
 
 use writecliff_base::keys::{PositiveTime, Size, Time};
-use writecliff_base::located::{Change, LocatedError, Table};
-use writecliff_base::{Bytes, Nanos, section};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::{Bytes, section};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::device_file::scaled::size;
@@ -11,46 +11,9 @@ use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 /// Bytes of an entry: an address of 32 bits.
 const ENTRY_BYTES: u32 = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MappingCacheConfig {
-    /// What the controller holds of the table.
-    pub size: Bytes,
-    /// What is read, kept and written back at a time.
-    pub page: Bytes,
-    /// tR and tPROG of translation pages.
-    pub read: Nanos,
-    pub program: Nanos,
-    pub host_memory: Option<HostMemory>,
-}
-
-/// The host memory buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostMemory {
-    /// What it holds of the table, including what the controller does.
-    pub size: Bytes,
-    /// Time of a page from there in addition to its transfer.
-    pub latency: Nanos,
-}
-
-impl MappingCacheConfig {
-    pub(crate) fn entries_per_page(&self) -> u32 {
-        self.page.0 as u32 / ENTRY_BYTES
-    }
-
-    pub(crate) fn page_slots(&self) -> u32 {
-        self.page.0 as u32 / SLOT_BYTES
-    }
-
-    /// Pages that the controller holds, and that the host memory buffer holds besides.
-    pub(crate) fn pages_held(&self) -> [u32; 2] {
-        let pages = |size: Bytes| (size.0 / self.page.0) as u32;
-        let own = pages(self.size);
-        [own, self.host_memory.map_or(0, |memory| pages(memory.size) - own)]
-    }
-}
-
 section! {
-    pub(crate) struct Keys {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MappingCacheConfig {
         page: default Size = Bytes(u64::from(SLOT_BYTES)),
             "translation page: a power of two up to a page of every plane of a die";
         size: required Size,
@@ -66,11 +29,28 @@ section! {
     }
 }
 
-impl MechanismSection for MappingCacheConfig {
-    type Keys = Keys;
+impl MappingCacheConfig {
+    pub(crate) fn entries_per_page(&self) -> u32 {
+        self.page.0 as u32 / ENTRY_BYTES
+    }
 
-    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
-        let Keys { page, size, read, program, .. } = keys;
+    pub(crate) fn page_slots(&self) -> u32 {
+        self.page.0 as u32 / SLOT_BYTES
+    }
+
+    /// Pages that the controller holds, and that the host memory buffer holds besides.
+    pub(crate) fn pages_held(&self) -> [u32; 2] {
+        let pages = |size: Bytes| (size.0 / self.page.0) as u32;
+        let own = pages(self.size);
+        [own, self.host_memory_buffer.map_or(0, |held| pages(held) - own)]
+    }
+}
+
+impl MechanismSection for MappingCacheConfig {
+    type Keys = Self;
+
+    fn check(config: Self, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let Self { page, size, .. } = config;
         let slot = Bytes(u64::from(SLOT_BYTES));
         let most = Bytes(u64::from(drive.geometry.slots_per_read_group) * slot.0);
         if !page.0.is_power_of_two() || page < slot || page > most {
@@ -86,8 +66,19 @@ impl MechanismSection for MappingCacheConfig {
                 format!("size is {size}; it must be {page} (a translation page) to {limit}");
             return Err(table.error("size", message, None));
         }
-        let host_memory = host_memory(table, &keys, limit)?;
-        Ok(Some(Self { size, page, read, program, host_memory }))
+        let (key, latency_key) = ("host_memory_buffer", "host_memory_latency");
+        let buffer = config.host_memory_buffer;
+        let least = Bytes(size.0 + page.0);
+        if let Some(buffer) = buffer.filter(|&buffer| buffer < least || buffer > limit) {
+            let message = format!(
+                "{key} is {buffer}; it holds what the controller does, too, so it must be {least} \
+                 or more, up to {limit}"
+            );
+            return Err(table.error(key, message, None));
+        }
+        let refusal = format!("{latency_key} has no effect without {key}");
+        table.needed_if(buffer.is_some(), latency_key, config.host_memory_latency, refusal)?;
+        Ok(Some(config))
     }
 
     /// Keeps the share of the table, but at least a translation page.
@@ -98,29 +89,8 @@ impl MechanismSection for MappingCacheConfig {
             |key, least: f64, held| size(key, Bytes(pages(held).max(least) as u64 * self.page.0));
         let own = held("mapping_cache.size", 1.0, self.size);
         let least = pages(self.size).max(1.0) + 1.0;
-        let memory = self.host_memory;
-        let memory = memory.map(|m| held("mapping_cache.host_memory_buffer", least, m.size));
+        let memory = self.host_memory_buffer;
+        let memory = memory.map(|memory| held("mapping_cache.host_memory_buffer", least, memory));
         [own].into_iter().chain(memory).collect()
     }
-}
-
-fn host_memory(
-    table: &Table<'_>,
-    keys: &Keys,
-    limit: Bytes,
-) -> Result<Option<HostMemory>, LocatedError> {
-    const KEY: &str = "host_memory_buffer";
-    const LATENCY: &str = "host_memory_latency";
-    let (buffer, latency) = (keys.host_memory_buffer, keys.host_memory_latency);
-    let least = Bytes(keys.size.0 + keys.page.0);
-    if let Some(buffer) = buffer.filter(|&buffer| buffer < least || buffer > limit) {
-        let message = format!(
-            "{KEY} is {buffer}; it holds what the controller does, too, so it must be {least} or \
-             more, up to {limit}"
-        );
-        return Err(table.error(KEY, message, None));
-    }
-    let refusal = format!("{LATENCY} has no effect without {KEY}");
-    let latency = table.needed_if(buffer.is_some(), LATENCY, latency, refusal)?;
-    Ok(buffer.zip(latency).map(|(size, latency)| HostMemory { size, latency }))
 }

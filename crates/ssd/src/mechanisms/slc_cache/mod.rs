@@ -157,7 +157,7 @@ impl SlcCache {
         // data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
-            section.fold_at.map_or(capacity, |share| (share * capacity as f64) as usize);
+            section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
         Some(Box::new(Self {
             frontier: frontier(config),
             base: geometry.raw_ppas() as u32,
@@ -166,7 +166,8 @@ impl SlcCache {
             bypass: section.bypass,
             borrowed: section.dynamic.then(|| Borrowed {
                 bits: u64::from(geometry.shape.cell.page_types()),
-                least: (section.static_size.0 / u64::from(SLOT_BYTES)) as usize,
+                least: section.static_size.map_or(0, |part| part.0 / u64::from(SLOT_BYTES))
+                    as usize,
             }),
             fold_from,
             unit_slots,

@@ -9,30 +9,9 @@ use writecliff_flash::{CellType, Geometry};
 use crate::device_file::scaled::{size, slot_bytes, slots};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlcCacheConfig {
-    /// Capacity for host data.
-    pub size: Bytes,
-    /// tPROG of a page on all planes.
-    pub program: Nanos,
-    /// tR.
-    pub read: Nanos,
-    /// Whether host writes go to the main flash while the cache is full; else each write folds as
-    /// much as it needs.
-    pub bypass: bool,
-    /// Share of `size` from which writes fold data, the more the fuller the cache is.
-    pub fold_at: Option<f64>,
-    /// Whether it uses flash of the drive that holds no data, and shrinks as the drive fills.
-    pub dynamic: bool,
-    /// Of a dynamic cache, what it may hold whatever the drive holds.
-    pub static_size: Bytes,
-    /// Firmware time of a folded slot, spent during the write that folds it; `None`: that of a slot
-    /// that the host writes.
-    pub fold_time: Option<Nanos>,
-}
-
 section! {
-    pub(crate) struct Keys {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SlcCacheConfig {
         size: required Size,
             "host data that it holds, from one page of every die to `user_capacity`";
         fold_at: optional Percent(0.0..=99.0),
@@ -51,10 +30,10 @@ section! {
 }
 
 impl MechanismSection for SlcCacheConfig {
-    type Keys = Keys;
+    type Keys = Self;
 
-    fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
-        let Keys { size, fold_at, dynamic, static_size, program, read, bypass, fold_time } = keys;
+    fn check(config: Self, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let Self { size, fold_at, dynamic, static_size, .. } = config;
         let (geometry, user) = (&drive.geometry, drive.user_capacity);
         if geometry.shape.cell == CellType::Slc {
             let message = "the flash already has one bit per cell; remove the section";
@@ -77,9 +56,7 @@ impl MechanismSection for SlcCacheConfig {
                 return Err(table.error(key, message, None));
             }
         }
-        let fold_at = fold_at.map(|percent| percent / 100.0);
-        let static_size = static_size.unwrap_or(Bytes(0));
-        Ok(Some(Self { size, program, read, bypass, fold_at, dynamic, static_size, fold_time }))
+        Ok(Some(config))
     }
 
     /// Scales the cache with the capacity; it holds at least a page of every die.
@@ -88,14 +65,17 @@ impl MechanismSection for SlcCacheConfig {
         let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * slot_bytes();
         let whole = Bytes(scaled(self.size).max(least).min(drive.capacity.0));
         let mut changes = vec![size("slc_cache.size", whole)];
-        if self.static_size.0 > 0 {
-            changes.push(size("slc_cache.static_size", Bytes(scaled(self.static_size))));
-        }
+        let part = self.static_size;
+        changes.extend(part.map(|part| size("slc_cache.static_size", Bytes(scaled(part)))));
         changes
     }
 
     fn addresses(&self) -> u64 {
         2 * self.size.0 / u64::from(SLOT_BYTES)
+    }
+
+    fn move_time(&self) -> Option<Nanos> {
+        self.fold_time
     }
 
     fn open_units(&self, geometry: &Geometry) -> u64 {
