@@ -3,7 +3,8 @@
 //!
 //! A reader requests the keys that it supports from a [`Table`], one by one, and then calls
 //! [`Table::finish`], which rejects keys that were never requested. The reader thus defines the
-//! schema, and there is no second list of keys to maintain:
+//! schema, and there is no second list of keys to maintain. [`crate::keys`] declares readers of
+//! whole sections.
 //!
 //! ```
 //! use writecliff_base::located::LocatedToml;
