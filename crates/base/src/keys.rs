@@ -2,7 +2,7 @@
 //!
 //! [`section!`](crate::section) declares the keys of a section once: name, whether it is required,
 //! kind with bounds, default and meaning. The struct of values, its reading from a
-//! [`Table`](crate::located::Table) and the reference page of keys follow from it:
+//! [`Table`] and the reference page of keys follow from it:
 //!
 //! ```
 //! use writecliff_base::keys::{Flag, Percent, PositiveTime, Section};
