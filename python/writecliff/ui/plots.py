@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from writecliff.operation_names import plural_of
 from writecliff.ui.marks import columns_for, numbers, times, within
 from writecliff.ui.series import Line, Series
 
@@ -59,7 +60,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 def line_name(line: Line) -> str:
     """What a line is called on its plot: "writes: mean"."""
     quantity = QUANTITIES[line.quantity]
-    operation = f"{line.operation}s" if line.operation else ""
+    operation = plural_of(line.operation) if line.operation else ""
     return ": ".join(filter(None, (operation, quantity.name))) or PLOTS[quantity.plot].title
 
 
@@ -67,7 +68,7 @@ def key_title(key: str) -> str:
     """A quantity in a list of all: "IOPS, writes"."""
     quantity, _, operation = key.partition(".")
     title = QUANTITIES[quantity].title if quantity in QUANTITIES else key
-    return f"{title}, {operation}s" if operation else title
+    return f"{title}, {plural_of(operation)}" if operation else title
 
 
 def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dict[str, Any]:

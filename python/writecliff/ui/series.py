@@ -3,7 +3,8 @@
 Partial intervals are merged into their neighbours (`store.partial_intervals`).
 Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
 the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
-of their steps, drawn over the time of the step.
+of their steps, drawn over the time of the step. Flushes have no intervals: their mean latency is
+that of the batches of a step.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import pyarrow.compute as pc
 
 from writecliff.errors import StoreError
 from writecliff.latency_basis import Basis, histogram_of
+from writecliff.operation_names import FLUSH
 from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.rundir import RunDirectory
-from writecliff.store.tables import OPERATION_NAMES, rebuild_histograms
+from writecliff.store.tables import OPERATION_NAMES, TIMED_NAMES, rebuild_histograms
 from writecliff.ui.marks import Array
 
 if TYPE_CHECKING:
@@ -134,6 +136,19 @@ def _of_operation(operation: str, rows: Mapping[str, Array]) -> Iterator[Line]:
                     yield _line(quantity, operation, x, y)
 
 
+def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
+    """Yield the mean latency of flushes over time.
+
+    Args:
+        rows: The flushes in batches, with the columns of `intervals`, by step and time.
+    """
+    if rows["ios"].any():
+        ends = whole_ends(rows["seq"], rows["end_ns"])
+        merged = {"time_ns": rows["time_ns"] + ends - rows["end_ns"], "end_ns": ends}
+        lines = _of_operation(FLUSH, {**rows, **merged})
+        yield from (line for line in lines if line.quantity == "latency_mean")
+
+
 def _starts(rows: Mapping[str, Array]) -> Any:
     """Where the intervals begin among sorted rows."""
     if not len(rows["seq"]):
@@ -159,6 +174,24 @@ def _columns(table: pa.Table) -> dict[str, Array]:
         else np.full(table.num_rows, np.nan)
         for name in _COLUMNS
     }
+
+
+_BATCH_COLUMNS = ("seq", "operation", "end_ns", "ios", "bytes", "latency_sum_ns")
+
+
+def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
+    """Return the flushes in batches of the steps after `after`, as rows of `intervals`."""
+    table = run.rows_after("batches", after, _BATCH_COLUMNS)
+    table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
+    table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
+    columns = _columns(table)
+    rounds = run.rows_after("rounds", after, ("seq", "started_ns")).to_pylist()
+    started_ns = {row["seq"]: row["started_ns"] for row in rounds}
+    begin_ns = np.array([started_ns[seq] for seq in table["seq"].to_pylist()], dtype=np.float64)
+    sums_ns = table["latency_sum_ns"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_ns = np.where(columns["ios"] > 0, sums_ns / columns["ios"], np.nan)
+    return {**columns, "time_ns": begin_ns + columns["end_ns"], "latency_mean_ns": mean_ns}
 
 
 Steps = list[tuple[str, float, float, float]]  # operation, begin and end in s, latency in ms
@@ -219,13 +252,15 @@ def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
 
 
 def _as_service(line: Line) -> Line:
+    if line.operation == FLUSH:  # follows a write, so it has no arrival of its own
+        return line
     name = line.quantity.removeprefix("latency_")
     return replace(line, quantity=f"service_{name}") if name != line.quantity else line
 
 
 def _step_lines(steps: Steps) -> Iterator[Line]:
     """A quantile as a level over the time of each step."""
-    for operation in OPERATION_NAMES:
+    for operation in TIMED_NAMES:
         own = [one for one in steps if one[0] == operation][-_MOST_STEPS:]
         if own:
             x = np.array([time for _, begin, end, _ in own for time in (begin, end)])
@@ -241,6 +276,7 @@ class _Kept:
     state: tuple[str, ...]
     steps: int
     rows: Mapping[str, Array]  # empty of a run that had ended
+    flushes: Mapping[str, Array]  # the same of flushes, from batches
     quantiles: Steps
     series: Series
 
@@ -297,8 +333,10 @@ class Shelf:
             before = None
         after = 0 if before is None else before.steps
         columns = _columns(run.rows_after("intervals", after, _COLUMNS))
+        flushes = _flush_columns(run, after)
         if before is not None:
             columns = {n: np.concatenate([before.rows[n], columns[n]]) for n in columns}
+            flushes = {n: np.concatenate([before.flushes[n], flushes[n]]) for n in flushes}
         lines = list(lines_of(columns))
         quantiles = [] if before is None else before.quantiles
         if not any(line.quantity == "latency_p99" for line in lines):
@@ -308,12 +346,14 @@ class Shelf:
             lines = [_as_service(line) for line in lines]
         ends = [(line.x[0], line.x[-1]) for line in lines if len(line.x)]
         longest = max((len(line.x) for line in lines), default=0)
+        lines += flush_lines(flushes)
         first = float(np.nanmin(columns["time_ns"] - columns["end_ns"])) / _NS if longest else 0.0
         low = min([first, *(float(begin) for begin, _ in ends)])
         high = max([low, *(float(end) for _, end in ends)])
         series = Series(lines, longest, (low, high))
-        kept = {} if run.status != "running" else columns  # only a run that goes on gets more
-        return _Kept(state, run.steps, kept, quantiles, series)
+        if run.status != "running":  # only a run that goes on gets more
+            columns, flushes = {}, {}
+        return _Kept(state, run.steps, columns, flushes, quantiles, series)
 
 
 def named(series: Series, key: str) -> Line | None:

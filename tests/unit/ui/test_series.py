@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.cli import CommandLine
 from tests.support.long_run import SPIKE_IOPS, make_long_run
+from tests.support.small_drive import write_small_drive
 from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store.rundir import RunDirectory
@@ -70,6 +72,54 @@ def test_quantiles_of_steps_are_those_of_their_histograms(tmp_path: Path) -> Non
     want = [run.histogram(steps=[seq]).quantile(0.99).value_ns / 1e6 for seq in (1, 2, 3, 4)]
     assert line.y.tolist() == [value for value in want for _ in "ab"]
     assert line.x.tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
+
+
+FLUSHING = """
+name = "log"
+[[job]]
+name = "log"
+pattern = "sequential"
+read = "0 %"
+block_size = "64 KiB"
+queue_depth = 1
+flush_every_writes = 2
+duration = "300 ms"
+[[job]]
+name = "pages"
+read = "70 %"
+queue_depth = 4
+rate_iops = 2000
+flush_every_writes = 10
+duration = "300 ms"
+"""
+
+
+def test_flushes_have_latencies_over_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load, folder = tmp_path / "log.toml", tmp_path / "run"
+    load.write_text(FLUSHING)
+    drive = write_small_drive(tmp_path)
+    words = ["run", str(load), "--on", f"sim:{drive}", "--precondition", "fill"]
+    answer = CommandLine(capsys)([*words, "--output", str(folder), "--quiet"])
+    assert answer.code == 0, answer.err
+
+    run, series = RunDirectory.open(folder), Shelf().series("run", folder)
+    measured = run.histogram(operation="flush")
+    mean, p99 = (named(series, f"latency_{what}.flush") for what in ("mean", "p99_step"))
+    assert mean is not None and p99 is not None
+    assert p99.y.tolist() == [measured.quantile(0.99).value_ns / 1e6] * 2
+    assert len(mean.x) > 10 and (np.diff(mean.x) > 0).all()
+    assert series.span_s[0] < mean.x[0] and mean.x[-1] <= series.span_s[1]
+    batches = run.table("batches").to_pandas().query("operation == 3")
+    counts = batches.groupby("end_ns").ios.sum().to_numpy()
+    whole = counts[: len(mean.y) - 1]  # a partial batch at the end is merged into the last point
+    spent = (mean.y[:-1] * whole).sum() + mean.y[-1] * (measured.count - whole.sum())
+    assert spent / measured.count == pytest.approx(measured.mean_ns / 1e6)
+    (plot,) = (p for p in run_plots(series, series.span_s, 500)["plots"] if p["key"] == "latency")
+    names = {line["name"] for line in plot["lines"]}
+    assert {"flushes: mean", "flushes: p99 of the step", "writes: mean"} <= names
+    assert "flushes: mean service time" not in names
 
 
 def test_a_run_that_goes_on_is_read_step_by_step(
