@@ -160,7 +160,9 @@ class Load:
                                  response.get(key), causes.get(key),
                                  self.workload.jobs[number].is_scheduled))  # fmt: skip
             if (flushes := service.get((number, FLUSH))) is not None:
-                done.append(Done(number, name, FLUSH, flushes.count, 0, elapsed_ns, flushes, None,
+                grown = _growth(done) if self.data.manifest.device.scale != 1 else 1.0
+                ios = round(flushes.count * grown)
+                done.append(Done(number, name, FLUSH, ios, 0, elapsed_ns, flushes, None,
                                  causes.get((number, FLUSH))))  # fmt: skip
             found[name if name not in found else f"{name} ({number + 1})"] = done
         return found
@@ -353,6 +355,12 @@ def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[st
         return None
     found = latency_mapping(histogram, measured.quantile)
     return {**found, "mean_interval": _bounds_mapping(measured.mean(histogram.mean_ns))}
+
+
+def _growth(done: Sequence[Done]) -> float:
+    """Return the I/Os of a job on the whole drive for each that a scaled drive served."""
+    served = sum(one.service.count for one in done if one.service is not None)
+    return sum(one.ios for one in done if one.service is not None) / served if served else 1.0
 
 
 def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:

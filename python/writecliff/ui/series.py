@@ -185,6 +185,7 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
     columns = _columns(table)
+    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are as simulated
     rounds = run.rows_after("rounds", after, ("seq", "started_ns")).to_pylist()
     started_ns = {row["seq"]: row["started_ns"] for row in rounds}
     begin_ns = np.array([started_ns[seq] for seq in table["seq"].to_pylist()], dtype=np.float64)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
+from writecliff.ui.series import Shelf, named
 
 LOAD = """
 name = "mixed"
@@ -199,3 +200,67 @@ def test_one_drive_may_be_asked_about_a_limit(
     more = ["--no-what-if", "--limit", "life >= 90 years", "--writes-per-day", "1TB"]
     answer = answered(cli(asked(load, drives[:1], tmp_path / "choice", *more)), code=3)
     assert "does not meet the limits: life is" in answer["verdict"]
+
+
+LOG = """
+name = "log"
+precondition = "fill"
+[[job]]
+name = "log"
+pattern = "sequential"
+read = "0 %"
+block_size = "16 KiB"
+queue_depth = 1
+rate_iops = 100
+flush_every_writes = 1
+duration = "20 s"
+"""
+
+
+def test_a_drive_with_slow_commits_is_not_preferred(tmp_path: Path, cli: CommandLine) -> None:
+    (tmp_path / "drives").mkdir()
+    made = {
+        "capacitors": {"rated_cycles": "1000"},
+        "volatile": {"power_loss_protection": "false", "rated_cycles": "3000"},
+    }
+    drives = []
+    for name, values in made.items():
+        path = tmp_path / "drives" / f"{name}.toml"
+        write_small_drive(path.parent, **values).rename(path)
+        drives.append(str(path))
+    load, silent = tmp_path / "log.toml", tmp_path / "silent.toml"
+    load.write_text(LOG)
+    silent.write_text(LOG.replace("flush_every_writes = 1\n", ""))
+
+    without = answered(cli(asked(silent, drives, tmp_path / "without", "--no-what-if")))
+    assert [row["device"] for row in without["ranking"]] == ["volatile", "capacitors"]
+    answer = answered(cli(asked(load, drives, tmp_path / "with", "--no-what-if")))
+    assert all(row["passes"] for row in answer["ranking"])
+    first, second = answer["ranking"]
+    assert (first["device"], second["device"]) == ("capacitors", "volatile")
+    assert answer["weights"]["flush/p99.9"] == 1.0
+    assert (first["power_loss_protection"], second["power_loss_protection"]) == (True, False)
+    assert second["metrics"]["flush_p999_ms"] > 5 * first["metrics"]["flush_p999_ms"]
+    assert answer["verdict"].split(". ")[0].endswith("with power-loss protection")
+    assert "Power-loss protection" in (tmp_path / "with" / "choice.html").read_text()
+
+    between_ms = (first["metrics"]["flush_p999_ms"] * second["metrics"]["flush_p999_ms"]) ** 0.5
+    words = ["choose", "--resume", str(tmp_path / "with"), "--json", "--quiet", "--no-what-if"]
+    limited = answered(cli([*words, "--limit", f"flush/p99.9 <= {between_ms} ms"]))
+    assert [row["passes"] for row in limited["ranking"]] == [True, False]
+    assert limited["ranking"][1]["why"].startswith("flush/p99.9 is ")
+
+
+def test_flushes_of_a_smaller_drive_have_the_rate_of_the_whole_drive(
+    tmp_path: Path, cli: CommandLine
+) -> None:
+    load = tmp_path / "log.toml"
+    load.write_text(LOG.replace('"20 s"', '"40 s"'))
+    more = ["--no-what-if", "--scale", "4", "--limit", "flush/iops >= 90"]
+    (row,) = answered(cli(asked(load, ["sata-tlc-120"], tmp_path / "choice", *more)))["ranking"]
+    assert row["scale"] == 4
+    assert row["metrics"]["iops"] == pytest.approx(100, rel=0.01)
+    assert row["metrics"]["flush_iops"] == pytest.approx(100, rel=0.01)
+    series = Shelf().series("choice", Path(row["runs"][0]))
+    line = named(series, "latency_mean.flush")
+    assert line is not None and line.x[-1] == pytest.approx(series.span_s[1], rel=0.03)
