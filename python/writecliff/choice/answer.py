@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "writecliff/choose/1"
 _SAID = ("p99.99", "iops", "flush/p99.9", LIFE, PRICE)  # figures in the verdict
-SCALED_TEXT = "rates are those of the whole drive; its slowest I/Os may differ in either direction"
+SCALED_TEXT = (
+    "rates are close to those of the whole drive; its slowest I/Os may be slower or faster, see "
+    "'Tails of smaller drives' in the guide to choose"
+)
 
 
 @dataclass(frozen=True)

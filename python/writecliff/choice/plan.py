@@ -1,8 +1,7 @@
 """A run for each drive of a choice: the load, from a drive that is preconditioned for it.
 
 Drives are simulated smaller, as far as their loads stay long enough to have tails (`question.scale`
-at most), because the answer of a smaller drive is that of the whole one, sooner: see
-`engines/scaled.py`.
+at most), to save time: see `engines/scaled.py`. The guide to choose has the effect on tails.
 """
 
 from __future__ import annotations

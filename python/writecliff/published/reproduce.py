@@ -122,7 +122,7 @@ class Reproduction:
         return (
             f"{len(scaled)} of {len(self.drives)} drives were simulated smaller, at down to "
             f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are those of the "
-            "whole drive, the slowest I/Os may be faster."
+            "whole drive, the slowest I/Os may be slower or faster."
         )
 
     @property
