@@ -181,6 +181,12 @@ impl Ftl {
             }
         }
         self.relocate_group(sink);
+        // The host writes to the unit that relocated data go to, if they share one, and does not
+        // make room for that. While the reserve is in use, the victim must therefore not wait.
+        while self.collection.is_running() && self.free.len() as u32 <= self.config.gc_low_watermark
+        {
+            self.relocate_group(sink);
+        }
         true
     }
 

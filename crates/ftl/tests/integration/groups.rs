@@ -169,6 +169,32 @@ fn policies() -> impl Strategy<Value = (GcPolicy, GcDestination, GcPacing, WearP
     (gc, destination, pacing, wear)
 }
 
+/// A victim of the background waited while the host filled the unit that its data go to; then no
+/// unit was left for the rest of it.
+#[test]
+fn background_collection_leaves_the_host_its_reserve() {
+    let (user, streams) = (1024, 8);
+    let config = FtlConfig {
+        gc: GcPolicy::DChoices { d: 3 },
+        gc_destination: GcDestination::HostUnit,
+        gc_pacing: GcPacing::OnDemand,
+        ..plain(user, streams)
+    };
+    let mut ftl = Ftl::new(geometry(4, 48, 8, 4), config).unwrap();
+    let mut random = Prng::new(11_248_348_248_112_176_574);
+    for _ in 0..12_000 {
+        let lpn = random.below(u64::from(user)) as u32;
+        match random.below(100) {
+            0 => ftl.trim(Lpn(lpn)),
+            1 => drop(random.below(u64::from(streams))),
+            2 => drop(ftl.gc_in_background(&mut FastForward)),
+            3 => drop(ftl.gc_early(0.3, &mut FastForward)),
+            _ => drop(write(&mut ftl, lpn, random.below(u64::from(streams)) as u16)),
+        }
+    }
+    ftl.check_invariants().unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
