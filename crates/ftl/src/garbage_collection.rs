@@ -180,10 +180,14 @@ impl Ftl {
                 return false;
             }
         }
-        self.relocate_group(sink);
+        let owner = self.table.owner[self.collection.victim.index()];
+        let frontier = self.destination(owner);
+        self.relocate_group_to(frontier, sink);
         // The host writes to the unit that relocated data go to, if they share one, and does not
-        // make room for that. While the reserve is in use, the victim must therefore not wait.
-        while self.collection.is_running() && self.free.len() as u32 <= self.config.gc_low_watermark
+        // make room for that. While the reserve is in use, such a victim must not wait.
+        while self.is_host_frontier(frontier)
+            && self.collection.is_running()
+            && self.free.len() as u32 <= self.config.gc_low_watermark
         {
             self.relocate_group(sink);
         }
