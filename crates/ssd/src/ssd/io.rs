@@ -12,7 +12,7 @@ use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
 use crate::fill::FillId;
-use crate::front::{AnyFront, Front, Placed};
+use crate::front::{AnyFront, Direct, Front, Placed};
 
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,10 +91,7 @@ impl<R: Recorder> Ssd<R> {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
                 let completes = match self.writes {
-                    WritePath::Plain => {
-                        let placed = self.place(number, &command);
-                        self.settle(number, &command, placed)
-                    }
+                    WritePath::Plain => self.write_plain(number, &command),
                     _ => self.write_otherwise(number, &command, first, slots),
                 };
                 completes.then(|| self.complete(number))
@@ -170,10 +167,23 @@ impl<R: Recorder> Ssd<R> {
         head + tail
     }
 
-    /// Hands a write to the front. Commands whose data are not durable in the buffer wait for
-    /// their units.
+    /// Writes data that no mechanism concerns itself with. Returns `true` if the command may
+    /// complete.
     #[expect(clippy::inline_always)]
     #[inline(always)]
+    fn write_plain(&mut self, number: u16, command: &Command) -> bool {
+        if self.write_cache || self.config.controller.power_loss_protection {
+            self.backend.recorder.writing(command.tag);
+            let write = self.routed_write(command);
+            Direct.place(write, &mut self.ftl, &mut self.backend);
+            return true;
+        }
+        let placed = self.place(number, command);
+        self.settle(number, command, placed)
+    }
+
+    /// Hands a write to the front. Commands whose data are not durable in the buffer wait for
+    /// their units.
     fn place(&mut self, number: u16, command: &Command) -> Placed {
         self.backend.recorder.writing(command.tag);
         let durable = self.write_cache || self.config.controller.power_loss_protection;
@@ -187,7 +197,6 @@ impl<R: Recorder> Ssd<R> {
 
     /// Settles what a write has changed in the buffer, and what it waits for. Returns `true` if the
     /// command may complete.
-    #[inline]
     fn settle(&mut self, number: u16, command: &Command, placed: Placed) -> bool {
         self.buffer_free -= placed.extra_slots;
         self.note_elsewhere(command, placed);
