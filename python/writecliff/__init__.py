@@ -10,7 +10,8 @@ The industry's tests on simulated and real drives. From Python:
 
 The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `run_sweep`,
 `choose_drive`, `compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`,
-`convert_trace`, `characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`.
+`convert_trace`, `characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`,
+`make_twin`.
 `load_run` opens a run directory, `open_store` a store of runs. The guide is docs/guides/python.md.
 Names are imported when they are first used, so that `writecliff --help` stays quick.
 """
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from writecliff.api import compare as compare
     from writecliff.api import convert_trace as convert_trace
     from writecliff.api import load_run as load_run
+    from writecliff.api import make_twin as make_twin
     from writecliff.api import open_store as open_store
     from writecliff.api import replay_timed as replay_timed
     from writecliff.api import replay_trace as replay_trace
@@ -66,9 +68,9 @@ _WHERE = {
     "writecliff.api": (
         "Choice", "Replay", "Run", "Store", "Suite", "advise_streams", "capture_device",
         "capture_program", "capture_stack", "characterise_trace", "choose_drive", "compare",
-        "convert_trace", "load_run", "open_store", "replay_trace", "resume_run", "run_suite",
-        "run_sweep", "replay_timed", "run_test", "run_workload", "synthesise_trace", "write_page",
-        "write_report",
+        "convert_trace", "load_run", "make_twin", "open_store", "replay_trace", "resume_run",
+        "run_suite", "run_sweep", "replay_timed", "run_test", "run_workload", "synthesise_trace",
+        "write_page", "write_report",
     ),
     "writecliff.choice.question": ("Question",),
     "writecliff.engines.base": ("OperationNumber",),

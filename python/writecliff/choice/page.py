@@ -61,7 +61,7 @@ def page_of(answer: Answer, folder: Path) -> Page:
             section("Ranking", _RULE, _ranking(answer, data)),
             section("Pictures", _PICTURES, *_pictures(answer, data)),
             section("Figures", "", _figures(answer, data)),
-            section("How sure", _SURE, _certainty(answer)),
+            section("Confidence", _SURE, _certainty(answer)),
             *_what_if(answer),
         ),
         summary=_summary(answer),

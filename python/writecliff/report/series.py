@@ -101,6 +101,14 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
     return Series(seq, begin_ns, end_ns, **column)
 
 
+def is_from_arrival(data: TestData) -> bool:
+    """Return `True` if the engine measured latencies from intended arrivals in intervals."""
+    intervals = data.run.table("intervals")
+    if "response_mean_ns" not in intervals.column_names:
+        return False
+    return bool(intervals.column("response_mean_ns").null_count < intervals.num_rows)
+
+
 def _without_partial(
     seq: npt.NDArray[np.int64], column: Mapping[str, Numbers]
 ) -> tuple[npt.NDArray[np.int64], dict[str, Numbers]]:

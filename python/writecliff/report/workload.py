@@ -44,7 +44,7 @@ from writecliff.report.percentiles import (
     percentile_figure,
     percentile_line,
 )
-from writecliff.report.series import samples, series, with_gaps
+from writecliff.report.series import is_from_arrival, samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
 from writecliff.store.tables import OPERATION_NAMES
 from writecliff.units import MB_S
@@ -320,11 +320,14 @@ class WorkloadRunReport(TestReport):
             return plots.lines(name, title, file, lines, x, y)
 
         each = units.duration(length_ns)
+        latency = "Response time"
+        if any(load.is_scheduled for load in self.loads) and not is_from_arrival(self.data):
+            latency = "Service time"  # fio measures from the issue of an I/O
         return section(
             "Over time",
             f"The whole run, a point for every {each}: rates are means, maxima are maxima.",
             drawn("time-iops", "IOPS over time", Axis("IOPS"), ("iops", "")),
-            drawn("time-latency", "Response time over time", RESPONSE,
+            drawn("time-latency", f"{latency} over time", replace(RESPONSE, label=latency),
                   ("mean_ns", ", average"), ("max_ns", ", maximum")),
             drawn("time-mb", "Throughput over time", Axis("Throughput", units=(MB_S,)),
                   ("bytes_per_s", "")),

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.support.cli import CommandLine
@@ -20,6 +21,7 @@ from writecliff.report.expectations import matching
 from writecliff.report.loads import step_headlines
 from writecliff.report.workload import WorkloadRunReport
 from writecliff.store.rundir import RunDirectory
+from writecliff.store.tables import TableName
 from writecliff.workload.model import IoLog, Job
 
 OPEN_LOAD = """
@@ -103,6 +105,28 @@ def test_without_a_rate_both_keys_are_one_figure(cli: CommandLine, tmp_path: Pat
     first, second = answer["expectations"]
     assert first["value"] == second["value"] == pytest.approx(percentile_ms(done["service"], 99))
     assert not [figure for figure in report.headlines() if "service" in figure.key]
+
+
+def test_the_plot_over_time_names_the_latency_that_it_shows(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that measures from the issue of an I/O, such as fio, leaves out the arrival."""
+    _, report = run(cli, tmp_path, OPEN_LOAD)
+    assert _titles(report) == ["Response time over time"]
+    table = RunDirectory.table
+
+    def without_arrival(self: RunDirectory, name: TableName) -> pa.Table:
+        found = table(self, name)
+        return found.drop_columns([c for c in found.column_names if c.startswith("response_")])
+
+    monkeypatch.setattr(RunDirectory, "table", without_arrival)
+    assert _titles(report_of(RunDirectory.open(tmp_path / "run"))) == ["Service time over time"]
+
+
+def _titles(report: object) -> list[str]:
+    assert isinstance(report, WorkloadRunReport)
+    figures = [figure for section in report.sections() for figure in section.figures]
+    return [figure.title for figure in figures if figure.name == "time-latency"]
 
 
 def test_a_name_without_service_never_means_service_time() -> None:
