@@ -110,7 +110,7 @@ def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Me
         if mine:
             stretches.append(load.stretch(mine, basis))
     known = [stretch for stretch in stretches if stretch is not None]
-    capacity_bytes = loads[0].capacity_bytes if loads else 0
+    capacity_bytes = loads[0].batch_capacity_bytes if loads else 0
     return Measured(known if len(known) == len(stretches) else [], capacity_bytes)
 
 

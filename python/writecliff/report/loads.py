@@ -91,10 +91,20 @@ class Load:
     def columns(self) -> Sequence[Mapping[str, Any]]:
         return [self.data.columns[seq] for seq in self.seqs]
 
+    @cached_property
+    def _has_batches(self) -> bool:
+        batches = self.data.run.table("batches").column("seq").to_pylist()
+        return not set(self.seqs).isdisjoint(batches)
+
     @property
-    def capacity_bytes(self) -> int:
-        """Capacity of the drive."""
-        return self.data.manifest.device.capacity_bytes
+    def batch_capacity_bytes(self) -> int:
+        """Capacity of the drive that batches are of."""
+        return round(self.data.manifest.device.capacity_bytes / self._batch_scale)
+
+    @property
+    def _batch_scale(self) -> float:
+        """Ratio of the drive to the one that batches are of: a drive simulated scaled down."""
+        return self.data.manifest.device.scale if self._has_batches else 1.0
 
     @property
     def elapsed_ns(self) -> int:
@@ -215,15 +225,12 @@ class Load:
         """Selectors of the batches of all rows, by kind of latency."""
         run = self.data.run
         table, intervals = run.table("batches"), run.table("intervals")
-        has_batches, has_intervals = (
-            not set(self.seqs).isdisjoint(rows.column("seq").to_pylist())
-            for rows in (table, intervals)
-        )
-        if has_intervals and not has_batches:
+        has_intervals = not set(self.seqs).isdisjoint(intervals.column("seq").to_pylist())
+        if has_intervals and not self._has_batches:
             table = of_intervals(intervals, self.seqs)
         kinds: tuple[Kind, ...] = ("service", "response")
         began_ns = {
-            (seq, number): job["began_ns"] or 0
+            (seq, number): round((job["began_ns"] or 0) / self._batch_scale)
             for seq, row in zip(self.seqs, self.columns, strict=True)
             for number, job in enumerate(row["jobs"])
         }
@@ -237,7 +244,7 @@ class Load:
         """Return the batches of operations of jobs, for the intervals of their figures."""
         keys = list(keys)
         stretch = self._stretches[kind](keys) if keys else None
-        return Measured([] if stretch is None else [stretch], self.capacity_bytes)
+        return Measured([] if stretch is None else [stretch], self.batch_capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:
         """A step of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""

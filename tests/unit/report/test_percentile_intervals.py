@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff import _native
+from writecliff import Job, SimEngine, Workload, _native, run_workload
 from writecliff.cli.main import main
 from writecliff.latency_basis import merged
+from writecliff.report import report_of
 from writecliff.report.intervals import Cell, Measured, Stretch
+from writecliff.store.rundir import RunDirectory
 from writecliff.store.tables import SLOWER
 
 BATCHES, IOS, CAPACITY = 120, 2000, 1 << 30
@@ -92,7 +94,7 @@ def _with_bursts(seed: int) -> np.ndarray:
 def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() -> None:
     """Intervals for runs of small estimated variance alone would be too narrow."""
     runs = [_measured(_with_bursts(seed)) for seed in range(60)]
-    together = merged(run.histogram for run in runs)
+    together = merged(run.histogram for run in runs if run.histogram is not None)
     assert together is not None
     truth_ns = together.quantile(0.99).value_ns
     assert truth_ns is not None
@@ -152,3 +154,17 @@ def test_flushes_have_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[st
     widths = [bounds["high"] / bounds["low"] - 1
               for bounds in (flushes["intervals"]["iops"], writes["intervals"]["iops"])]  # fmt: skip
     assert widths[0] == pytest.approx(widths[1], rel=0.2)
+
+
+def test_a_drive_simulated_scaled_down_has_the_intervals_of_the_one_that_ran(
+    tmp_path: Path,
+) -> None:
+    """Batches are of the small drive: its time and its capacity decide, not those of the whole."""
+    whole = SimEngine("sata-tlc-120")
+    small = whole.scaled(64, largest_io_bytes=4096)
+    written = 4 * whole.identify().capacity_bytes // 4096 * 4096
+    job = Job(name="w", read_pct=0, queue_depth=8, volume_bytes=written)
+    run = run_workload(Workload("writes", (job,)), small, output=tmp_path / "run")
+    report = report_of(RunDirectory.open(run.path))
+    figures = {figure.key: figure for figure in report.headlines()}
+    assert figures["/w/writes/p99"].interval is not None
