@@ -3,6 +3,7 @@ until steady, the same after an interruption."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -129,6 +130,20 @@ def test_steps_rests_and_rounds(target: str) -> None:
     titles = [part.title for part in page.sections]
     assert titles[:2] == ["Results", "Over time"] and "mixed" in titles and "log" in titles
     assert "reads/s" in report.answer() and "writes/s" in report.answer()
+
+
+def test_a_start_delay_is_not_in_the_rates_of_the_csv_of_steps(target: str) -> None:
+    Path("late.toml").write_text(
+        'name = "late"\n[[job]]\nread = "0 %"\nblock_size = "4 KiB"\nrate = "1000 IOPS"\n'
+        'start_delay = "300 ms"\nduration = "200 ms"\n'
+    )
+    test, engine = procedure(target, "late.toml")
+    run_procedure(test, engine, Path("r"))
+    file = report_of(RunDirectory.open(Path("r"))).data.steps_file
+    *_, row = csv.DictReader(file.text.splitlines())
+    assert (row["ios"], row["elapsed_ns"]) == ("200", "500000000")
+    assert float(row["iops"]) == pytest.approx(1000)
+    assert float(row["bytes_per_s"]) == pytest.approx(1000 * 4096)
 
 
 class _StopAt(RunProgress):
