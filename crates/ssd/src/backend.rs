@@ -111,13 +111,13 @@ impl<R: Recorder> Backend<R> {
         let geometry = config.geometry.clone();
         let timing = config.timing.clone();
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
-        let slc = config.slc_cache.as_ref();
+        let slc = config.sections.slc_cache.as_ref();
         let own = usize::from(slc.is_some());
         let load = |bytes| timing.command + timing.transfer(bytes);
         let mut program_times = std::array::from_fn(|t| timing.program_time(t as u32));
         let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
         program_times[PROGRAM_SLC as usize] = slc.map_or(Nanos::ZERO, |slc| slc.program);
-        let mapping = config.mapping_cache.as_ref();
+        let mapping = config.sections.mapping_cache.as_ref();
         program_times[PROGRAM_MAPPING as usize] = mapping.map_or(Nanos::ZERO, |m| m.program);
         for kind in [PROGRAM_SLC, PROGRAM_MAPPING] {
             let page = geometry.slots_per_read_group * SLOT_BYTES;
@@ -145,9 +145,9 @@ impl<R: Recorder> Backend<R> {
             channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
             channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
             slot_transfer: timing.transfer(u64::from(SLOT_BYTES)),
-            retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
+            retry_time: config.sections.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
-            die_parity: DieParity::of(config.die_parity),
+            die_parity: DieParity::of(config.sections.die_parity),
             busy: BusyTimes::default(),
             recorder: R::default(),
             active_dies: ActiveDies::of(config),

@@ -1,7 +1,5 @@
 //! The checked configuration of an SSD, as `device_file.rs` reads it from TOML.
 
-use std::ops::Deref;
-
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Bytes, Nanos, section};
@@ -110,14 +108,14 @@ pub struct DeviceConfig {
 impl DeviceConfig {
     /// The limit on active dies in the power state in force; `None`: all may be active.
     pub fn max_active_dies(&self) -> Option<u32> {
-        let limit = *self.power.as_ref()?.max_active_dies.get(self.power_state)?;
+        let limit = *self.sections.power.as_ref()?.max_active_dies.get(self.power_state)?;
         (limit < self.geometry.dies).then_some(limit)
     }
 
     /// The power states that the file describes, from 0 on: dies that may be active, and the most
     /// power in watts that the modelled drive draws. Empty: it has one, which limits nothing.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
-        let Some(power) = &self.power else { return Vec::new() };
+        let Some(power) = &self.sections.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
         let channels = self.geometry.shape.channels;
         let states = power.max_active_dies.iter();
@@ -127,7 +125,7 @@ impl DeviceConfig {
     /// Whether a read of a slot takes its die, which follows from its place alone.
     #[inline]
     pub fn reads_slots_alone(&self) -> bool {
-        self.die_parity.is_none()
+        self.sections.die_parity.is_none()
             && self.geometry.is_plain()
             && !self.timing.independent_plane_reads
     }
@@ -181,13 +179,5 @@ impl DeviceConfig {
 
     pub fn buffer_slots(&self) -> u32 {
         (self.controller.write_buffer.0 / u64::from(SLOT_BYTES)) as u32
-    }
-}
-
-impl Deref for DeviceConfig {
-    type Target = Sections;
-
-    fn deref(&self) -> &Sections {
-        &self.sections
     }
 }

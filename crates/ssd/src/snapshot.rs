@@ -80,14 +80,14 @@ impl<R: Recorder> Ssd<R> {
     fn take_fast_forwarded<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
         let plain = |config: &DeviceConfig| {
-            config.endurance.is_none()
+            config.sections.endurance.is_none()
                 && config.data_placement.is_none()
-                && config.integrity.is_none()
-                && config.mapping_cache.is_none()
+                && config.sections.integrity.is_none()
+                && config.sections.mapping_cache.is_none()
         };
         // An SLC cache decides by what is written, not by its times.
         let cache = |config: &DeviceConfig| {
-            config.slc_cache.map(|slc| SlcCacheConfig {
+            config.sections.slc_cache.map(|slc| SlcCacheConfig {
                 program: Nanos::ZERO,
                 read: Nanos::ZERO,
                 fold_time: None,

@@ -96,8 +96,8 @@ impl WritePath {
     fn of(config: &DeviceConfig, front: &AnyFront, has_core: bool) -> Self {
         let is_plain = front.is_direct()
             && config.ftl.bad_blocks.is_none()
-            && config.integrity.is_none()
-            && config.mapping_cache.is_none()
+            && config.sections.integrity.is_none()
+            && config.sections.mapping_cache.is_none()
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         match (is_plain, has_core) {
             (true, false) => Self::Plain,
@@ -168,24 +168,24 @@ impl<R: Recorder> Ssd<R> {
             endurance: Endurance::of(&config).map(Box::new),
             integrity: Integrity::of(&config),
             mapping_cache: MappingCache::of(&config),
-            thermal: config.thermal.clone().map(|section| Box::new(Thermal::new(section))),
+            thermal: config.sections.thermal.clone().map(|section| Box::new(Thermal::new(section))),
             writes: WritePath::of(&config, &front, mapping_core.is_some()),
             writes_may_wait: mapping_core.is_some()
-                || config.endurance.is_some()
+                || config.sections.endurance.is_some()
                 || config.ftl.volatile_buffer,
             reads_are_plain: mapping_core.is_none()
                 && front.log().is_none()
-                && config.ecc.is_none()
-                && config.integrity.is_none()
-                && config.mapping_cache.is_none()
+                && config.sections.ecc.is_none()
+                && config.sections.integrity.is_none()
+                && config.sections.mapping_cache.is_none()
                 && config.reads_slots_alone(),
             front,
             mapping_core,
-            mechanisms: u8::from(config.housekeeping.is_some())
-                + u8::from(config.thermal.is_some())
+            mechanisms: u8::from(config.sections.housekeeping.is_some())
+                + u8::from(config.sections.thermal.is_some())
                 + u8::from(has_barrier)
-                + u8::from(config.die_parity.is_some())
-                + u8::from(config.cell_care.is_some_and(|care| care.refresh.is_some())),
+                + u8::from(config.sections.die_parity.is_some())
+                + u8::from(config.sections.cell_care.is_some_and(|care| care.refresh.is_some())),
             active: ActiveTime::NONE,
             reports_causes: R::RECORDS,
             config,

@@ -54,7 +54,7 @@ pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
 fn of_ssd(identity: &mut Identity, ssd: &DeviceConfig) {
     identity.volatile_cache = !ssd.controller.power_loss_protection;
     identity.block_erase = true;
-    let throttle = ssd.thermal.as_ref().and_then(|thermal| thermal.stages.first());
+    let throttle = ssd.sections.thermal.as_ref().and_then(|thermal| thermal.stages.first());
     identity.warning_temperature = throttle.map(|throttle| throttle.at);
     identity.placement = match Report::of(ssd) {
         Some(Report::Nvme(_)) => PlacementInterface::Streams,

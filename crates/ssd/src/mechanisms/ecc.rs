@@ -152,7 +152,7 @@ pub struct Ecc {
 
 impl Ecc {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.ecc.clone()?;
+        let section = config.sections.ecc.clone()?;
         let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
         let units = config.geometry.reclaim_units as usize;
         Some(Box::new(Self {
@@ -167,7 +167,7 @@ impl Ecc {
             worst_until: Nanos::ZERO,
             worst_erases: 0,
             untimed_from: 0,
-            care: config.cell_care.map(|section| {
+            care: config.sections.cell_care.map(|section| {
                 CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
             }),
             stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),

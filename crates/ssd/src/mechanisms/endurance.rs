@@ -60,7 +60,7 @@ pub struct Endurance {
 impl Endurance {
     pub fn of(config: &DeviceConfig) -> Option<Self> {
         let rated = f64::from(config.ftl.rated_cycles) * config.raw_capacity().0 as f64;
-        config.endurance.map(|section| Self {
+        config.sections.endurance.map(|section| Self {
             config: section,
             rated_bytes: rated,
             wake_scheduled: false,

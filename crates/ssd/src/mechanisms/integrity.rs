@@ -110,7 +110,7 @@ pub struct Integrity {
 
 impl Integrity {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        config.integrity.map(|section| {
+        config.sections.integrity.map(|section| {
             Box::new(Self {
                 config: section,
                 salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),

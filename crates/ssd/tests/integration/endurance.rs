@@ -68,7 +68,7 @@ fn idle_time_restores_credit_and_fast_forward_writes_use_it_up() {
 #[test]
 fn without_throttling_the_section_changes_nothing() {
     let off = "[endurance]\nthrottle = false\nlife = \"5 years\"\n[link]";
-    assert_eq!(config(&[("[link]", off)]).endurance, None);
+    assert_eq!(config(&[("[link]", off)]).sections.endurance, None);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
             host.completions.add(cut.as_bytes());
         }
     }
-    if ssd.config().die_parity.is_some() {
+    if ssd.config().sections.die_parity.is_some() {
         ssd.lose_die(1).unwrap();
     }
     host.run(&mut ssd, 16, 500);

@@ -110,7 +110,7 @@ pub struct Housekeeping {
 
 impl Housekeeping {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.housekeeping.as_ref()?;
+        let section = config.sections.housekeeping.as_ref()?;
         let mut random = Prng::derive(config.ftl.seed, SEED_LABEL);
         Some(Box::new(Self {
             media: section.media,

@@ -106,7 +106,7 @@ pub(crate) struct MappingCache {
 
 impl MappingCache {
     pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.mapping_cache?;
+        let section = config.sections.mapping_cache?;
         let geometry = &config.geometry;
         let lpns = section.entries_per_page() * config.indirection_slots;
         let count = (config.ftl.user_slots as u32).div_ceil(lpns);

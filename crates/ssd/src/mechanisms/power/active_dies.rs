@@ -29,7 +29,7 @@ impl ActiveDies {
     /// `None` for a drive without power states.
     pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies;
-        let power = config.power.as_ref()?;
+        let power = config.sections.power.as_ref()?;
         (!power.max_active_dies.is_empty()).then(|| {
             Box::new(Self {
                 most: config.max_active_dies().unwrap_or(dies),

@@ -12,7 +12,7 @@ impl<R: Recorder> Ssd<R> {
     /// Energy consumed until `time`, which must be close to now; operations that have begun count
     /// in full.
     pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
-        let config = self.config.power.as_ref()?;
+        let config = self.config.sections.power.as_ref()?;
         let (active, link) = (self.active.until(time), self.frontend.link_busy());
         Some(Energy::of(config, &self.backend.busy, active, link, time))
     }

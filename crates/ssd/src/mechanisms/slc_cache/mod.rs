@@ -148,7 +148,7 @@ pub struct SlcCache {
 
 impl SlcCache {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.slc_cache.as_ref()?;
+        let section = config.sections.slc_cache.as_ref()?;
         let geometry = &config.geometry;
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
         let unit_slots = u64::from(geometry.slots_per_read_group);
