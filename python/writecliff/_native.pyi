@@ -413,12 +413,15 @@ def bench_cases() -> list[str]:
 def device_keys() -> list[
     tuple[str, list[tuple[str, bool, list[tuple[str, str, bool, str, str]]]]]
 ]:
-    """The keys of device files, by kind of drive. A section has its name ("" at the top of the
-    file), whether it is required, and its keys: name, values that it takes, whether it is required,
-    default in words ("" without one), meaning in Markdown."""
+    """Return the keys of device files, by kind of drive.
+
+    A section has a name ("" at the top of the file), a flag for required sections, and its keys. A
+    key has a name, the accepted values in words, a flag for required keys, a default in words (""
+    without a default), and a meaning in Markdown.
+    """
 
 def not_modelled_together() -> list[tuple[str, list[str]]]:
-    """Sections and features of SSDs, each with the sections that are not modelled with it."""
+    """Return sections and features of SSDs, each with sections that are not modelled with it."""
 
 def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
     """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises

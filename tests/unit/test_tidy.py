@@ -55,7 +55,7 @@ def test_no_file_is_over_long() -> None:
 
 
 def test_a_usual_rust_file_is_one_idea() -> None:
-    """Files are divided by idea: neither a line each nor until a limit is met."""
+    """Files are divided by subject, neither into fragments nor up to a limit."""
     sources = [name for name in RUST if "/src/" in name]
     median = statistics.median(len(_text(name).splitlines()) for name in sources)
     assert 100 <= median <= 250

@@ -1,8 +1,8 @@
 //! Sections of device files as tables of keys.
 //!
 //! [`section!`](crate::section) declares the keys of a section once: name, whether it is required,
-//! kind with bounds, default and meaning. The struct of values, its reading from a
-//! [`Table`] and the reference page of keys follow from it:
+//! kind with bounds, default and meaning. The struct of values, its reader from a [`Table`] and
+//! the reference page of keys follow from this declaration:
 //!
 //! ```
 //! use writecliff_base::keys::{Flag, Percent, PositiveTime, Section};
@@ -38,10 +38,10 @@ use crate::located::{LocatedError, Table};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: &'static str,
-    /// Kind and bounds of its value, in words.
+    /// Kind and bounds of the values that it accepts, in words.
     pub takes: String,
     pub is_required: bool,
-    /// Value of a file without the key, in words; empty if nothing takes its place.
+    /// Value in a file without the key, in words; empty if the key does not have a default.
     pub default: String,
     /// One line of Markdown, with links that are relative to the reference pages.
     pub meaning: &'static str,
@@ -58,7 +58,7 @@ pub struct SectionKeys {
 
 /// Values of a section, declared with [`section!`](crate::section).
 pub trait Section: Sized {
-    /// The keys, in the order in which they are read.
+    /// Returns the keys, in reading order.
     fn keys() -> Vec<Key>;
 
     /// Reads all keys.
@@ -67,13 +67,13 @@ pub trait Section: Sized {
     /// Fails at the first key that is missing, of another kind, or out of bounds.
     fn read_keys(table: &Table<'_>) -> Result<Self, LocatedError>;
 
-    /// The keys as a table of a file.
+    /// Returns the keys as a table of a file.
     fn documented(name: &'static str, is_required: bool) -> SectionKeys {
         SectionKeys { name, is_required, keys: Self::keys() }
     }
 }
 
-/// The keys at the top of a file: those of two sections.
+/// Returns the keys at the top of a file, from two sections.
 pub fn top<A: Section, B: Section>() -> SectionKeys {
     let keys = A::keys().into_iter().chain(B::keys()).collect();
     SectionKeys { name: "", is_required: true, keys }
@@ -84,10 +84,10 @@ pub fn top<A: Section, B: Section>() -> SectionKeys {
 /// Each key is `name: need Kind(bounds) = default, "meaning";`. The need is one of
 ///
 /// * `required`;
-/// * `optional`: the field is an `Option`; the default is a text that describes what takes the
-///   place of an absent value;
+/// * `optional`: the field is an `Option`; the default is a text that describes the behaviour
+///   without a value;
 /// * `default`: files with the default and without the key have the same canonical text;
-/// * `derived`: the same with the value of an earlier key as the default.
+/// * `derived`: like `default`, with the value of an earlier key as the default.
 #[macro_export]
 macro_rules! section {
     ($(#[$attribute:meta])* $visible:vis struct $name:ident {

@@ -233,7 +233,7 @@ impl Physical {
         }
     }
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     pub const fn unit(self) -> &'static str {
         self.units().0[0].0
     }

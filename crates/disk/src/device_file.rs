@@ -18,12 +18,12 @@ pub use scaled::{SCALES, scaled};
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// Whether the file describes a disk.
+/// Returns `true` if the file describes a disk.
 pub fn is_disk(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"disk")
 }
 
-/// The keys of device files of disks.
+/// Returns the keys of device files of disks.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
         top::<Identity, Top>(),

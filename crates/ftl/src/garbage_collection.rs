@@ -183,8 +183,8 @@ impl Ftl {
         let owner = self.table.owner[self.collection.victim.index()];
         let frontier = self.destination(owner);
         self.relocate_group_to(frontier, sink);
-        // The host writes to the unit that relocated data go to, if they share one, and does not
-        // make room for that. While the reserve is in use, such a victim must not wait.
+        // The host and relocation may share an open unit, and host writes do not make room for the
+        // relocated data. While the reserve is in use, such a victim must not wait.
         while self.is_host_frontier(frontier)
             && self.collection.is_running()
             && self.free.len() as u32 <= self.config.gc_low_watermark

@@ -3,7 +3,7 @@
 use writecliff_base::keys::{Choice, Count, PositiveRate, Text, Time};
 use writecliff_base::section;
 
-/// Whether the link carries data in both directions at once.
+/// Directions in which the link carries data at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Duplex {
     /// SATA: one frame at a time, either way.

@@ -160,7 +160,7 @@ pub(crate) fn toml_rows<'py>(
 type KeyRow = (&'static str, String, bool, String, &'static str);
 type SectionRow = (&'static str, bool, Vec<KeyRow>);
 
-/// The sections and keys of device files, by kind of drive.
+/// Returns the sections and keys of device files, by kind of drive.
 #[pyfunction]
 pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
     let rows = |section: SectionKeys| {
@@ -172,7 +172,7 @@ pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
     kinds.map(|(kind, sections)| (kind, sections.into_iter().map(rows).collect())).collect()
 }
 
-/// Sections and features of SSDs, each with the sections that are not modelled with it.
+/// Returns sections and features of SSDs, each with the sections that are not modelled with it.
 #[pyfunction]
 pub(crate) fn not_modelled_together() -> Vec<(&'static str, &'static [&'static str])> {
     NOT_TOGETHER.to_vec()

@@ -247,7 +247,7 @@ impl DriveModel for Scm {
     }
 }
 
-/// The keys of device files, by kind of drive.
+/// Returns the keys of device files, by kind of drive.
 pub fn device_keys() -> [(&'static str, Vec<SectionKeys>); 3] {
     [
         ("SSDs", writecliff_ssd::device_file::keys()),

@@ -1,8 +1,8 @@
-//! The text that a device is hashed by has every key of a device file, of drives of any kind.
+//! The text from which the device hash is computed contains every key of a device file, for every
+//! kind of drive.
 //!
-//! The files beside this test have every key. That they do is checked too: a reader lists the keys
-//! that it knows when it finds one that it does not. It must know those of the reference, and no
-//! others.
+//! The files next to this test have every key. The test checks this, too: a reader that rejects an
+//! unknown key lists the keys that it knows. They must be the keys of the reference.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 const SCM: &str = include_str!("device_hash/scm.toml");
 
-/// Every word that a key may have as its value.
+/// Every word that is a value of some key.
 const WORDS: [&str; 32] = [
     "SLC",
     "MLC",
@@ -51,7 +51,7 @@ const WORDS: [&str; 32] = [
     "scan",
 ];
 
-/// SSDs with what the first one cannot have besides.
+/// SSDs with keys that the first SSD cannot have at the same time.
 fn ssds() -> [String; 10] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
@@ -112,7 +112,7 @@ fn others(value: &str) -> Vec<String> {
     ["true".to_owned(), "false".to_owned()].into_iter().chain(words).collect()
 }
 
-/// What must change with a key so that the file stays possible.
+/// Other keys that must change with a key so that the file stays valid.
 fn fellows(key: &str) -> &[(&str, &str)] {
     const THREE: &str = "[\"1 ms\", \"2 ms\", \"3 ms\"]";
     match key {
@@ -127,8 +127,8 @@ fn change(key: &str, value: &str) -> Option<Change> {
     Some(Change { key: key.to_owned(), value: value.parse().ok()?, source: None })
 }
 
-/// Change every key of a file in turn: its value must be in the canonical text. Returns the keys
-/// for which the file leaves another value.
+/// Changes every key of a file in turn: its value must be in the canonical text. Returns the keys
+/// for which the file permits another value.
 fn check_each_key(text: &str) -> BTreeSet<String> {
     let device = Device::read(text, "full.toml").unwrap();
     let base = device.config().canonical();
@@ -156,10 +156,10 @@ fn check_each_key(text: &str) -> BTreeSet<String> {
     tried
 }
 
-/// Dotted keys that the reader asks for, of the tables that the file has.
+/// Returns the dotted keys that the reader requests from the tables of the file.
 fn known_keys(text: &str) -> BTreeSet<String> {
     let tables = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
-    let mut found = BTreeSet::new();
+    let mut known = BTreeSet::new();
     for table in tables.chain([""]) {
         let header = format!("[{table}]\n");
         let unknown = "qqqqqqqq = 1\n";
@@ -169,12 +169,12 @@ fn known_keys(text: &str) -> BTreeSet<String> {
         };
         let hint = Device::read(&wrong, "full.toml").unwrap_err().hint.unwrap();
         let keys = hint.strip_prefix("known keys here: ").unwrap().split(", ");
-        found.extend(keys.map(|key| format!("{table}.{key}").trim_start_matches('.').to_owned()));
+        known.extend(keys.map(|key| format!("{table}.{key}").trim_start_matches('.').to_owned()));
     }
-    found
+    known
 }
 
-/// Dotted keys of the reference of a kind of drive.
+/// Returns the dotted keys of the reference for a kind of drive.
 fn declared_keys(kind: &str) -> BTreeSet<String> {
     let kinds = device_keys().into_iter();
     let sections = kinds.filter(|(name, _)| *name == kind).flat_map(|(_, sections)| sections);
@@ -191,7 +191,7 @@ fn check_all_keys(kind: &str, texts: &[String]) {
     let known = texts.iter().flat_map(|text| known_keys(text));
     let known: BTreeSet<String> = known.filter(|key| !is_table(key)).collect();
     assert_eq!(known, declared_keys(kind), "each key that is read must be declared");
-    assert_eq!(known, tried, "the files of this test must have every key, and leave it a choice");
+    assert_eq!(known, tried, "the files of this test must have every key, and permit a change");
 }
 
 #[test]

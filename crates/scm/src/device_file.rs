@@ -16,12 +16,12 @@ pub const SECTOR_BYTES: u64 = 512;
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 
-/// Whether the file describes a drive of storage-class memory.
+/// Returns `true` if the file describes a drive of storage-class memory.
 pub fn is_scm(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"media")
 }
 
-/// The keys of device files of such drives.
+/// Returns the keys of device files of such drives.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
         top::<Identity, Top>(),

@@ -67,11 +67,11 @@ pub struct Backend<R> {
     pub now: Nanos,
     pub queue: EventQueue,
     pub fills: Fills,
-    /// Whether data that are not on flash are lost with the power.
+    /// `true` if data that are not on flash are lost with the power.
     pub(crate) is_volatile: bool,
-    /// The command whose write is being placed, if it completes only when its data are on flash.
+    /// Command whose write is being placed, if it completes only when its data are on flash.
     pub(crate) awaiting: Option<u16>,
-    /// Units that it has to wait for.
+    /// Number of units that this command waits for.
     pub(crate) awaited: u32,
     pub(crate) geometry: Geometry,
     pub(crate) timing: FlashTiming,
@@ -167,7 +167,7 @@ impl<R: Recorder> Backend<R> {
         sense(location.page_type, retries)
     }
 
-    /// Whether no operation is running or waiting.
+    /// Returns `true` if no operation is running or waiting.
     pub fn is_quiet(&self) -> bool {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }

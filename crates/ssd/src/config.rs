@@ -14,9 +14,9 @@ use crate::mechanisms::Sections;
 /// In which order commands begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServiceOrder {
-    /// As they arrive, reads and writes side by side.
+    /// In order of arrival, reads and writes overlapped.
     Overlapped,
-    /// As they arrive, with a barrier between reads and writes.
+    /// In order of arrival, with a barrier between reads and writes.
     Barrier,
 }
 
@@ -75,7 +75,7 @@ impl ControllerConfig {
         Ok(config)
     }
 
-    /// Whether mapping takes firmware time.
+    /// Returns `true` if mapping takes firmware time.
     pub fn has_mapping_core(&self) -> bool {
         self.mapping_update_time != Nanos::ZERO || self.relocation_time != Nanos::ZERO
     }
@@ -93,12 +93,12 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// The mechanisms.
     pub sections: Sections,
-    /// The power state in force, of those that `power` describes. Like the one that a host sets on
-    /// a real drive, it is no part of the device's description.
+    /// Current power state, one of the states that `power` describes. As on a real drive, where the
+    /// host sets it, it is not part of the device's description.
     pub power_state: usize,
-    /// The data placement interface; without one, the host's stream numbers are the FTL's.
+    /// The data placement interface; without it, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
-    /// Slots that the map has one entry for.
+    /// Slots per entry of the map.
     pub indirection_slots: u32,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.
@@ -122,7 +122,7 @@ impl DeviceConfig {
         states.map(|&dies| (dies, power.most(dies, channels, directions))).collect()
     }
 
-    /// Whether a read of a slot takes its die, which follows from its place alone.
+    /// Returns `true` if a read of a slot occupies its die, which follows from its address alone.
     #[inline]
     pub fn reads_slots_alone(&self) -> bool {
         self.sections.die_parity.is_none()
@@ -169,8 +169,8 @@ impl DeviceConfig {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Write buffer needed for the open program units of `streams` streams, one more, and what the
-    /// mechanisms take. Data are in the buffer as the host sent them, with a slot for each piece
+    /// Write buffer needed for the open program units of `streams` streams, one more unit, and the
+    /// mechanisms. Data are in the buffer as the host sent them, with a slot for each piece
     /// of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.program_unit_bytes() * self.pieces_per_slot();

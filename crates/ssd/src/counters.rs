@@ -85,7 +85,7 @@ impl DriveCounters {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// What the time of the command that completed last was spent on, if it is recorded.
+    /// Causes of the latency of the command that completed last, if recorded.
     #[inline]
     pub fn time_by_cause(&self) -> Option<&TimeByCause> {
         self.reports_causes.then(|| self.backend.recorder.last()).flatten()

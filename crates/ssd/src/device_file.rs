@@ -44,7 +44,7 @@ section! {
     }
 }
 
-/// The keys of device files of SSDs.
+/// Returns the keys of device files of SSDs.
 pub fn keys() -> Vec<SectionKeys> {
     let mut sections = vec![
         top::<Identity, Top>(),
@@ -132,7 +132,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     root.finish().map(|()| config)
 }
 
-/// Rejects combinations that are not modelled, at the section.
+/// Rejects combinations that are not modelled, with an error at the section.
 fn check_modelled(root: &Table<'_>, has: impl Fn(&str) -> bool) -> Answer<()> {
     let features = NOT_TOGETHER.iter().filter(|(feature, _)| has(feature));
     let mut pairs = features.flat_map(|(feature, others)| others.iter().map(move |o| (feature, o)));

@@ -37,7 +37,7 @@ pub enum FlashOperation {
         slots: u8,
         purpose: ReadFor,
     },
-    /// Of parity across dies with `NO_FILL`.
+    /// A program; with `NO_FILL`, of parity across dies.
     Program {
         fill: FillId,
         page_type: u8,

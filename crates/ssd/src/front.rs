@@ -1,7 +1,7 @@
-//! The front of the FTL: what places the slots of host writes, on either clock.
+//! The front of the FTL, which places the slots of host writes on either clock.
 //!
-//! A drive has one. Most hand data to the FTL as they are; an SLC cache writes them to a log of its
-//! own first, data reduction packs them, large indirection units complete them.
+//! Each drive has one front. Most fronts pass data to the FTL unchanged. An SLC cache first writes
+//! them to its own log, data reduction packs them, and large indirection units complete them.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
@@ -26,7 +26,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Returns its slots, each with the number of bytes that the host writes of it.
+    /// Returns the slots of the write, each with the number of bytes that the host writes to it.
     #[inline]
     pub(crate) fn slots(&self) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         let Command { offset, length, .. } = *self.command;
@@ -49,18 +49,18 @@ fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
 /// Effects of a write beyond its own slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placed {
-    /// Slots that pass through the buffer in addition to those of the command; negative if some of
-    /// those have left it.
+    /// Slots that pass through the buffer in addition to the command's slots; negative if some of
+    /// the command's slots have left the buffer.
     pub extra_slots: i64,
     /// `true` if data of the command equal data that are still in the buffer.
     pub repeats_buffered: bool,
-    /// Bytes that went to another reclaim group than that of their stream, which was full.
+    /// Bytes that went to another reclaim group because the group of their stream was full.
     pub elsewhere_bytes: u32,
 }
 
-/// Receives what a write causes: the flash of the timed drive, or nothing.
+/// Receiver of the effects of a write: the flash of the timed drive, or a sink without effects.
 pub(crate) trait PlacementSink: LogSink {
-    /// `false` on the fast-forward clock, where nothing waits and nothing is buffered.
+    /// `false` on the fast-forward clock, on which commands never wait and data are not buffered.
     const IS_TIMED: bool = false;
 
     /// Returns `true` if the command completes only when its data are on flash.
@@ -82,23 +82,23 @@ pub(crate) trait PlacementSink: LogSink {
 
 impl PlacementSink for FastForward {}
 
-/// The front of an FTL. The defaults are those of a front that keeps no data of its own.
+/// The front of an FTL. The default methods suit a front that does not store data itself.
 pub(crate) trait Front {
     /// Places the slots of a write.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed;
 
-    /// Returns the sink for what the FTL does by itself, such as garbage collection.
+    /// Returns the sink for the FTL's own work, such as garbage collection.
     fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
         InFront::direct(sink)
     }
 
-    /// Returns the front's address of a logical page; `Ppa::NONE` if its newest data are the FTL's.
+    /// Returns the front's address of a logical page; `Ppa::NONE` if the FTL has its newest data.
     fn location(&self, _lpn: Lpn) -> Ppa {
         Ppa::NONE
     }
 
-    /// Returns the unit of the front that holds the newest data of a logical page, and whether it
-    /// is being filled; `None` if they are the FTL's.
+    /// Returns the front's unit with the newest data of a logical page, and `true` if the unit is
+    /// being filled; `None` if the FTL has the newest data.
     fn find(&self, _lpn: Lpn) -> Option<(u32, bool)> {
         None
     }
@@ -106,27 +106,27 @@ pub(crate) trait Front {
     /// Discards the data of a deallocated logical page.
     fn trim(&mut self, _lpn: Lpn) {}
 
-    /// Discards all data; returns how many blocks of each plane are erased for that.
+    /// Discards all data; returns the number of blocks per plane to erase.
     fn purge(&mut self) -> u64 {
         0
     }
 
-    /// Slots of flash of its own that it has programmed since the drive was new.
+    /// Slots of its own flash that it has programmed since the drive was new.
     fn programmed_slots(&self) -> u64 {
         0
     }
 
-    /// Erases of blocks of all dies since the drive was new.
+    /// Erases of its own blocks, each on all dies, since the drive was new.
     fn erases(&self) -> u64 {
         0
     }
 
-    /// Slots that it has handed on to the FTL later than the host wrote them.
+    /// Slots that it has passed to the FTL after the host's write.
     fn folded_slots(&self) -> u64 {
         0
     }
 
-    /// Bytes that the host has written, of which the FTL has counted `of_ftl`.
+    /// Bytes that the host has written; `of_ftl` is the FTL's count.
     fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl
     }
@@ -158,26 +158,26 @@ pub(crate) trait Front {
         false
     }
 
-    /// Works in the background, on at most `burst` slots that pass through the buffer. Returns how
-    /// many did; `None` if there was nothing to do.
+    /// Works in the background, on at most `burst` slots that pass through the buffer. Returns the
+    /// number of these slots; `None` if no work was left.
     fn idle_work<S: LogSink>(&mut self, _burst: i64, _ftl: &mut Ftl, _sink: &mut S) -> Option<i64> {
         None
     }
 
-    /// Checks its invariants; returns the first one that does not hold.
+    /// Checks its invariants; returns the first violated invariant.
     fn check(&self, _ftl: &Ftl) -> Result<(), String> {
         Ok(())
     }
 
-    /// Units of its own flash that are written in a block that is not full.
+    /// Written units in its open block.
     fn units_in_open_block(&self) -> u64 {
         0
     }
 
-    /// Takes back the last `count` erases, which had not begun when the power failed.
+    /// Undoes the last `count` erases, which had not started when the power failed.
     fn unerase(&mut self, _count: u64) {}
 
-    /// Maps a logical page to where it was before a change that a loss of power has undone.
+    /// Maps a logical page to its address before a change that a loss of power has undone.
     fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
         ftl.return_to(change.lpn, change.before);
     }
@@ -193,7 +193,7 @@ pub(crate) trait Front {
     }
 }
 
-/// The front of a drive without such a mechanism.
+/// The front of a drive without a mechanism that places data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Direct;
 
@@ -223,7 +223,7 @@ pub(crate) enum AnyFront {
     Grouped(Grouped),
 }
 
-/// Applies an expression to the front of whichever kind.
+/// Applies an expression to the front of any kind.
 macro_rules! any {
     ($front:expr, $name:ident => $value:expr) => {
         match $front {
@@ -236,7 +236,7 @@ macro_rules! any {
     };
 }
 
-/// Forwards methods to the front of whichever kind.
+/// Forwards methods to the front of any kind.
 macro_rules! forward {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
         fn $name(&self $(, $arg: $type)*) -> $result {
@@ -265,7 +265,7 @@ impl AnyFront {
         }
     }
 
-    /// Returns `true` if the FTL gets data as they are.
+    /// Returns `true` if the FTL receives data unchanged.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self, Self::Direct(_))
     }

@@ -20,8 +20,8 @@ use writecliff_base::words::{WordReader, WordWriter};
 pub use writecliff_base::saved_state::RestoreError;
 
 impl<R: Recorder> Ssd<R> {
-    /// Returns where the newest data of a logical page are or are going: addresses of the FTL's
-    /// flash, and behind them those of an SLC cache.
+    /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
+    /// of an SLC cache follow the addresses of the FTL's flash.
     pub fn location(&self, lpn: Lpn) -> Ppa {
         let in_front = self.front.location(lpn);
         if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
@@ -32,10 +32,10 @@ impl<R: Recorder> Ssd<R> {
         self.front.log()
     }
 
-    /// Checks the mapping and the data that a front keeps.
+    /// Checks the mapping and the state of the front.
     ///
     /// # Errors
-    /// Says which invariant does not hold.
+    /// Returns the first violated invariant.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.ftl.check_invariants()?;
         self.front.check(&self.ftl)

@@ -53,7 +53,7 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) mapping_core: Option<MappingCore>,
     /// Additional firmware time of a read compared with other commands.
     pub(crate) longer_reads_by: Nanos,
-    /// The same of a write, after which its data are already on their way.
+    /// Additional firmware time of a write, during which its data are already on their way.
     pub(crate) longer_writes_by: Nanos,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
@@ -68,15 +68,15 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) integrity: Option<Box<Integrity>>,
     pub(crate) mapping_cache: Option<Box<MappingCache>>,
     pub(crate) front: AnyFront,
-    /// Whether mechanisms are active that affect the start of commands.
+    /// Number of active mechanisms that affect the start of commands.
     pub(crate) mechanisms: u8,
     pub(crate) writes: WritePath,
-    /// Whether the mapping core, endurance throttling or an erase may delay writes.
+    /// `true` if the mapping core, endurance throttling or an erase may delay writes.
     pub(crate) writes_may_wait: bool,
     /// `true` if reads cannot fail and involve neither the mapping core nor the SLC cache.
     pub(crate) reads_are_plain: bool,
     pub(crate) active: ActiveTime,
-    /// Whether what the recorder knows of the time of commands is reported.
+    /// `true` if the recorded causes of latency are reported.
     pub reports_causes: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Ssd<R = Unrecorded> {
 pub(crate) enum WritePath {
     /// Unchanged, without firmware time, into units that may stay open indefinitely.
     Plain,
-    /// As `Plain`, but mapping takes time.
+    /// Like `Plain`, but mapping takes time.
     MappingCore,
     /// Through an SLC cache, reduced, in large indirection units, or into reclaim units that must
     /// be closed in time.
@@ -112,8 +112,8 @@ impl WritePath {
 fn buffer_assured(config: &DeviceConfig) -> i64 {
     let geometry = &config.geometry;
     let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
-    let own = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
-    i64::from(config.buffer_slots()) - units - own.cast_signed()
+    let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
+    i64::from(config.buffer_slots()) - units - mechanisms.cast_signed()
 }
 
 impl Ssd {
@@ -424,7 +424,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Writes data that a mechanism concerns itself with.
+    /// Writes data whose placement a mechanism affects.
     #[cold]
     fn fast_forward_otherwise(&mut self, command: &Command) {
         if self.is_refused(command) {

@@ -244,7 +244,7 @@ def execute(
 
 @contextmanager
 def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
-    """Yield the engine of a target, closed afterwards, or one that is open, which stays so."""
+    """Yield the engine of a target and close it afterwards, or yield an open engine."""
     if not isinstance(on, str):
         yield on
         return
@@ -289,8 +289,10 @@ def new_path(
 def output_path(
     output: PathLike | None, folder: str, about: str, target: str | None = None
 ) -> Iterator[Path]:
-    """Yield `output`, or else the `new_path` of the other arguments, which is gone after an error
-    that left it empty."""
+    """Yield `output`, or else a `new_path` from the other arguments.
+
+    An error removes a new path that is still empty.
+    """
     path = Path(output or new_path(folder, about, target))
     try:
         yield path
@@ -299,7 +301,7 @@ def output_path(
         raise
 
 
-# What `new_path` made, and the folders that it made above.
+# Paths created by `new_path`, each with the parent folders that it created.
 _unused: dict[Path, list[Path]] = {}
 
 
@@ -322,14 +324,14 @@ def _reserved(path: Path, *, folder: bool) -> bool:
         raise store_error(error, path) from error
     if not _unused:
         atexit.register(remove_unused)
-    _unused[path.absolute()] = [one.absolute() for one in (path, *above)]
+    _unused[path.absolute()] = [made.absolute() for made in (path, *above)]
     return True
 
 
 def remove_unused(*paths: Path) -> None:
-    """Remove those of `paths` (default: all) that `new_path` made and nobody has filled."""
-    for made in [one.absolute() for one in paths] or [*_unused]:
-        for path in _unused.pop(made, ()):
+    """Remove the paths (default: all) that `new_path` created and that are still empty."""
+    for reserved in [path.absolute() for path in paths] or [*_unused]:
+        for path in _unused.pop(reserved, ()):
             with suppress(OSError):
                 if path.is_dir():
                     path.rmdir()

@@ -123,7 +123,7 @@ def run_sweep(
 
 
 def _check(members: Mapping[str, Member], on: str, opening: Mapping[str, Any]) -> None:
-    """As `suite.plan.check_members`, of a target that is opened for it."""
+    """Open the target and run `suite.plan.check_members` on it."""
     from contextlib import closing
 
     from writecliff.engines.target import open_target

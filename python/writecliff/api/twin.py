@@ -50,10 +50,10 @@ def make_twin(
     """Measure a drive and make a twin of it, as `writecliff twin` does.
 
     `on`, `output`, `progress`: as in `run_test` (default of `output`: runs/twin-TARGET-TIME).
-    `name`, `device_file`, `said`: as in `twin_of_run`; the file must not exist. `log` gets what the
-    fit reports. `options` are those of the measurements: `gentle`, `seconds` (of a load),
-    `overwrite_minutes`, `rest_s`, `no_purge`, `seed`. Raises as `run_test`; ConfigError, too, for a
-    drive of which there is no model.
+    `name`, `device_file`, `said`: as in `twin_of_run`; the file must not exist. `log` receives the
+    progress of the fit. `options` of the measurements: `gentle`, `seconds` (of a load),
+    `overwrite_minutes`, `rest_s`, `no_purge`, `seed`. Raises the errors of `run_test`, and
+    ConfigError for a drive that cannot be modelled.
     """
     from writecliff.procedures.twin import Twin
     from writecliff.twin.start import check_drive
@@ -70,7 +70,7 @@ def make_twin(
 
 
 def new_device_file(path: PathLike | None) -> Path | None:
-    """Return the path of a device file that is to be written. Raises ConfigError: it exists."""
+    """Return the path of a device file to write. Raises ConfigError: the file exists."""
     if path is not None and Path(path).exists():
         raise ConfigError(f"{path} exists", hint="give another name")
     return None if path is None else Path(path)

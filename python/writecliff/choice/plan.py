@@ -1,7 +1,8 @@
 """A run for each drive of a choice: the load, from a drive that is preconditioned for it.
 
-Drives are simulated smaller, as far as their loads stay long enough to have tails (`question.scale`
-at most), to save time: see `engines/scaled.py`. The guide to choose has the effect on tails.
+To save time, drives are simulated scaled down, by at most `question.scale` and only as far as their
+loads stay long enough to have tails: see `engines/scaled.py`. The guide to `choose` describes the
+effect on tails.
 """
 
 from __future__ import annotations

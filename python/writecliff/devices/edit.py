@@ -36,8 +36,10 @@ def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str
 
 
 def toml_word(text: str, key: str, value: Any) -> str:
-    """`value` as TOML writes it for the dotted `key`. A string is quoted if the file has a string
-    there, or if it is neither a number, a flag nor a list."""
+    """Return `value` in TOML notation for the dotted `key`.
+
+    A string is quoted if the file has a string there, or if it is not a number, a flag or a list.
+    """
     if not isinstance(value, str):
         return json.dumps(value)
     try:

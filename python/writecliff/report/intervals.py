@@ -6,8 +6,8 @@ I/Os from their expected number for IOPS, of latencies for a mean, of NAND bytes
 amplification, of the number of I/Os slower than a value for a percentile (the indicator method:
 Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
 on a logarithmic scale, for the share of slow I/Os on the logit scale, so none reaches below zero.
-The interval of a percentile has the latencies for which its share of slower I/Os is plausible.
-Its error is that of the share to be tested (Wilson, J. American Statistical Association 22, 1927).
+The interval of a percentile contains the latencies for which its share of slower I/Os is plausible.
+The error is that of the tested share (Wilson, J. American Statistical Association 22, 1927).
 
 Real drives and older runs have no batches; the intervals of their series stand for them
 (`of_intervals`), for rates and means alone.
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 BATCHES = "repetitions of the load, from the variation between its batches"
 SHARE = 0.95  # that an interval covers
 FEWEST_SLOW = 30.0  # I/Os slower than a percentile
-FEWEST_SLOW_BATCHES = 6.0  # over which they are spread: squared sum by sum of squares of counts
-_FEWEST_INDEPENDENT = 20.0  # slow I/Os that show by themselves how they depend on each other
+FEWEST_SLOW_BATCHES = 6.0  # effective batches of slow I/Os: (sum of counts)² / sum of counts²
+_FEWEST_INDEPENDENT = 20.0  # slow I/Os that suffice to estimate their own dependence
 _TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
 _TREND_LEVEL = 0.01  # probability of the trend of a few batches, from which they drift
 # Margins of log-likelihoods, see `dependence.variance_of_total`.
@@ -251,7 +251,7 @@ class Measured:
                 for one in self.stretches]  # fmt: skip
 
     def _share(self, value_ns: float) -> _Share | None:
-        """Return the share of I/Os that are slower than a latency; None for none and all."""
+        """Return the share of I/Os slower than a latency; None if it is 0 or 1."""
         slower = self._slower_than(value_ns)
         part, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
         if not 0 < part < count or (found := self._variance(slower, of_share=True)) is None:
@@ -268,10 +268,10 @@ class Measured:
         return [share for share in shares if share is not None]
 
     def _independent(self, share: _Share, tested: float) -> tuple[float, float]:
-        """Return the number of independent slow I/Os if a share is `tested`, and its degrees.
+        """Return the independent slow I/Os for a `tested` share, and the degrees of freedom.
 
-        Slow I/Os are never more independent than faster ones. If they are few, they often lack the
-        long bursts that cause most of their variance: then they depend as much as faster ones.
+        Slow I/Os are never more independent than faster I/Os. A few slow I/Os often lack the long
+        bursts that cause most of their variance; then the dependence of faster I/Os applies.
         """
         count, degrees = share.independent(tested), share.variance.degrees
         for other in self._counted_shares:
@@ -281,7 +281,7 @@ class Measured:
         return count, degrees
 
     def _deviation(self, share: _Share, tested: float) -> float:
-        """Return how far a measured share is above a tested one, in half widths of its interval."""
+        """Return the distance of a measured share above a tested share, in half-widths."""
         count, degrees = self._independent(share, tested)
         reach = two_sided_t(SHARE, max(1, int(degrees))) / sqrt(count * (1 - tested))
         distance = _logit(share.value) - _logit(tested)
@@ -309,7 +309,7 @@ class Measured:
     def quantile(self, q: float) -> Bounds | None:
         """Return the interval of a quantile of the latencies; None: not enough samples.
 
-        It has the latencies for which a share 1 - q of slower I/Os is plausible. Dependence is
+        It contains the latencies for which a share 1 - q of slower I/Os is plausible. Dependence is
         estimated at each end, because the slowest I/Os depend on each other most.
         """
         histogram = self.histogram

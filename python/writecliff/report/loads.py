@@ -98,12 +98,12 @@ class Load:
 
     @property
     def batch_capacity_bytes(self) -> int:
-        """Capacity of the drive that batches are of."""
+        """Capacity of the drive that produced the batches."""
         return round(self.data.manifest.device.capacity_bytes / self._batch_scale)
 
     @property
     def _batch_scale(self) -> float:
-        """Ratio of the drive to the one that batches are of: a drive simulated scaled down."""
+        """Size of the whole drive relative to the simulated drive, which produced the batches."""
         return self.data.manifest.device.scale if self._has_batches else 1.0
 
     @property
@@ -170,8 +170,8 @@ class Load:
                                  response.get(key), causes.get(key),
                                  self.workload.jobs[number].is_scheduled))  # fmt: skip
             if (flushes := service.get((number, FLUSH))) is not None:
-                grown = _growth(done) if self.data.manifest.device.scale != 1 else 1.0
-                ios = round(flushes.count * grown)
+                growth = _growth(done) if self.data.manifest.device.scale != 1 else 1.0
+                ios = round(flushes.count * growth)
                 done.append(Done(number, name, FLUSH, ios, 0, elapsed_ns, flushes, None,
                                  causes.get((number, FLUSH))))  # fmt: skip
             found[name if name not in found else f"{name} ({number + 1})"] = done
@@ -365,9 +365,10 @@ def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[st
 
 
 def _growth(done: Sequence[Done]) -> float:
-    """Return the I/Os of a job on the whole drive for each that a scaled drive served."""
-    served = sum(one.service.count for one in done if one.service is not None)
-    return sum(one.ios for one in done if one.service is not None) / served if served else 1.0
+    """Return the ratio of a job's I/Os on the whole drive to those that a scaled drive served."""
+    timed = [(row.ios, row.service.count) for row in done if row.service is not None]
+    served = sum(count for _, count in timed)
+    return sum(ios for ios, _ in timed) / served if served else 1.0
 
 
 def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:

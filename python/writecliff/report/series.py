@@ -102,7 +102,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
 
 
 def is_from_arrival(data: TestData) -> bool:
-    """Return `True` if the engine measured latencies from intended arrivals in intervals."""
+    """Return `True` if the latencies of intervals count from the intended arrival of I/Os."""
     intervals = data.run.table("intervals")
     if "response_mean_ns" not in intervals.column_names:
         return False

@@ -61,10 +61,11 @@ def plan_suite(
 
 
 def check_members(members: Mapping[str, Member], engine: Engine) -> None:
-    """Check that the target can do all runs, before any of them begins.
+    """Check that the target can do all runs, before the first run starts.
 
-    Raises TargetError: it may not be written to; ConfigError: a run does not suit it, or needs more
-    memory than there is.
+    Raises:
+        TargetError: The target must not be written to.
+        ConfigError: A run does not suit the target, or needs more memory than is available.
     """
     if (refusal := engine.write_refusal) is not None:
         raise refusal

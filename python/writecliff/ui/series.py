@@ -3,8 +3,8 @@
 Partial intervals are merged into their neighbours (`store.partial_intervals`).
 Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
 the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
-of their steps, drawn over the time of the step. Flushes have no intervals: their mean latency is
-that of the batches of a step.
+of their steps, drawn over the time of the step. Intervals do not count flushes: their mean latency
+comes from the batches of a step.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
     columns = _columns(table)
-    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are as simulated
+    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are not scaled up
     rounds = run.rows_after("rounds", after, ("seq", "started_ns")).to_pylist()
     started_ns = {row["seq"]: row["started_ns"] for row in rounds}
     begin_ns = np.array([started_ns[seq] for seq in table["seq"].to_pylist()], dtype=np.float64)
@@ -253,7 +253,7 @@ def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
 
 
 def _as_service(line: Line) -> Line:
-    if line.operation == FLUSH:  # follows a write, so it has no arrival of its own
+    if line.operation == FLUSH:  # a flush follows a write and does not have its own arrival
         return line
     name = line.quantity.removeprefix("latency_")
     return replace(line, quantity=f"service_{name}") if name != line.quantity else line
@@ -277,7 +277,7 @@ class _Kept:
     state: tuple[str, ...]
     steps: int
     rows: Mapping[str, Array]  # empty of a run that had ended
-    flushes: Mapping[str, Array]  # the same of flushes, from batches
+    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty likewise
     quantiles: Steps
     series: Series
 
@@ -352,7 +352,7 @@ class Shelf:
         low = min([first, *(float(begin) for begin, _ in ends)])
         high = max([low, *(float(end) for _, end in ends)])
         series = Series(lines, longest, (low, high))
-        if run.status != "running":  # only a run that goes on gets more
+        if run.status != "running":  # only an active run adds rows
             columns, flushes = {}, {}
         return _Kept(state, run.steps, columns, flushes, quantiles, series)
 

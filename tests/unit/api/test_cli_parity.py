@@ -338,7 +338,7 @@ def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path:
 def test_runs_that_need_too_much_memory_are_refused_before_any_begins(
     output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by the commands; nothing is left, neither what was named nor a folder of the default."""
+    """As with the commands, neither the named output nor a default folder remains."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("writecliff.suite.memory.available_memory_bytes", lambda: 100 << 20)
     with pytest.raises(writecliff.WritecliffError, match="not enough memory: iops requires"):
@@ -351,7 +351,7 @@ def test_runs_that_need_too_much_memory_are_refused_before_any_begins(
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folders of the default are made early, so that no other process takes them."""
+    """Default folders are created early, so that no other process takes their names."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
     for cells in ({}, {"queue_depth": [1]}, {"device.no.such.key": [1, 2]}):

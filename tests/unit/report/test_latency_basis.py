@@ -110,14 +110,14 @@ def test_without_a_rate_both_keys_are_one_figure(cli: CommandLine, tmp_path: Pat
 def test_the_plot_over_time_names_the_latency_that_it_shows(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An engine that measures from the issue of an I/O, such as fio, leaves out the arrival."""
+    """Engines such as fio measure from the issue of an I/O, without its wait after arrival."""
     _, report = run(cli, tmp_path, OPEN_LOAD)
     assert _titles(report) == ["Response time over time"]
     table = RunDirectory.table
 
     def without_arrival(self: RunDirectory, name: TableName) -> pa.Table:
-        found = table(self, name)
-        return found.drop_columns([c for c in found.column_names if c.startswith("response_")])
+        rows = table(self, name)
+        return rows.drop_columns([c for c in rows.column_names if c.startswith("response_")])
 
     monkeypatch.setattr(RunDirectory, "table", without_arrival)
     assert _titles(report_of(RunDirectory.open(tmp_path / "run"))) == ["Service time over time"]

@@ -81,7 +81,7 @@ def test_slow_ios_that_come_together_are_few_samples() -> None:
 
 
 def _with_bursts(seed: int) -> np.ndarray:
-    """Bursts of slow I/Os: one starts in every tenth batch, on average, and lasts two batches."""
+    """Return latencies with bursts of slow I/Os, 0.1 per batch on average, of two batches each."""
     draw = np.random.default_rng(seed)
     share = np.zeros(BATCHES + 20)
     for start in np.flatnonzero(draw.random(len(share)) < 0.1):
@@ -92,7 +92,7 @@ def _with_bursts(seed: int) -> np.ndarray:
 
 
 def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() -> None:
-    """Intervals for runs of small estimated variance alone would be too narrow."""
+    """If only runs of small estimated variance had intervals, they would be too narrow."""
     runs = [_measured(_with_bursts(seed)) for seed in range(60)]
     together = merged(run.histogram for run in runs if run.histogram is not None)
     assert together is not None
@@ -106,7 +106,7 @@ def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() ->
 
 @pytest.mark.parametrize(("every", "covered"), [(1, False), (20, True)])
 def test_the_slowest_ios_depend_on_each_other_as_faster_ones_do(every: int, covered: bool) -> None:
-    """Each batch has 0.1 % of slowest I/Os; slow ones, 1 % of all, are in every batch or in six."""
+    """Every batch has 0.1 % slowest I/Os; the 1 % slow I/Os are in every batch, or in only six."""
     latencies = 1e5 * np.random.default_rng(1).random((BATCHES, IOS))
     latencies[::every, : IOS * every // 100] += 1e6
     latencies[:, -2:] += 4e6
@@ -159,7 +159,7 @@ def test_flushes_have_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_drive_simulated_scaled_down_has_the_intervals_of_the_one_that_ran(
     tmp_path: Path,
 ) -> None:
-    """Batches are of the small drive: its time and its capacity decide, not those of the whole."""
+    """Batches come from the small drive, so its time and its capacity decide."""
     whole = SimEngine("sata-tlc-120")
     small = whole.scaled(64, largest_io_bytes=4096)
     written = 4 * whole.identify().capacity_bytes // 4096 * 4096

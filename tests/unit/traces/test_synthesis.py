@@ -38,8 +38,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesise
 
 @pytest.fixture
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half the passes or less, and at most 6 drives of 16, for a fifth of the time: both loads are
-    played alike, so that they are held to the same bounds."""
+    """Reduce passes to half or less and drives from 16 to 6, for a fifth of the time.
+
+    Both loads are played in the same way, so the same bounds apply to them.
+    """
     for name, less in (
         ("SETTLE_FILLS", 2.0), ("MEASURED_FILLS", 3.0), ("TIMED_SETTLE_FILLS", 1.0),
         ("TIMED_IOS", 300_000), ("DRIVES_MAX", 6),

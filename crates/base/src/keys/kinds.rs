@@ -1,4 +1,4 @@
-//! Kinds of values: how they are read from a table, and their description for people.
+//! Kinds of values, with their reader, their description for people and their notation.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ pub trait Kind {
     /// Describes the values that a key of this kind takes.
     fn takes(&self) -> String;
 
-    /// The value as it is written in a file.
+    /// Returns the value in the notation of a file.
     fn shown(&self, value: &Self::Value) -> String;
 }
 
@@ -63,35 +63,35 @@ kinds! {
     }
     /// A whole number inside the range.
     Count(RangeInclusive<u32>) -> u32 {
-        |own, table, key| {
-            let range = u64::from(*own.0.start())..=u64::from(*own.0.end());
+        |kind, table, key| {
+            let range = u64::from(*kind.0.start())..=u64::from(*kind.0.end());
             Ok(table.optional_integer(key, range)?.map(|count| count as u32))
         },
-        |own| format!("whole number, {}", bounds(*own.0.start(), *own.0.end())),
+        |kind| format!("whole number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, count| count.to_string(),
     }
     /// A number inside the range.
     Number(RangeInclusive<f64>) -> f64 {
-        |own, table, key| table.optional_number(key, own.0.clone()),
-        |own| format!("number, {}", bounds(*own.0.start(), *own.0.end())),
+        |kind, table, key| table.optional_number(key, kind.0.clone()),
+        |kind| format!("number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, number| number.to_string(),
     }
     /// A list of numbers inside the range.
     Numbers(RangeInclusive<f64>) -> Vec<f64> {
-        |own, table, key| table.optional_numbers(key, own.0.clone()),
-        |own| format!("list of numbers, {}", bounds(*own.0.start(), *own.0.end())),
+        |kind, table, key| table.optional_numbers(key, kind.0.clone()),
+        |kind| format!("list of numbers, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
     /// A number inside the range, or a list of them.
     NumberOrList(RangeInclusive<f64>) -> Vec<f64> {
-        |own, table, key| table.optional_one_or_more(key, own.0.clone()),
-        |own| format!("number or list, {}", bounds(*own.0.start(), *own.0.end())),
+        |kind, table, key| table.optional_one_or_more(key, kind.0.clone()),
+        |kind| format!("number or list, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
     /// A share in percent inside the range.
     Percent(RangeInclusive<f64>) -> f64 {
-        |own, table, key| table.optional_percent(key, own.0.clone()),
-        |own| format!("{} %", bounds(*own.0.start(), *own.0.end())),
+        |kind, table, key| table.optional_percent(key, kind.0.clone()),
+        |kind| format!("{} %", bounds(*kind.0.start(), *kind.0.end())),
         |_, share| format!("{share} %"),
     }
     Size -> Bytes {
@@ -101,14 +101,14 @@ kinds! {
     }
     /// A size inside the range.
     SizeWithin(RangeInclusive<Bytes>) -> Bytes {
-        |own, table, key| {
+        |kind, table, key| {
             let size = table.optional_size(key)?;
-            let Some(wrong) = size.filter(|size| !own.0.contains(size)) else { return Ok(size) };
-            let (least, most) = (own.0.start(), own.0.end());
+            let Some(wrong) = size.filter(|size| !kind.0.contains(size)) else { return Ok(size) };
+            let (least, most) = (kind.0.start(), kind.0.end());
             let message = format!("{key} is {wrong}; it must be {least} to {most}");
             Err(table.error(key, message, None))
         },
-        |own| format!("size, {} to {}", own.0.start(), own.0.end()),
+        |kind| format!("size, {} to {}", kind.0.start(), kind.0.end()),
         |_, size| size.to_string(),
     }
     Time -> Nanos {
@@ -138,30 +138,33 @@ kinds! {
         |_, rate| rate.to_string(),
     }
     OfPhysical(Physical) -> f64 {
-        |own, table, key| table.optional_physical(key, own.0),
-        |own| own.0.name().to_owned(),
-        |own, value| format!("{value} {}", own.0.unit()),
+        |kind, table, key| table.optional_physical(key, kind.0),
+        |kind| kind.0.name().to_owned(),
+        |kind, value| format!("{value} {}", kind.0.unit()),
     }
     PositivePhysical(Physical) -> f64 {
-        |own, table, key| {
-            let value = table.optional_physical(key, own.0)?;
+        |kind, table, key| {
+            let value = table.optional_physical(key, kind.0)?;
             above_zero(table, key, value, |&value| value > 0.0)
         },
-        |own| format!("{} above zero", own.0.name()),
-        |own, value| format!("{value} {}", own.0.unit()),
+        |kind| format!("{} above zero", kind.0.name()),
+        |kind, value| format!("{value} {}", kind.0.unit()),
     }
     /// A physical quantity, or a list of them.
     OfPhysicals(Physical) -> Vec<f64> {
-        |own, table, key| table.optional_physicals(key, own.0),
-        |own| format!("{} or list", own.0.name()),
+        |kind, table, key| table.optional_physicals(key, kind.0),
+        |kind| format!("{} or list", kind.0.name()),
         |_, values| format!("{values:?}"),
     }
     /// One of some words, each with its value.
     Choice<T>(&'static [(&'static str, T)]) -> T {
-        |own, table, key| table.optional_choice(key, own.0),
-        |own| own.0.iter().map(|(word, _)| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
-        |own, value| {
-            let mut choices = own.0.iter();
+        |kind, table, key| table.optional_choice(key, kind.0),
+        |kind| {
+            let words = kind.0.iter().map(|(word, _)| format!("`\"{word}\"`"));
+            words.collect::<Vec<_>>().join(", ")
+        },
+        |kind, value| {
+            let mut choices = kind.0.iter();
             let word = choices.find(|(_, choice)| choice == value);
             word.map_or(String::new(), |(word, _)| format!("`\"{word}\"`"))
         },
@@ -180,7 +183,7 @@ fn above_zero<T>(
     Err(table.error(key, format!("{key} must be above zero"), None))
 }
 
-/// A range for people, with separators between thousands.
+/// Formats a range for people, with separators between thousands.
 fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
     format!("{} to {}", grouped(least.into()), grouped(most.into()))
 }

@@ -76,8 +76,8 @@ impl<'a> Table<'a> {
         Some(value)
     }
 
-    /// Returns the value that was read under `key`, else `default`. A file with the default has the
-    /// same canonical text as one without the key.
+    /// Returns the value that was read under `key`, or else `default`. A file with the default has
+    /// the same canonical text as a file without the key.
     pub fn otherwise<T: PartialEq>(&self, key: &str, value: Option<T>, default: T) -> T {
         match value {
             Some(value) if value != default => value,
@@ -417,7 +417,7 @@ impl<'a> Table<'a> {
         self.error(key, error, error.hint())
     }
 
-    /// Checks a value against limits that are known after its key was read.
+    /// Checks a value against limits that depend on other keys.
     pub fn in_range(
         &self,
         key: &str,

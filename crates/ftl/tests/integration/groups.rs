@@ -169,8 +169,8 @@ fn policies() -> impl Strategy<Value = (GcPolicy, GcDestination, GcPacing, WearP
     (gc, destination, pacing, wear)
 }
 
-/// A victim of the background waited while the host filled the unit that its data go to; then no
-/// unit was left for the rest of it.
+/// A victim of background collection used to wait while the host filled the unit that receives its
+/// data. Then no unit was free for the rest of the victim.
 #[test]
 fn background_collection_leaves_the_host_its_reserve() {
     let (user, streams) = (1024, 8);

@@ -1,4 +1,4 @@
-//! What dies do, for the recorder.
+//! Reports the activity of dies to the recorder.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Cause;
@@ -55,7 +55,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Tells a new recorder what the dies are doing.
+    /// Reports the current activity of the dies to a new recorder.
     pub(crate) fn record_restored(&mut self) {
         self.recorder = R::default();
         for index in 0..self.dies.len() {

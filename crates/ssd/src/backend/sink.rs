@@ -1,4 +1,4 @@
-//! What the FTL asks of the flash, and erases that wait for programs.
+//! Flash operations of the FTL, and erases that wait for programs.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
@@ -18,7 +18,7 @@ use crate::front::PlacementSink;
 #[derive(Clone, Debug)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
-    /// Whether the unit is erased, so that only the programs wait.
+    /// `true` if the unit is erased, so that only the programs wait.
     pub is_erased: bool,
     pub awaits: Awaits,
     /// The first program unit there, which waits for the erase.
@@ -28,14 +28,14 @@ pub(crate) struct HeldErase {
 /// The programs that an erase waits for.
 #[derive(Clone, Debug)]
 pub(crate) enum Awaits {
-    /// Those that may replace data of a reclaim unit freed after so many others.
+    /// Programs that may replace data of a reclaim unit freed after this number of others.
     FreedAt(u64),
-    /// These.
+    /// Programs of these fills.
     Fills(Vec<FillId>),
 }
 
 impl Awaits {
-    /// Whether nothing is awaited now that `programmed` is on flash.
+    /// Returns `true` if `programmed`, which is now on flash, was the last awaited program.
     fn is_over(&mut self, fills: &Fills, programmed: FillId) -> bool {
         match self {
             Self::FreedAt(freed_at) => !fills.awaited(*freed_at),
@@ -57,7 +57,7 @@ impl HeldErase {
         }
     }
 
-    /// Of units from `slc_unit` on, fills are awaited.
+    /// Restores an erase; erases of units from `slc_unit` on wait for fills.
     pub(crate) fn restore(
         input: &mut WordReader<'_>,
         slc_unit: ReclaimUnitId,
@@ -100,8 +100,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Has a frontier's programs wait for those that may replace data of a reclaim unit freed after
-    /// `freed_at` others. Returns false if there are none.
+    /// Makes a frontier's programs wait for the programs that may replace data of a reclaim unit
+    /// freed after `freed_at` others. Returns `false` if no such program is outstanding.
     fn hold_programs(
         &mut self,
         frontier: FrontierId,

@@ -6,10 +6,10 @@ use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Nanos, section};
 
 const SECOND: u64 = 1_000_000_000;
-/// Most streams of an FTL.
+/// Maximum number of streams of an FTL.
 const STREAMS_MAX: u32 = 128;
 
-/// How the host identifies the stream of a write.
+/// Interface through which the host identifies the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InterfaceKind {
     /// Streams directive: NVMe Base Specification 2.1, 8.1.8.3.
@@ -50,7 +50,7 @@ pub struct DataPlacementConfig {
     pub overflow: Overflow,
     /// FDP: the reclaim unit handle of each placement handle of the namespace.
     pub handles: Vec<u16>,
-    /// FDP: how long a reclaim unit may stay open, in whole seconds.
+    /// FDP: maximum time that a reclaim unit may stay open, in whole seconds.
     pub time_limit: Option<Nanos>,
     /// FDP: reclaim groups, among which the dies are divided; otherwise 1.
     pub reclaim_groups: u16,

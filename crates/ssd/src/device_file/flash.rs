@@ -13,13 +13,13 @@ section! {
     }
 }
 
-/// The keys of the section.
+/// Returns the keys of the section.
 pub(super) fn keys() -> SectionKeys {
     let keys = [Shape::keys(), FlashTiming::keys(), Life::keys()].concat();
     SectionKeys { name: "flash", is_required: true, keys }
 }
 
-/// Reads the section: the geometry, the times and the rated cycles.
+/// Reads the geometry, the times and the rated cycles.
 pub(super) fn read(table: &Table<'_>) -> Result<(Geometry, FlashTiming, u32), LocatedError> {
     let (shape, timing) = (Shape::read_keys(table)?, FlashTiming::read_keys(table)?);
     let rated_cycles = Life::read_keys(table)?.rated_cycles;

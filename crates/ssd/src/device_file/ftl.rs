@@ -14,7 +14,7 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 /// Largest quantum of garbage collection: some blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
-// Parameters of policies are other keys, filled in later.
+// Parameters of policies are separate keys, which `read` fills in.
 section! {
     pub(super) struct Keys {
         d: default Count(1..=1024) = 10, "candidates of `\"d-choices\"`";
@@ -70,7 +70,7 @@ section! {
     }
 }
 
-/// Reads the section, and the size of an indirection unit.
+/// Reads the section and the size of an indirection unit.
 pub(super) fn read(
     table: &Table<'_>,
     seed: u64,

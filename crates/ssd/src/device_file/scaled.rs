@@ -8,7 +8,7 @@
 //! * the time of an erase shrinks with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
-//!   and what is held of the mapping table shrink with the drive.
+//!   and the cached part of the mapping table shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
 //! command and hold the open units of all streams. The resulting error is about proportional to the
@@ -31,20 +31,20 @@ const BEYOND_AS: f64 = 2e12;
 /// Program units in the buffer per die: one is programmed while the next one fills.
 const UNITS_PER_DIE: u64 = 2;
 
-/// A change of a drive's size, for the sections of mechanisms.
+/// A change of a drive's size, as input to the sections of mechanisms.
 pub(crate) struct Resizing<'a> {
-    /// The drive before.
+    /// The drive before the change.
     pub config: &'a DeviceConfig,
-    /// Capacity before over capacity after, and its inverse.
+    /// Capacity before the change divided by the capacity after it, and the inverse.
     pub scale: f64,
     pub factor: f64,
-    /// Capacity and dies after.
+    /// Capacity and dies after the change.
     pub capacity: Bytes,
     pub dies: u32,
 }
 
 impl Resizing<'_> {
-    /// A time that shrinks with the drive.
+    /// Returns the change of a time that shrinks with the drive.
     pub(crate) fn shorter(&self, key: &str, time: Nanos) -> Change {
         shorter(key, time, self.scale)
     }

@@ -1,4 +1,4 @@
-//! Section `[bad_blocks]` of a device file; the mechanism is the FTL's.
+//! The section `[bad_blocks]` of a device file. The FTL implements the mechanism.
 
 use writecliff_base::keys::{Choice, Number, Percent, Section};
 use writecliff_base::located::{LocatedError, Table};

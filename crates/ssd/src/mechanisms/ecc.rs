@@ -4,8 +4,8 @@
 //! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
 //! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
 //! by its number. If all retries fail, the read is counted, and the stripe is read if the drive has
-//! parity across dies (`die_parity.rs`). A host command fails if that does not help, either. The
-//! next read of the same data is drawn anew. Relocated data never carry an error along.
+//! parity across dies (`die_parity/`). A host command fails if the stripe cannot be read either.
+//! The next read of the same data is drawn again. Relocated data never contain an error.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
@@ -46,11 +46,11 @@ counts! {
     pub struct EccCounters {
         /// Flash reads of any kind.
         reads,
-        /// Of these, reads that were retried.
+        /// Flash reads that were retried.
         retried_reads,
         /// Retries.
         retries,
-        /// Reads that the last retry did not correct either.
+        /// Reads that no retry corrected.
         uncorrectable_reads,
     }
 }
@@ -135,17 +135,17 @@ pub struct Ecc {
     /// Erase count of each reclaim unit, and when it was first written since its last erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
-    /// A read whose draw is not below this needs no retry, whichever unit it reads.
+    /// A read of any unit needs no retry if its draw is not below this.
     worst: f64,
     /// `worst` is valid until this time, for units with up to this many erases.
     worst_until: Nanos,
     worst_erases: u32,
-    /// Host slots written before fast-forward began.
+    /// Host slots written before the start of fast-forward.
     untimed_from: u64,
     care: Option<CellCare>,
     /// Dies of a stripe with parity; 1 without.
     stripe: u32,
-    /// Whether the last read was not corrected.
+    /// `true` if the last read was not corrected.
     has_failed: bool,
     pub counters: EccCounters,
 }
@@ -193,8 +193,8 @@ impl Ecc {
     /// retries.
     fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
         let left = rate * self.config.retry_gain.powi(i32::from(retries));
-        let one = self.curve.at(left);
-        -(codewords * (-one).ln_1p()).exp_m1()
+        let codeword = self.curve.at(left);
+        -(codewords * (-codeword).ln_1p()).exp_m1()
     }
 
     /// Draws the number of retries of the next read, of `slots` slots of a reclaim unit.
@@ -240,17 +240,17 @@ impl Ecc {
         retries
     }
 
-    /// Whether the last read was not corrected; asked once.
+    /// Returns `true` if the last read was not corrected, and clears this state.
     pub fn take_failed(&mut self) -> bool {
         std::mem::take(&mut self.has_failed)
     }
 
-    /// Probability that a codeword is lost which fails with probability `one`: with parity, when
-    /// another one of its stripe fails, too.
-    fn unrecovered(&self, one: f64) -> f64 {
+    /// Probability that a codeword is lost which fails with probability `failure`: with parity, if
+    /// another codeword of its stripe also fails.
+    fn unrecovered(&self, failure: f64) -> f64 {
         match self.stripe {
-            1 => one,
-            dies => -one * (f64::from(dies - 1) * (-one).ln_1p()).exp_m1(),
+            1 => failure,
+            dies => -failure * (f64::from(dies - 1) * (-failure).ln_1p()).exp_m1(),
         }
     }
 
@@ -270,13 +270,13 @@ impl Ecc {
         self.written_at[unit.index()] = now;
     }
 
-    /// When the next refresh is due, if not after `until`.
+    /// Returns the time of the next refresh, if not after `until`.
     #[inline]
     pub fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
         self.care.as_ref().and_then(|care| care.due(until))
     }
 
-    /// Begins a refresh; returns the unit to relocate, a closed one or one of `open`.
+    /// Starts a refresh; returns the unit to relocate, which is closed or one of `open`.
     pub fn begin_refresh(
         &mut self,
         table: &UnitTable,
@@ -300,8 +300,7 @@ impl Ecc {
         }
     }
 
-    /// Error rates to expect now of the data in a unit: in the mean of its blocks, and of its
-    /// worst one.
+    /// Error rates to expect now of the data in a unit: the mean of its blocks, and the worst.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
@@ -313,7 +312,7 @@ impl Ecc {
     /// Error rates to expect of all data on flash, after the last retry for the uncorrectable ones.
     pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
         let care = self.care.as_ref()?;
-        let mut found =
+        let mut counters =
             CellCareCounters { refreshed_units: care.refreshed_units, ..Default::default() };
         let mut slots = 0.0;
         for unit in (0..table.len()).map(ReclaimUnitId) {
@@ -323,22 +322,22 @@ impl Ecc {
             }
             let (mean, most) = self.expected(unit, now);
             slots += valid;
-            found.rber_mean += valid * mean;
-            found.rber_max = found.rber_max.max(most);
-            let one = self.failure(mean, 1.0, self.config.retries_max);
-            found.uber += valid * self.unrecovered(one);
+            counters.rber_mean += valid * mean;
+            counters.rber_max = counters.rber_max.max(most);
+            let failure = self.failure(mean, 1.0, self.config.retries_max);
+            counters.uber += valid * self.unrecovered(failure);
         }
-        found.rber_mean /= f64::max(slots, 1.0);
-        found.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
-        Some(found)
+        counters.rber_mean /= f64::max(slots, 1.0);
+        counters.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
+        Some(counters)
     }
 
-    /// Called before fast-forward begins.
+    /// Called before the start of fast-forward.
     pub fn before_untimed(&mut self, host_slots: u64) {
         self.untimed_from = host_slots;
     }
 
-    /// Called after fast-forward or a purge: data written by it have the current time as their age.
+    /// Called after fast-forward or a purge: the age of data written by it counts from now.
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);

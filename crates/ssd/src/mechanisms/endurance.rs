@@ -1,9 +1,8 @@
 //! Endurance throttling: section `[endurance]` of a device file.
 //!
 //! The plan spreads the rated erases evenly over the drive's life. A drive may be ahead of the plan
-//! by a reserve; beyond that, host writes wait until the plan has caught up with what was
-//! programmed, and continue at the rate of the plan. Writes on the fast-forward clock count as wear
-//! too.
+//! by a reserve. Beyond it, host writes wait until the plan has caught up with the programmed
+//! data, and continue at the rate of the plan. Writes on the fast-forward clock also count as wear.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Flag, Percent, PositiveTime};
@@ -52,7 +51,7 @@ pub struct Endurance {
     config: EnduranceConfig,
     /// Bytes that can be programmed until the rated erases are used up.
     rated_bytes: f64,
-    /// Whether an event is scheduled that admits writes again.
+    /// `true` if an event is scheduled that admits writes again.
     pub(crate) wake_scheduled: bool,
     held_up: HeldUp,
 }
@@ -68,8 +67,8 @@ impl Endurance {
         })
     }
 
-    /// When the next write may begin, if not now; `programmed` is the number of bytes programmed
-    /// since the drive was new.
+    /// Returns the time at which the next write may start, if not now. `programmed` is the number
+    /// of bytes programmed since the drive was new.
     pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
         let ahead = programmed as f64 / self.rated_bytes - self.config.reserve / 100.0;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);

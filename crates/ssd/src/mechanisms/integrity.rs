@@ -1,19 +1,19 @@
 //! Faults on the way of the data, and end-to-end protection against them: section `[integrity]` of
 //! a device file.
 //!
-//! Only what becomes of the data is simulated, no contents. Faults are numbered draws for each slot
-//! that the host writes or reads; what garbage collection moves has none of its own.
+//! The state of the data is simulated, not their contents. Faults are numbered draws for each slot
+//! that the host writes or reads; relocation by garbage collection has no faults of its own.
 //!
 //! | fault | effect | found by |
 //! |---|---|---|
 //! | a bit flips in the buffer | wrong on flash | `buffer_ecc` corrects, `guard` reports the read |
 //! | a bit flips on the bus, written | wrong on flash | `guard`: the transfer is repeated |
-//! | the same, read | the host gets it wrong | `guard`: the transfer is repeated |
+//! | a bit flips on the bus, read | the host gets it wrong | `guard`: the transfer is repeated |
 //! | a write is misplaced | another slot has these data | `reference_tag` reports the read |
-//! | the same | this slot keeps its old data | nothing: they are whole, and have the right tag |
+//! | a write is misplaced | this slot keeps its old data | nothing: guard and tag match |
 //!
-//! Guard and reference tag are those of protection information (NVM Command Set, 5.3; T10 SBC): a
-//! checksum of the data, and the address that they were written for.
+//! Guard and reference tag are fields of protection information (NVM Command Set, 5.3; T10 SBC):
+//! a checksum of the data, and the address that they were written for.
 
 use std::collections::BTreeMap;
 
@@ -34,9 +34,9 @@ const DRAWS: u64 = 4;
 
 /// The data of a slot are damaged.
 const FLIPPED: u8 = 1;
-/// They are those of another slot.
+/// The data are those of another slot.
 const OTHER: u8 = 2;
-/// They are older than the host's last write.
+/// The data are older than the host's last write.
 const STALE: u8 = 4;
 
 section! {
@@ -103,7 +103,7 @@ pub struct Integrity {
     user_slots: u32,
     /// Slots drawn for so far.
     drawn: u64,
-    /// What is wrong with slots, by logical page.
+    /// Flags of slots with wrong data, by logical page.
     wrong: BTreeMap<u32, u8>,
     counts: IntegrityCounts,
 }
@@ -151,13 +151,13 @@ impl Integrity {
                 *self.wrong.entry(lpn).or_default() |= STALE;
             }
         } else {
-            let kept = if whole { 0 } else { self.wrong.get(&lpn).copied().unwrap_or(0) };
-            self.set(lpn, kept | now);
+            let before = if whole { 0 } else { self.wrong.get(&lpn).copied().unwrap_or(0) };
+            self.set(lpn, before | now);
         }
         self.drawn += 1;
     }
 
-    /// What a flip does to a slot, unless protection corrects it.
+    /// Returns the flag of a slot with a flipped bit; 0 if protection corrects it.
     fn unless(&mut self, is_corrected: bool) -> u8 {
         self.counts.corrected += u64::from(is_corrected);
         if is_corrected { 0 } else { FLIPPED }
@@ -177,10 +177,10 @@ impl Integrity {
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {
             let flags = self.wrong.get(&lpn).copied().unwrap_or(0);
-            let found = (self.config.guard && flags & FLIPPED != 0)
+            let is_detected = (self.config.guard && flags & FLIPPED != 0)
                 || (self.config.reference_tag && flags & OTHER != 0);
-            reported |= found;
-            silent |= flags != 0 && !found;
+            reported |= is_detected;
+            silent |= flags != 0 && !is_detected;
             if self.draw(1) < self.config.bus_flips {
                 self.counts.bus_flips += 1;
                 silent |= self.unless(self.config.guard) != 0;

@@ -4,10 +4,10 @@
 //! processor that looks up, relocates and maps slot after slot. A host slot costs
 //! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
 //! slots `read_slot_time`, a slot that is written in part `merge_time`, a slot folded from an SLC
-//! cache its `fold_time`; reads go first.
+//! cache its `fold_time`; reads have priority.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
 //! the buffer is full of unmapped data and further writes wait at the link. If all these times are
-//! zero there is no such bound and the module is inactive.
+//! zero, the core imposes no bound and the module is inactive.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -35,9 +35,9 @@ pub(crate) struct MappingCore {
     per_read_slot: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
-    /// When the last write was mapped.
+    /// Time at which the last write was mapped.
     placed_at: Nanos,
-    /// Maximum pending work with which another write is admitted.
+    /// Maximum pending work at which another write is admitted.
     allowance: Nanos,
     /// Time at which all pending work will be done.
     done_at: Nanos,
@@ -77,8 +77,7 @@ impl MappingCore {
         self.placed_at = now;
     }
 
-    /// Adds the time of slots that the last write has merged with their old data, and of those that
-    /// it has folded.
+    /// Adds the time of the slots that the last write has merged with old data or folded.
     pub(crate) fn merge_and_fold(&mut self, merged: u32, folded: u64) {
         let merging = self.per_merged_slot.0 * u64::from(merged);
         self.done_at += Nanos(merging + self.per_folded_slot.0 * folded);
@@ -93,7 +92,7 @@ impl MappingCore {
         self.done_at = self.done_at.max(now) + duration;
     }
 
-    /// When the next write may be admitted, if not now.
+    /// Returns the time at which the next write may be admitted, if not now.
     fn opens_at(&self, now: Nanos) -> Option<Nanos> {
         let opens = self.done_at.saturating_sub(self.allowance);
         (opens > now).then_some(opens)
@@ -116,7 +115,8 @@ impl MappingCore {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// Whether the core delays writes now. If so, an event is scheduled for when it no longer does.
+    /// Returns `true` if the core delays writes now, and schedules an event for the end of the
+    /// delay.
     #[inline]
     pub(crate) fn core_is_behind(&mut self) -> bool {
         let Some(core) = &mut self.mapping_core else { return false };

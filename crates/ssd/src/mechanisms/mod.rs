@@ -30,10 +30,10 @@ pub mod thermal;
 /// A section, if the drive has its mechanism.
 pub(crate) type Checked<T> = Result<Option<T>, LocatedError>;
 
-/// The part of a device file that is read before the sections of the mechanisms.
+/// The parts of a drive that are read before the sections of the mechanisms.
 pub(crate) struct Described<'a> {
     pub root: &'a Table<'a>,
-    /// The flash that is left for the host's data and their reserve.
+    /// Flash that remains for the host's data and their spare space.
     pub geometry: Geometry,
     pub controller: &'a ControllerConfig,
     pub user_capacity: Bytes,
@@ -46,16 +46,16 @@ pub(crate) trait MechanismSection {
     where
         Self: Sized;
 
-    /// Checks the values of the section; `None` if they turn the mechanism off. A mechanism that
-    /// takes flash takes it from the geometry of the drive.
+    /// Checks the values of the section; `None` if they disable the mechanism. A mechanism that
+    /// uses flash takes it from the geometry of the drive.
     ///
     /// # Errors
-    /// Fails at the key that is impossible for this drive.
+    /// Fails at the key whose value is impossible for this drive.
     fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self>
     where
         Self: Sized;
 
-    /// Changes for a drive of another size that takes commands at the same times.
+    /// Changes for a drive of another size that receives commands at the same times.
     fn resized(&self, _: &Resizing<'_>) -> Vec<Change> {
         Vec::new()
     }
@@ -65,29 +65,29 @@ pub(crate) trait MechanismSection {
         self.resized(drive)
     }
 
-    /// Page numbers that the mechanism takes behind those of the main flash.
+    /// Page numbers that the mechanism uses after the page numbers of the main flash.
     fn addresses(&self) -> u64 {
         0
     }
 
-    /// Firmware time of a slot that the mechanism moves to the main flash; `None`: that of a slot
-    /// that the host writes.
+    /// Firmware time of a slot that the mechanism moves to the main flash; `None` for the time of a
+    /// slot that the host writes.
     fn move_time(&self) -> Option<Nanos> {
         None
     }
 
-    /// Program units of the mechanism's own blocks that are open at most.
+    /// Maximum number of open program units in the mechanism's own blocks.
     fn open_units(&self, _: &Geometry) -> u64 {
         0
     }
 
-    /// Bytes of the write buffer that the mechanism takes in addition to those of the streams.
+    /// Bytes of the write buffer that the mechanism needs in addition to those of the streams.
     fn buffer_bytes(&self, _: &Geometry) -> u64 {
         0
     }
 }
 
-/// Declares [`Sections`]: a line for each mechanism, in the order in which they are read.
+/// Declares [`Sections`]: a line per mechanism, in reading order.
 macro_rules! sections {
     ($($name:ident: $config:ty,)*) => {
         /// The mechanisms that a device file describes.
@@ -138,10 +138,10 @@ sections! {
     mapping_cache: mapping_cache::MappingCacheConfig,
 }
 
-/// Sections, each with another that it requires.
+/// Sections, each with the section that it requires.
 const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
 
-/// Combinations that are not modelled: a section or feature, and sections.
+/// Combinations that are not modelled: a section or feature, with the sections that exclude it.
 pub const NOT_TOGETHER: [(&str, &[&str]); 6] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
     ("[bad_blocks]", &["slc_cache", "reduction"]),

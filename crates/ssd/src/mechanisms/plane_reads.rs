@@ -1,8 +1,8 @@
-//! Planes that read independently: those of a die serve host reads of different pages at the same
+//! Planes that read independently: planes of a die serve host reads of different pages at the same
 //! time.
 //!
-//! A host read of a page takes its plane from the command until its data have left. All else takes
-//! the whole die: it begins when no plane reads any more, and reads that come behind it wait. A die
+//! A host read of a page takes its plane from the command until its data have left. Other work
+//! takes the whole die: it starts when no plane reads any more, and later reads wait. A die
 //! is active, as a limit on active dies counts it, until the data of its last plane have left.
 
 use writecliff_base::{Nanos, Ppa};
@@ -16,15 +16,15 @@ use crate::die::{
 };
 use crate::event::{Lane, SsdEvent};
 
-/// Most planes of a die that read independently.
+/// Maximum number of planes of a die that read independently.
 pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
 
-/// What the planes read.
+/// Reads in progress on the planes.
 #[derive(Clone, Debug)]
 pub(crate) struct Planes {
-    /// By die: which planes are at work, as a set.
+    /// Set of planes at work, by die.
     busy: Vec<u8>,
-    /// By die and plane: the read that is sensed; `None` while its data are transferred, too.
+    /// Read that is being sensed, by die and plane; also `None` while its data are transferred.
     sensing: Vec<Option<FlashOperation>>,
 }
 
@@ -80,7 +80,7 @@ impl<R: Recorder> Backend<R> {
         self.queue_read(location.die as usize, operation);
     }
 
-    /// A die that was free begins with a read on one plane, and with those that wait for others.
+    /// Starts a read on one plane of a die that was free, and reads that wait for other planes.
     #[cold]
     #[inline(never)]
     pub(crate) fn start_planes(&mut self, index: usize, operation: FlashOperation, begun: Nanos) {
@@ -89,7 +89,7 @@ impl<R: Recorder> Backend<R> {
         self.start_other_planes(index);
     }
 
-    /// Begins with the reads that wait for planes that are free now, unless other work has waited
+    /// Starts the reads that wait for planes that are free now, unless other work has waited
     /// long enough.
     #[cold]
     #[inline(never)]
@@ -125,7 +125,7 @@ impl<R: Recorder> Backend<R> {
         self.record_read((index, self.read_number(reader)), sense, begun, sensed);
     }
 
-    /// The number with which the recorder is told of the reads of a plane: behind those of dies.
+    /// The recorder's number for the reads of a plane, after the numbers of dies.
     pub(crate) fn read_number(&self, reader: u16) -> u16 {
         (self.dies.len() as u16).saturating_add(reader)
     }

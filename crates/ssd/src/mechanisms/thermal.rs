@@ -2,7 +2,7 @@
 //!
 //! The drive is one body with a heat capacity and a thermal resistance to its surroundings, heated
 //! by the power of section `[power]`. Its temperature is exact if power is constant between two
-//! updates; it is updated in each period while commands are in flight, and when they resume after
+//! updates. It is updated in each period while commands are in flight, and when they resume after
 //! idle time. From `throttle_at` until it has fallen to `recover_at`, the controller blocks its
 //! channels for a part of each period, so that all work takes `throttle_factor` times as long and
 //! consumes less power. Several stages, one above the other, throttle more and more.
@@ -27,7 +27,7 @@ pub struct ThermalConfig {
     pub resistance: f64,
     /// Heat capacity in joules per degree Celsius.
     pub capacity: f64,
-    /// The stages of throttling, from the coolest on.
+    /// Stages of throttling, by ascending temperature.
     pub stages: Vec<Throttle>,
     pub period: Nanos,
 }
@@ -45,7 +45,7 @@ pub struct ThermalCounters {
     pub celsius: f64,
     /// Time throttled since the drive was new.
     pub throttled: Nanos,
-    /// Time in the last stage of it, where there are several.
+    /// Time in the last of several stages.
     pub throttled_most: Nanos,
 }
 
@@ -94,7 +94,7 @@ impl MechanismSection for ThermalConfig {
     }
 }
 
-/// The stages of throttling: each of the keys is a value, or a list with one for each stage.
+/// Reads the stages of throttling: each key is a value, or a list with a value per stage.
 fn stages(table: &Table<'_>, keys: Keys) -> Result<Vec<Throttle>, LocatedError> {
     let refusal = "it has no effect without throttle_at";
     let is_on = keys.throttle_at.is_some();
@@ -138,11 +138,11 @@ pub struct Thermal {
     /// Time of the last temperature update, and the energy consumed until then.
     at: Nanos,
     joules: f64,
-    /// Stages that are on: all up to this one.
+    /// Number of active stages, which are the first ones.
     stage: usize,
     throttled: Nanos,
     throttled_most: Nanos,
-    /// Whether the event of the next period is scheduled.
+    /// `true` if the event of the next period is scheduled.
     pub(crate) scheduled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the drive does while the host is idle.
+//! Background work while the host is idle.
 
 use writecliff_base::Nanos;
 
@@ -43,7 +43,7 @@ impl<R: Recorder> Ssd<R> {
         self.schedule_idle_check(now + self.config.timing.program_mean());
     }
 
-    /// Lets the front work on a burst of slots; returns `false` if there was nothing to do.
+    /// Lets the front work on a burst of slots; returns `false` if it had no work.
     fn work_in_front(&mut self) -> bool {
         let geometry = &self.config.geometry;
         let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_program_unit);

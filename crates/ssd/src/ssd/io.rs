@@ -17,7 +17,7 @@ use crate::front::{AnyFront, Direct, Front, Placed};
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// With the plane.
+    /// With its plane.
     Ftl(FlashLocation, u32),
     /// A unit of the front's own flash.
     Front(u32),
@@ -40,7 +40,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Whether the next write may be transferred now. If not, that is noted.
+    /// Returns `true` if the next write may be transferred now; otherwise records that it waits.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn admits_write(&mut self, slots: u32) -> bool {
@@ -74,8 +74,8 @@ impl<R: Recorder> Ssd<R> {
         self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
     }
 
-    /// Whether an erase waits for programs. Until it begins, writes wait: the mapping must not run
-    /// so far ahead of the flash that a loss of power leaves no unit free.
+    /// Returns `true` if an erase waits for programs. Writes wait until it starts: the mapping must
+    /// not run so far ahead of the flash that a loss of power leaves no unit free.
     fn erase_is_held(&mut self) -> bool {
         let is_held = self.backend.holds_erase();
         if is_held {
@@ -129,7 +129,7 @@ impl<R: Recorder> Ssd<R> {
         let moved = self.ftl.counters().moved_slots() - before.0;
         let folded = self.front.folded_slots() - before.1;
         if let Some(core) = &mut self.mapping_core {
-            // Of a unit that the drive completes, all slots are mapped.
+            // In a unit that the drive completes, all slots are mapped.
             let more =
                 if let AnyFront::LargeUnits(_) = self.front { placed.extra_slots } else { 0 };
             core.charge(self.backend.now, slots + more as u32, moved);
@@ -138,7 +138,7 @@ impl<R: Recorder> Ssd<R> {
         completes
     }
 
-    /// Whether a write is refused, which a read-only drive does; draws the faults of others.
+    /// Returns `true` if a read-only drive rejects a write; draws the faults of other writes.
     pub(crate) fn is_refused(&mut self, command: &Command) -> bool {
         if self.ftl.is_read_only() {
             self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
@@ -167,7 +167,7 @@ impl<R: Recorder> Ssd<R> {
         head + tail
     }
 
-    /// Writes data that no mechanism concerns itself with. Returns `true` if the command may
+    /// Writes data whose placement no mechanism affects. Returns `true` if the command may
     /// complete.
     #[expect(clippy::inline_always)]
     #[inline(always)]
@@ -182,7 +182,7 @@ impl<R: Recorder> Ssd<R> {
         self.settle(number, command, placed)
     }
 
-    /// Hands a write to the front. Commands whose data are not durable in the buffer wait for
+    /// Passes a write to the front. Commands whose data are not durable in the buffer wait for
     /// their units.
     fn place(&mut self, number: u16, command: &Command) -> Placed {
         self.backend.recorder.writing(command.tag);
@@ -195,8 +195,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Settles what a write has changed in the buffer, and what it waits for. Returns `true` if the
-    /// command may complete.
+    /// Accounts for the effects of a write on the buffer, and for the units that it waits for.
+    /// Returns `true` if the command may complete.
     fn settle(&mut self, number: u16, command: &Command, placed: Placed) -> bool {
         self.buffer_free -= placed.extra_slots;
         self.note_elsewhere(command, placed);
@@ -316,7 +316,8 @@ impl<R: Recorder> Ssd<R> {
         self.begin_reads(number, command.length, reads);
     }
 
-    /// So many flash reads of a command have begun; without any, its data leave at once.
+    /// Records the number of flash reads that a command waits for; without any, its data leave at
+    /// once.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_reads(&mut self, number: u16, length: u32, reads: u32) {
@@ -381,7 +382,7 @@ impl<R: Recorder> Ssd<R> {
         1
     }
 
-    /// Starts the flash reads of slots, one for each run in a read group; returns their number.
+    /// Starts the flash reads of slots, one per run in a read group; returns their number.
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         // Reads are counted in allocation units: slots, unless data are reduced.
         let per_group = self.config.ftl.alloc_units(self.config.geometry.slots_per_read_group);
@@ -435,7 +436,7 @@ impl<R: Recorder> Ssd<R> {
         (!self.is_buffered(ppa, &location)).then_some(Source::Ftl(location, plane))
     }
 
-    /// Whether the slot is still in the write buffer (its unit is not yet on flash).
+    /// Returns `true` if the slot is still in the write buffer (its unit is not yet on flash).
     #[inline]
     pub(crate) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
         self.ftl.is_filling(ppa, location.reclaim_unit)

@@ -55,7 +55,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Called when a command begins: media work is scheduled from now on. Work that began in idle
+    /// Called when a command starts: media work is scheduled from now on. Work that started in idle
     /// time and has not ended keeps its die busy for the rest of its time.
     fn begin_admitted(&mut self, command: Command, arrival: Arrival) {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
@@ -127,8 +127,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Whether endurance throttling delays writes now. If so, an event is scheduled for when it no
-    /// longer does.
+    /// Returns `true` if endurance throttling delays writes now, and schedules an event for the end
+    /// of the delay.
     #[inline]
     pub(crate) fn is_ahead_of_plan(&mut self) -> bool {
         self.endurance.is_some() && self.waits_for_plan()

@@ -41,7 +41,7 @@ fn drives() -> Vec<(String, DeviceConfig)> {
     blocks.collect()
 }
 
-/// FNV-1a, which no library and no version of Rust changes.
+/// FNV-1a hash, which does not depend on a library or on the version of Rust.
 struct Digest(u64);
 
 impl Digest {
@@ -154,25 +154,25 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
 
 #[test]
 fn fixed_loads_end_as_recorded() {
-    let mut found = String::new();
+    let mut actual = String::new();
     for (name, config) in drives() {
         if config.max_active_dies().is_none() {
             let all = digests::<Unrecorded>(config.clone(), false);
-            writeln!(found, "{name} unrecorded {all}").unwrap();
+            writeln!(actual, "{name} unrecorded {all}").unwrap();
         }
-        writeln!(found, "{name} attributed {}", digests::<Attribution>(config.clone(), false))
+        writeln!(actual, "{name} attributed {}", digests::<Attribution>(config.clone(), false))
             .unwrap();
         if config.refuses_power_cut().is_none() {
-            writeln!(found, "{name} cut {}", digests::<Volatile>(config, true)).unwrap();
+            writeln!(actual, "{name} cut {}", digests::<Volatile>(config, true)).unwrap();
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/golden.txt");
     if std::env::var_os("WRITECLIFF_RECORD").is_some() {
-        std::fs::write(&path, &found).unwrap();
+        std::fs::write(&path, &actual).unwrap();
     }
     let recorded = std::fs::read_to_string(&path).unwrap();
-    for (line, expected) in found.lines().zip(recorded.lines()) {
+    for (line, expected) in actual.lines().zip(recorded.lines()) {
         assert_eq!(line, expected, "completions, counters, saved state");
     }
-    assert_eq!(found.lines().count(), recorded.lines().count());
+    assert_eq!(actual.lines().count(), recorded.lines().count());
 }

@@ -1,13 +1,13 @@
-//! What flash does to data that are kept and read, and refreshing them: section `[cell_care]` of a
-//! device file, which extends `[ecc]`.
+//! Retention and read disturb, and the refresh of data: section `[cell_care]` of a device file,
+//! which extends `[ecc]`.
 //!
 //! * Data age faster when warm: the retention of `[ecc]` counts hours at `reference_temperature`,
-//!   and an hour at `temperature` is as many of them as the Arrhenius equation says (JESD218).
+//!   and the Arrhenius equation converts an hour at `temperature` to them (JESD218).
 //! * Each read of a block adds bit errors to the data in it, in proportion to wear: errors grow
 //!   linearly with reads (Cai et al., "Read disturb errors in MLC NAND flash memory", DSN 2015).
 //! * At each `refresh_interval` the firmware relocates the reclaim unit whose data have the highest
-//!   expected error rate, if that is above `refresh_rber`. In pauses of the host within a step that
-//!   happens before its next command.
+//!   expected error rate, if that is above `refresh_rber`. If the host pauses within a step, the
+//!   relocation happens before its next command.
 //!
 //! Reads are counted per reclaim unit and die: the blocks that a multi-plane read opens.
 
@@ -20,7 +20,7 @@ use writecliff_base::{Nanos, ReclaimUnitId, counters};
 
 pub use section::{CellCareConfig, Refresh};
 
-/// The expected errors of the data on flash, and what was refreshed.
+/// Expected errors of the data on flash, and number of refreshes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellCareCounters {
     pub rber_mean: f64,
@@ -62,7 +62,7 @@ impl CellCare {
         }
     }
 
-    /// Counts a read, and returns how many its blocks had before.
+    /// Counts a read, and returns the number of earlier reads of its blocks.
     pub fn read(&mut self, unit: ReclaimUnitId, die: u32) -> u32 {
         let reads = &mut self.reads[unit.index() * self.dies + die as usize];
         let before = *reads;
@@ -92,8 +92,8 @@ impl CellCare {
         Nanos((age.0 as f64 * self.config.aging) as u64)
     }
 
-    /// Errors per bit due to reads of the block, for data of which `worn` is the error rate without
-    /// time and reads as a share of that at the rated cycles.
+    /// Errors per bit due to reads of the block. `worn` is the error rate due to wear alone, as a
+    /// share of the rate at the rated cycles.
     pub fn disturbed(&self, reads: f64, worn: f64) -> f64 {
         self.config.read_disturb * reads * worn
     }
@@ -103,7 +103,7 @@ impl CellCare {
         (self.next_refresh <= until).then_some(self.next_refresh)
     }
 
-    /// Called when one is begun.
+    /// Called at the start of a refresh.
     pub fn begun(&mut self) {
         if let Some(refresh) = self.config.refresh {
             self.next_refresh += refresh.interval;

@@ -8,7 +8,7 @@ use crate::front::Front;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
-    /// Refreshes what is due until now, one reclaim unit at each interval.
+    /// Runs the refreshes that are due until now, one reclaim unit per interval.
     #[inline]
     pub(crate) fn refresh(&mut self) {
         let now = self.backend.now;
@@ -32,7 +32,7 @@ impl<R: Recorder> Ssd<R> {
             frontiers().filter_map(|frontier| self.ftl.host_unit(frontier)).collect();
         let Some(ecc) = &mut self.backend.ecc else { return };
         let Some(unit) = ecc.begin_refresh(self.ftl.table(), &open, now) else { return };
-        // An open unit of an idle host would keep its data for ever.
+        // Data in an open unit of an idle host would never be refreshed.
         if let Some(frontier) = frontiers().find(|&f| self.ftl.host_unit(f) == Some(unit)) {
             self.ftl.abandon(frontier, &mut self.backend);
         }

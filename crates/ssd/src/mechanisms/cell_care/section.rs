@@ -14,7 +14,7 @@ const ACTIVATION_ENERGY: f64 = 1.1;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellCareConfig {
-    /// Hours of retention that an hour counts for.
+    /// Hours of retention for which an hour counts.
     pub aging: f64,
     /// Errors per bit that a read adds to the other data of its block at the rated cycles.
     pub read_disturb: f64,

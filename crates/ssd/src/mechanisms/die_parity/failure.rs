@@ -1,4 +1,4 @@
-//! A die that fails: reads of it are answered from its stripe, and its data relocated.
+//! Failure of a die: the stripe answers reads of its data, which the firmware relocates.
 
 use writecliff_base::Nanos;
 
@@ -7,11 +7,11 @@ use crate::mechanisms::die_parity::DieParityCounters;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
-    /// A die does not answer from now on. What it is doing still ends.
+    /// Fails a die, which answers no further reads. Its current operation still ends.
     ///
     /// # Errors
-    /// Fails without a section `[die_parity]`, if the drive has no such die or has lost one, and if
-    /// the other dies do not hold the user capacity.
+    /// Fails without a section `[die_parity]`, if the drive does not have the die or has already
+    /// lost a die, and if the other dies cannot hold the user capacity.
     pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let now = self.backend.now;
         let Some(parity) = &mut self.backend.die_parity else {
@@ -29,12 +29,12 @@ impl<R: Recorder> Ssd<R> {
         Ok(())
     }
 
-    /// Whether data of a lost die are still to be relocated.
+    /// Returns `true` if some data of a lost die are not relocated yet.
     pub fn is_relocating(&self) -> bool {
         self.backend.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
     }
 
-    /// Relocates what is due until now.
+    /// Runs the relocations that are due until now.
     #[inline]
     pub(crate) fn repair(&mut self) {
         let now = self.backend.now;
@@ -43,19 +43,19 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// When data of a lost die are relocated next, if not after `until`.
+    /// Returns the time of the next relocation from a lost die, if not after `until`.
     #[inline]
     pub(crate) fn repair_due(&self, until: Nanos) -> Option<Nanos> {
         self.backend.die_parity.as_ref().and_then(|parity| parity.due(until))
     }
 
-    /// Relocates what a lost die held of one reclaim unit.
+    /// Relocates the data of a lost die in the reclaim unit that is due.
     #[cold]
     pub(crate) fn repair_one(&mut self) {
         let next = self.backend.die_parity.as_ref().and_then(|parity| parity.next());
         let Some((die, unit)) = next else { return };
         if self.backend.fills.outstanding().count() >= self.config.geometry.dies as usize {
-            // As fast as the dies program, and no faster.
+            // Relocation is no faster than the dies program.
             self.backend.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
             return;
         }
@@ -66,7 +66,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Flash reads that a host command waits for, when it began `reads` of them.
+    /// Returns the number of flash reads that a host command waits for after it started `reads`.
     #[inline]
     pub(crate) fn reads_of_stripes(&mut self, reads: u32) -> u32 {
         let Some(parity) = &mut self.backend.die_parity else { return reads };

@@ -1,4 +1,4 @@
-//! Operations of parity across dies: parity is programmed, and read where data cannot be.
+//! Operations of parity across dies: programs of parity, and reads of stripes to rebuild data.
 
 use writecliff_base::Ppa;
 use writecliff_flash::geometry::FlashLocation;
@@ -11,7 +11,7 @@ use crate::die::{FlashOperation, PAGE_TYPES, ReadFor, SENSE_FAILING, SENSE_STRIP
 use crate::fill::NO_FILL;
 
 impl<R: Recorder> Backend<R> {
-    /// A host read of a drive that may have to read the stripe instead.
+    /// Reads for a host command, from the stripe if the die cannot return the data.
     #[inline]
     pub fn host_read_or_rebuild(&mut self, command: u16, location: FlashLocation, slots: u32) {
         if self.die_parity.is_none() {
@@ -45,8 +45,8 @@ impl<R: Recorder> Backend<R> {
         self.queue_read(location.die as usize, operation);
     }
 
-    /// A read for a fill of such a drive. The stripe is read beside a read that fails, not after
-    /// it: the program waits for the last of them.
+    /// Reads for a fill. The stripe is read at the same time as a failing read, not after it: the
+    /// program waits for the last of these reads.
     #[cold]
     #[inline(never)]
     pub(crate) fn fill_read_protected(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
@@ -68,7 +68,7 @@ impl<R: Recorder> Backend<R> {
         self.fills.get(fill).reads_pending += reads;
     }
 
-    /// Counts a host read that the stripe answers, by so many reads, or that nothing does.
+    /// Counts a failed host read, which `reads` reads of the stripe answer; 0 if they cannot.
     fn note_failed(&mut self, reads: u32) {
         let Some(parity) = &mut self.die_parity else { return };
         if reads > 0 {
@@ -92,7 +92,8 @@ impl<R: Recorder> Backend<R> {
         self.die_parity.as_ref().is_some_and(|parity| parity.lost == Some(die))
     }
 
-    /// Whether the other dies of the stripe have what a failed read asks for; counts the outcome.
+    /// Returns `true` if the other dies of the stripe can rebuild the data of a failed read; counts
+    /// the outcome.
     fn may_rebuild(&mut self, location: &FlashLocation, slots: u32) -> bool {
         let Some(stripes) = self.geometry.stripes() else {
             self.note_failed(0);
@@ -110,7 +111,7 @@ impl<R: Recorder> Backend<R> {
         may
     }
 
-    /// Reads all other dies of the stripe; returns how many. 0: the stripe has lost more than one.
+    /// Reads all other dies of the stripe; returns their number, 0 if another of them is lost.
     fn read_stripe(&mut self, die: u32, sense: u16, slots: u32, purpose: ReadFor) -> u32 {
         let others = self.geometry.stripes().map(|stripes| stripes.others(die).collect());
         let others: Vec<u32> = others.unwrap_or_default();
@@ -133,8 +134,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// A read of a stripe has arrived, which brings data with the last of them; or the last retry
-    /// of a host read has failed, and its stripe is read.
+    /// Handles the end of a read: if the last retry of a host read has failed, reads its stripe.
     #[cold]
     #[inline(never)]
     pub(crate) fn sensed_for_stripe(&mut self, die: usize, operation: FlashOperation) {
@@ -148,8 +148,7 @@ impl<R: Recorder> Backend<R> {
         self.read_dies(&others, FlashOperation::Read { sense, slots, purpose });
     }
 
-    /// A program unit is about to be programmed: the parity is, too, if no other data of its stripe
-    /// come behind it.
+    /// Programs the parity with a program unit, if no other data of its stripe follow.
     #[cold]
     #[inline(never)]
     pub(crate) fn program_parity(&mut self, unit: &ProgramUnit) {

@@ -1,10 +1,10 @@
 //! Parity across dies: section `[die_parity]` of a device file.
 //!
-//! Of each stripe of dies one holds the parity of the others, in turn (`flash/die_parity.rs`): it
-//! takes its share of the space, and is programmed when the last of the others in the row is. A
-//! read that no retry corrects is followed by reads of all other dies of the stripe. The same
-//! serves what a lost die held; the firmware relocates that, one reclaim unit at each interval at
-//! which the dies are not busy with the one before.
+//! In each stripe of dies, one die in turn holds the parity of the others (`flash/die_parity.rs`).
+//! Parity takes its share of the space, and is programmed with the last of the others in the row.
+//! If no retry corrects a read, the drive reads all other dies of the stripe. The same reads return
+//! the data of a lost die. The firmware relocates these data, one reclaim unit per interval unless
+//! the dies are still busy with the previous unit.
 
 mod failure;
 mod flash;
@@ -20,7 +20,7 @@ pub use section::DieParityConfig;
 counts! {
     /// Counters of parity across dies since the drive was new.
     pub struct DieParityCounts {
-        /// Parity units programmed, on the timed clock.
+        /// Parity units programmed on the timed clock.
         programs,
         /// Host reads answered from the other dies of the stripe.
         rebuilt,
@@ -31,11 +31,11 @@ counts! {
     }
 }
 
-/// What the drive reports of it.
+/// Counters that the drive reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DieParityCounters {
     pub counts: DieParityCounts,
-    /// Slots that the parity takes on flash.
+    /// Slots of flash that the parity occupies.
     pub parity_slots: u64,
 }
 
@@ -57,11 +57,11 @@ counters! { |c: DieParityCounters|
 pub(crate) struct DieParity {
     pub config: DieParityConfig,
     pub lost: Option<u32>,
-    /// The reclaim unit from which data of the lost die are relocated next, and when.
+    /// Reclaim unit from which data of the lost die are relocated next, and the time of it.
     next: Option<(u32, Nanos)>,
     pub counts: DieParityCounts,
-    /// Flash reads of a host command more than those that it began: with those of stripes, of which
-    /// some begin when a read has failed, without those of the lost die.
+    /// Flash reads of a host command in addition to the reads that it started. Includes reads of
+    /// stripes, some of which start after a failed read; excludes reads of the lost die.
     pub more_reads: i64,
 }
 
@@ -73,21 +73,21 @@ impl DieParity {
 
     pub(crate) fn lose(&mut self, die: u32, now: Nanos) {
         self.lost = Some(die);
-        // Without parity there is nothing to relocate.
+        // Without parity, the data of the die cannot be relocated.
         self.next = (self.config.stripe > 1).then(|| (0, now + self.config.relocate_interval));
     }
 
-    /// When the next relocation is due, if not after `until`.
+    /// Returns the time of the next relocation, if not after `until`.
     pub(crate) fn due(&self, until: Nanos) -> Option<Nanos> {
         self.next.map(|(_, at)| at).filter(|&at| at <= until)
     }
 
-    /// The lost die and the unit that is due.
+    /// Returns the lost die and the unit that is due.
     pub(crate) fn next(&self) -> Option<(u32, ReclaimUnitId)> {
         self.lost.zip(self.next.map(|(unit, _)| ReclaimUnitId(unit)))
     }
 
-    /// A unit of `units` has been looked at; `moved` slots of it were relocated.
+    /// Records that `moved` slots of the unit were relocated; the drive has `units` units.
     pub(crate) fn relocated(&mut self, units: u32, moved: u64) {
         self.counts.relocated += moved;
         let Some((unit, at)) = self.next else { return };
@@ -95,7 +95,7 @@ impl DieParity {
         self.next = (unit + 1 < units).then_some((unit + 1, at + pause));
     }
 
-    /// The dies are busy with what was relocated before.
+    /// Postpones the next relocation by an interval, because the dies are busy with the last one.
     pub(crate) fn postpone(&mut self) {
         let interval = self.config.relocate_interval;
         self.next = self.next.map(|(unit, at)| (unit, at + interval));

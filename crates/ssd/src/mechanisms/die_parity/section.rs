@@ -11,7 +11,7 @@ section! {
     pub struct DieParityConfig {
         stripe: required Count(1..=64),
             "dies of a stripe, one of them parity; divides the number of dies; 1: no parity";
-        // By default, some of the time that a program of all dies takes.
+        // The default is a fraction of the time that a program of all dies takes.
         relocate_interval: default PositiveTime = Nanos(10_000_000),
             "interval between reclaim units from which data of a lost die are relocated";
     }

@@ -1,18 +1,18 @@
 //! Background work of the firmware: section `[housekeeping]` of a device file.
 //!
 //! Four optional mechanisms, each of which affects a different part of a drive's latency tail, or
-//! how much its seconds differ:
+//! the variation of its throughput from second to second:
 //!
-//! | mechanism | what it delays |
+//! | mechanism | delays |
 //! |---|---|
 //! | media work (refresh of disturbed blocks, metadata) at intervals of time | reads of one die |
 //! | journal and checkpoints of the mapping, by what is written to flash | one die; all commands |
 //! | hiccups: an internal task that delays a command | that command |
 //! | patrol reads, from time to time (`patrol.rs`) | the firmware, a little for some time |
 //!
-//! All of it is determined by the drive's seed. Time and die of each media operation are functions
-//! of its number, so an idle drive needs no events: what is still running is computed when a
-//! command arrives.
+//! The drive's seed determines all of it. Time and die of each media operation are functions of
+//! its number, so an idle drive needs no events: when a command arrives, the drive computes which
+//! operations are still running.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::random::nth;
@@ -34,7 +34,7 @@ const SEED_LABEL: u64 = 0x484f_5553_454b;
 counts! {
     /// Counters since the drive was new.
     pub struct HousekeepingCounters {
-        /// Media operations while commands were in flight; those in idle time are not simulated.
+        /// Media operations while commands were in flight; others are not simulated.
         media_operations,
         journal_programs,
         checkpoints,
@@ -102,7 +102,7 @@ pub struct Housekeeping {
     salts: [u64; 2],
     /// Number of the next media operation.
     next_media: u64,
-    /// Whether its event is scheduled.
+    /// `true` if its event is scheduled.
     pub(crate) media_scheduled: bool,
     commands: u64,
     pub counters: HousekeepingCounters,
@@ -141,7 +141,7 @@ impl Housekeeping {
         MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
     }
 
-    /// The next media operation that has not ended at `now`; it may have begun.
+    /// The next media operation that has not ended at `now`; it may have started.
     pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
         let work = self.media?;
         // All operations up to this number have ended.
@@ -156,7 +156,7 @@ impl Housekeeping {
         }
     }
 
-    /// Records that the next media operation has begun.
+    /// Records that the next media operation has started.
     pub fn media_begun(&mut self) {
         self.next_media += 1;
         self.counters.media_operations += 1;

@@ -7,8 +7,8 @@
 //! others although nothing else changes. The reads themselves are too few and too short to delay
 //! others on their dies; they are not simulated.
 //!
-//! When a part is scanned is a function of the number of the interval, so an idle drive needs no
-//! events: the next command finds which pages have been read meanwhile.
+//! The start of a scan is a function of the number of its interval, so an idle drive needs no
+//! events: the next command computes which pages have been read in the meantime.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
@@ -101,8 +101,8 @@ impl Patrol {
         self.config.time
     }
 
-    /// The next page that is due by `now`. Of those that the firmware, free since `free`, has read
-    /// while it had nothing else to do only the last is given: it may be still at work on it.
+    /// The next page that is due by `now`. The firmware, free since `free`, has read the earlier
+    /// pages while it was idle; it may still be reading the last of them, which is returned.
     #[inline]
     pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
         let mut at = self.at(self.next);

@@ -18,7 +18,7 @@ pub struct MediaWork {
     pub interval: Nanos,
     /// Die time of the operation, including its transfer.
     pub time: Nanos,
-    /// Whether host reads may suspend it like a program.
+    /// `true` if host reads may suspend it like a program.
     pub suspendable: bool,
 }
 
@@ -40,11 +40,11 @@ pub struct Hiccups {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HousekeepingConfig {
     pub media: Option<MediaWork>,
-    /// Programs a page of the mapping journal, on one die after the other.
+    /// Programs of a page of the mapping journal, on the dies in turn.
     pub journal: Option<PerWritten>,
-    /// Writes a checkpoint of the mapping, during which the firmware takes no commands.
+    /// Writes of a checkpoint of the mapping, during which the firmware accepts no commands.
     pub checkpoint: Option<PerWritten>,
-    /// Whether it only keeps the mapping core from mapping writes.
+    /// `true` if a checkpoint only keeps the mapping core from mapping writes.
     pub checkpoint_stops_writes: bool,
     pub hiccups: Option<Hiccups>,
     pub patrol: Option<PatrolConfig>,
@@ -115,7 +115,7 @@ impl MechanismSection for HousekeepingConfig {
             changes.push(change("housekeeping.checkpoint_time", format!("{ns} ns")));
         }
         if let Some(patrol) = self.patrol {
-            // A scan has at least one page.
+            // A scan reads at least one page.
             let length = Nanos(patrol.step.0.max((patrol.length.0 as f64 / drive.scale) as u64));
             let factor = patrol.length.0 as f64 / length.0 as f64;
             let interval = Nanos((patrol.interval.0 as f64 / factor) as u64).max(length);
@@ -168,7 +168,7 @@ fn stops_writes(
     Ok(keys.checkpoint_stops)
 }
 
-/// Checks that `key` is absent, which has no effect without `other`.
+/// Rejects `key`, which has no effect without `other`.
 fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
     if table.has(key) {
         return Err(table.error(key, format!("it has no effect without {other}"), None));

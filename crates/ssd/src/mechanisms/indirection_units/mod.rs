@@ -1,5 +1,5 @@
-//! Indirection units: logical pages that the map has one entry for. A drive with units above 4 KiB
-//! reads the rest of a unit of which a command writes a part, and writes the whole unit.
+//! Indirection units: logical pages that share an entry of the map. If a command writes a part of a
+//! unit above 4 KiB, the drive reads the rest and writes the whole unit.
 
 mod section;
 
@@ -9,15 +9,16 @@ use writecliff_ftl::Ftl;
 use crate::front::{Front, Placed, PlacementSink, Write};
 pub(crate) use section::slots;
 
-/// Completes units before it hands them to the FTL.
+/// Front that completes units before it passes them to the FTL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LargeUnits {
-    /// Slots of a unit.
+    /// Slots per unit.
     pub slots: u32,
 }
 
 impl Front for LargeUnits {
-    /// Writes all units that the command touches. The rest of them passes through the buffer, too.
+    /// Writes all units that the command touches. The rest of each unit also passes through the
+    /// buffer.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let (slot, command) = (u64::from(SLOT_BYTES), write.command);
         let end = command.offset + u64::from(command.length);

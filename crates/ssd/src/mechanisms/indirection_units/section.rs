@@ -9,11 +9,11 @@ use crate::config::ControllerConfig;
 
 const KEY: &str = "indirection_unit";
 
-/// Slots of a unit of `size`, read from the section `[ftl]`.
+/// Returns the slots of a unit of `size`, read from the section `[ftl]`.
 ///
 /// # Errors
-/// Fails at the key if it is no size of a unit on this flash, or if the drive has no power-loss
-/// protection.
+/// Fails at the key if units cannot have this size on this flash, or if the drive does not have
+/// power-loss protection.
 pub(crate) fn slots(
     table: &Table<'_>,
     size: Option<Bytes>,

@@ -27,7 +27,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Changes the entries of a write that is about to be placed. Its data stay in the buffer until
-    /// the controller has the parts of the table that they are in.
+    /// the controller has the translation pages that map them.
     pub(crate) fn map_write(&mut self, command: &Command, first: Lpn, slots: u32) {
         let Some(mut cache) = self.mapping_cache.take() else { return };
         let frontier = self.front.frontier().unwrap_or_else(|| {
@@ -44,7 +44,7 @@ impl<R: Recorder> Ssd<R> {
         self.mapping_cache = Some(cache);
     }
 
-    /// The same on the fast-forward clock.
+    /// Changes the entries of a write on the fast-forward clock.
     pub(crate) fn fast_forward_mapping(&mut self, command: &Command) {
         let Some(cache) = &mut self.mapping_cache else { return };
         let slot = u64::from(SLOT_BYTES);
@@ -88,8 +88,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// What nothing waits for: copies to and from the host memory buffer, changed pages that are
-    /// written back.
+    /// Starts transfers that no command waits for: copies to and from the host memory buffer, and
+    /// programs of changed pages.
     fn carry_mapping(&mut self, cache: &MappingCache, traffic: Traffic) {
         let (now, bytes) = (self.backend.now, cache.page_bytes());
         for _ in 0..traffic.to_host {
@@ -103,7 +103,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// A part of the mapping table is in the controller now.
+    /// Handles the arrival of a translation page in the controller.
     #[cold]
     pub(crate) fn mapping_loaded(&mut self, load: LoadId) {
         let Some(loaded) = self.mapping_cache.as_mut().and_then(|cache| cache.end_load(load))

@@ -8,7 +8,7 @@ use crate::mechanisms::mapping_cache::LoadId;
 
 impl<R: Recorder> Backend<R> {
     /// Reads a translation page of `slots` slots: for a host read with its priority, for a write
-    /// behind the other work of the die.
+    /// after the other work of the die.
     pub(crate) fn read_mapping(&mut self, die: u16, slots: u32, load: LoadId, for_write: bool) {
         let purpose = ReadFor::Mapping { load };
         let operation = FlashOperation::Read { sense: SENSE_MAPPING, slots: slots as u8, purpose };

@@ -1,12 +1,12 @@
 //! A mapping table that does not fit into the controller: section `[mapping_cache]`.
 //!
-//! The table is on flash, in translation pages, and the controller keeps the ones used last, as in
-//! DFTL (Gupta, Kim, Urgaonkar, ASPLOS 2009). A command on another page first reads that. A page
-//! that was changed is written back when it leaves the cache. With a host memory buffer (NVMe) the
-//! pages used last are in the memory of the host too, as many as it holds: they come over the link.
+//! The table is on flash, in translation pages, and the controller caches the most recently used
+//! pages, as in DFTL (Gupta, Kim, Urgaonkar, ASPLOS 2009). A command that needs another page reads
+//! it first. A changed page is written back when it leaves the cache. A host memory buffer (NVMe)
+//! holds further recently used pages, which are read over the link.
 //!
-//! The cache decides nothing about the mapping itself, which is in the FTL. Its pages have flash of
-//! their own, as the SLC cache has.
+//! The cache decides nothing about the mapping itself, which is in the FTL. Its pages have their
+//! own flash, like the SLC cache.
 
 mod commands;
 mod flash;
@@ -30,9 +30,9 @@ pub(crate) type LoadId = u16;
 counts! {
     /// Counters of the cache since the drive was new.
     pub struct MappingCacheCounts {
-        /// Pages that a command found in the controller, or on their way there.
+        /// Look-ups of pages that were in the controller, or on their way there.
         hits,
-        /// Pages that it found in the host memory buffer.
+        /// Look-ups of pages that were in the host memory buffer.
         host_hits,
         /// Pages that were read from flash.
         misses,
@@ -55,7 +55,7 @@ counters! { |c: MappingCacheCounts|
 /// Where a page was when a command needed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// In the controller; or it does not exist, as nothing was ever written there.
+    /// In the controller, or absent because its addresses were never written.
     Here,
     /// On its way to the controller.
     Loading(LoadId),
@@ -65,7 +65,7 @@ pub(crate) enum Found {
     },
 }
 
-/// What a look-up has the drive carry besides the page itself.
+/// Transfers that a look-up causes in addition to the page itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Traffic {
     /// Pages copied to the host memory buffer.
@@ -76,7 +76,7 @@ pub(crate) struct Traffic {
     pub program: Option<u16>,
 }
 
-/// A page on its way to the controller, and what waits for it.
+/// A page on its way to the controller, and the commands and fills that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
     page: u32,
@@ -132,10 +132,11 @@ impl MappingCache {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
     }
 
-    /// A command looks a page up, or changes it: makes it the one used last and makes room for it.
+    /// Looks a page up for a command, which may change it; makes it the most recently used page
+    /// and makes room for it.
     pub(crate) fn touch(&mut self, page: u32, changes: bool) -> (Found, Traffic) {
         let mut traffic = Traffic::default();
-        let found = match self.pages.tier(page) {
+        let location = match self.pages.tier(page) {
             _ if self.pages.is_absent(page) && !changes => {
                 self.counts.hits += 1;
                 return (Found::Here, traffic);
@@ -151,18 +152,18 @@ impl MappingCache {
                 None => Found::Flash { die: self.die_of[page as usize] },
             },
         };
-        let found = self.counted(page, found);
-        if matches!(found, Found::Flash { .. }) && self.config.host_memory_buffer.is_some() {
+        let location = self.counted(page, location);
+        if matches!(location, Found::Flash { .. }) && self.config.host_memory_buffer.is_some() {
             traffic.to_host += 1;
         }
         self.make_last_used(page, &mut traffic);
         if changes {
             self.pages.change(page);
         }
-        (found, traffic)
+        (location, traffic)
     }
 
-    /// Counts a look-up; of a page that is on its way, returns the load.
+    /// Counts a look-up; returns the load of a page that is on its way.
     fn counted(&mut self, page: u32, found: Found) -> Found {
         if self.pages.is_loading(page) {
             self.counts.hits += 1;
@@ -201,7 +202,7 @@ impl MappingCache {
         self.next_die = (self.next_die + 1) % self.dies;
     }
 
-    /// A page is on its way to the controller; `None` if more are than can be numbered.
+    /// Starts the load of a page to the controller; `None` if all load numbers are in use.
     pub(crate) fn begin_load(&mut self, page: u32) -> Option<LoadId> {
         let free = self.loads.iter().position(Option::is_none);
         let number = free.unwrap_or(self.loads.len());
@@ -218,20 +219,20 @@ impl MappingCache {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
-    /// A page has arrived.
+    /// Handles the arrival of a page.
     pub(crate) fn end_load(&mut self, load: LoadId) -> Option<Load> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);
         Some(ended)
     }
 
-    /// All data are erased, and with them the table.
+    /// Empties the table after a purge of all data.
     pub(crate) fn purged(&mut self) {
         self.leaving.clear();
         self.pages.purged();
     }
 
-    /// The power was cut: the cache is empty, and the table on flash is complete again.
+    /// Empties the cache after a power cut; the table on flash is complete again.
     pub(crate) fn power_up(&mut self) {
         self.loads.clear();
         self.leaving.clear();
@@ -253,7 +254,7 @@ impl MappingCache {
         out.counts(self.counts.to_array());
     }
 
-    /// Restores what `save` saved of a drive with so many fills.
+    /// Restores the state that `save` wrote, for a drive with this number of fills.
     pub(crate) fn restore(
         &mut self,
         fills: usize,
@@ -289,7 +290,7 @@ impl MappingCache {
         self.config.page.0 as u32
     }
 
-    /// Time until a page of the host memory buffer has been asked for and begins to arrive.
+    /// Time from the request for a page of the host memory buffer until its transfer starts.
     pub(crate) fn host_latency(&self) -> Nanos {
         self.config.host_memory_latency.unwrap_or(Nanos::ZERO)
     }

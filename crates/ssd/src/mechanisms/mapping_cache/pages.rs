@@ -1,12 +1,12 @@
 //! The translation pages of a drive in the order of their last use.
 //!
-//! The pages used last are in the controller, those used before them in the host memory buffer.
-//! That holds what the controller has, too, so both together are one list in two parts.
+//! The most recently used pages are in the controller, the next ones in the host memory buffer.
+//! The buffer also holds the pages of the controller, so both together are one list in two parts.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// Where a copy of a page is besides flash.
+/// Location of a copy of a page that is not on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
     Controller = 0,
@@ -22,7 +22,7 @@ const HELD: u8 = IN_CONTROLLER | IN_HOST_MEMORY;
 const DIRTY: u8 = 4;
 /// Differs from the copy in the host memory buffer.
 const CHANGED: u8 = 8;
-/// Something was written there.
+/// Its addresses have been written.
 const EXISTS: u8 = 16;
 const LOADING: u8 = 32;
 
@@ -43,14 +43,14 @@ impl Part {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
-    /// Of each page in a part of the list, those used after and before it.
+    /// The pages used after and before each page in a part of the list.
     links: Vec<[u32; 2]>,
     flags: Vec<u8>,
     parts: [Part; 2],
 }
 
 impl Pages {
-    /// `held`: pages that the controller holds, and that the host memory buffer holds besides.
+    /// `held`: pages that the controller holds, and further pages of the host memory buffer.
     pub(crate) fn new(count: u32, held: [u32; 2]) -> Self {
         Self {
             links: vec![[NONE; 2]; count as usize],
@@ -92,13 +92,13 @@ impl Pages {
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 
-    /// The copy on flash is the newest.
+    /// Records that the copy on flash is the newest.
     pub(crate) fn written_back(&mut self, page: u32) {
         self.flags[page as usize] &= !(DIRTY | CHANGED);
     }
 
-    /// Makes a page the one used last; returns the one that leaves the list for it. `demoted` is
-    /// told whether a page that leaves the controller has changed meanwhile.
+    /// Makes a page the most recently used; returns the page that leaves the list for it.
+    /// `demoted` receives `true` if a page that leaves the controller has changed in the meantime.
     pub(crate) fn use_now(&mut self, page: u32, demoted: impl FnOnce(bool)) -> Option<u32> {
         if let Some(tier) = self.tier(page) {
             self.unlink(page, tier);
@@ -141,7 +141,7 @@ impl Pages {
         self.flags[page as usize] &= !HELD;
     }
 
-    /// Takes the page used longest ago from a part that has one more than it holds.
+    /// Takes the least recently used page from a part that has one page too many.
     fn overflow(&mut self, tier: Tier) -> Option<u32> {
         let part = self.parts[tier as usize];
         if part.len <= part.most {
@@ -162,7 +162,7 @@ impl Pages {
         self.flags = flags;
     }
 
-    /// Pages of a part, the one used last first.
+    /// Pages of a part, most recently used first.
     fn in_order(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
         let page_at = |link: u32| (link != NONE).then_some(link);
         let first = page_at(self.parts[tier as usize].first);
@@ -200,7 +200,7 @@ impl Pages {
                 return Err(damaged());
             }
             for &page in pages.iter().rev() {
-                // Each is in one part, and once.
+                // Each page is in one part, and once.
                 let is_right = held.get(page as usize) == Some(&bit) && !self.has(page, HELD);
                 if !is_right {
                     return Err(damaged());
@@ -218,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is held is what was used last, as a list that is searched says.
+        /// Compares the held pages with a list that is searched for the most recently used pages.
         #[test]
         fn holds_what_was_used_last(
             uses in prop::collection::vec(0..40_u32, 0..300),

@@ -38,11 +38,11 @@ impl MappingCacheConfig {
         self.page.0 as u32 / SLOT_BYTES
     }
 
-    /// Pages that the controller holds, and that the host memory buffer holds besides.
+    /// Pages that the controller holds, and further pages that the host memory buffer holds.
     pub(crate) fn pages_held(&self) -> [u32; 2] {
         let pages = |size: Bytes| (size.0 / self.page.0) as u32;
-        let own = pages(self.size);
-        [own, self.host_memory_buffer.map_or(0, |held| pages(held) - own)]
+        let controller = pages(self.size);
+        [controller, self.host_memory_buffer.map_or(0, |held| pages(held) - controller)]
     }
 }
 
@@ -81,16 +81,16 @@ impl MechanismSection for MappingCacheConfig {
         Ok(Some(config))
     }
 
-    /// Keeps the share of the table, but at least a translation page.
+    /// Keeps the cached share of the table constant, but holds at least one translation page.
     fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let pages =
             |held: Bytes| (held.0 as f64 * drive.factor / self.page.0 as f64).round_ties_even();
         let held =
             |key, least: f64, held| size(key, Bytes(pages(held).max(least) as u64 * self.page.0));
-        let own = held("mapping_cache.size", 1.0, self.size);
+        let controller = held("mapping_cache.size", 1.0, self.size);
         let least = pages(self.size).max(1.0) + 1.0;
         let memory = self.host_memory_buffer;
         let memory = memory.map(|memory| held("mapping_cache.host_memory_buffer", least, memory));
-        [own].into_iter().chain(memory).collect()
+        [controller].into_iter().chain(memory).collect()
     }
 }

@@ -1,8 +1,8 @@
-//! A limit on active dies: no more than so many read, program or erase at the same time.
+//! A limit on the number of dies that read, program or erase at the same time.
 //!
 //! A die is active from the command to the end of its operation, or of sensing: transfers to the
-//! controller do not count. A suspended operation keeps the die active, so that the read that it
-//! waits for does not wait itself. Dies become active in the order in which they asked for it.
+//! controller do not count. A suspended operation keeps the die active, so that the read that
+//! suspended it does not wait. Dies become active in the order of their requests.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::backend::Backend;
 use crate::config::DeviceConfig;
 use crate::die::{Die, DieState, FlashOperation};
 
-/// Which dies are active, and which wait for that.
+/// The active dies, and the dies that wait to become active.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveDies {
     most: u32,
@@ -41,7 +41,7 @@ impl ActiveDies {
         })
     }
 
-    /// Whether the die is active or may become it now.
+    /// Returns `true` if the die is active or may become active now.
     fn allows(&self, die: usize) -> bool {
         self.is_active[die] || self.active < self.most
     }
@@ -51,7 +51,7 @@ impl ActiveDies {
         self.is_active[die] = true;
     }
 
-    /// Has a die wait for its turn.
+    /// Adds a die to the queue.
     fn wait(&mut self, die: usize) {
         if !self.waits[die] {
             self.waits[die] = true;
@@ -59,13 +59,13 @@ impl ActiveDies {
         }
     }
 
-    /// The die is active no more.
+    /// Records that the die is no longer active.
     fn release(&mut self, die: usize) {
         self.active -= u32::from(self.is_active[die]);
         self.is_active[die] = false;
     }
 
-    /// The die whose turn it is.
+    /// Takes the next die from the queue, if the limit permits.
     fn next(&mut self) -> Option<usize> {
         let may = self.active < self.most;
         let die = usize::from(may.then(|| self.waiting.pop_front()).flatten()?);
@@ -81,7 +81,7 @@ impl ActiveDies {
     }
 }
 
-/// Whether an operation of the die is in progress, other than a transfer by all planes.
+/// Returns `true` if an operation of the die other than a transfer by all planes is in progress.
 fn works(die: &Die) -> bool {
     let running = match die.state {
         DieState::Sensing(_) | DieState::Reading => true,
@@ -92,7 +92,7 @@ fn works(die: &Die) -> bool {
 }
 
 impl<R: Recorder> Backend<R> {
-    /// Whether a quiet die may begin with an operation at once.
+    /// Returns `true` if a quiet die may start an operation at once.
     #[inline]
     pub(crate) fn may_activate(&self, index: usize) -> bool {
         !R::LIMITS_DIES || self.active_dies.as_ref().is_none_or(|dies| dies.allows(index))
@@ -107,7 +107,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Has a free die wait if it has work and may not begin with it; returns whether it has to.
+    /// Queues a free die that has work but may not start it; returns `true` if the die waits.
     #[inline]
     pub(crate) fn waits_for_others(&mut self, index: usize) -> bool {
         if !R::LIMITS_DIES {
@@ -128,7 +128,7 @@ impl<R: Recorder> Backend<R> {
         true
     }
 
-    /// Called at the end of an operation or of sensing: lets another die begin.
+    /// Called at the end of an operation or of sensing: lets another die start.
     #[inline]
     pub(crate) fn release_die(&mut self, index: usize) {
         if R::LIMITS_DIES
@@ -146,14 +146,14 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Saves the dies that wait; which are active follows from what they do.
+    /// Saves the waiting dies; the operations of the dies imply which are active.
     pub(crate) fn save_active_dies(&self, out: &mut WordWriter) {
         if let Some(dies) = &self.active_dies {
             out.list(dies.waiting.iter(), |out, &die| out.put(die));
         }
     }
 
-    /// Restores it. In a power state with a higher limit than before, dies begin now.
+    /// Restores the waiting dies. If the power state now has a higher limit, some of them start.
     pub(crate) fn restore_active_dies(
         &mut self,
         input: &mut WordReader<'_>,

@@ -9,8 +9,8 @@ use crate::mechanisms::thermal::ThermalCounters;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
-    /// Energy consumed until `time`, which must be close to now; operations that have begun count
-    /// in full.
+    /// Energy consumed until `time`, which must be close to now. Operations in progress count in
+    /// full.
     pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
         let config = self.config.sections.power.as_ref()?;
         let (active, link) = (self.active.until(time), self.frontend.link_busy());
@@ -23,7 +23,7 @@ impl<R: Recorder> Ssd<R> {
         self.thermal.as_ref().map(|thermal| thermal.counters(time, joules))
     }
 
-    /// Called when a command begins: updates the temperature now and in each period from now on.
+    /// Called when a command starts: updates the temperature now and in each period from now on.
     pub(crate) fn resume_thermal(&mut self) {
         if self.thermal.as_ref().is_some_and(|thermal| !thermal.scheduled) {
             self.look_at_temperature();
@@ -42,8 +42,8 @@ impl<R: Recorder> Ssd<R> {
         self.backend.queue.push(Lane::DieLong, until, SsdEvent::ThermalPeriod);
     }
 
-    /// Handles the end of a period. While the host is idle there is nothing to throttle, and the
-    /// temperature until the next command follows from the energy of that time.
+    /// Handles the end of a period. An idle host has no work to throttle, and the temperature at
+    /// the next command follows from the energy consumed until then.
     pub(crate) fn thermal_period(&mut self) {
         if let Some(thermal) = &mut self.thermal {
             thermal.scheduled = false;

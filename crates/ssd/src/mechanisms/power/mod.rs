@@ -2,7 +2,7 @@
 //!
 //! Energy is computed from busy times that are counted anyway: of dies by kind of operation, of
 //! channels, of the link, and of commands in flight. It is therefore exact at any time, except that
-//! operations in progress count in full when they begin.
+//! operations count in full when they start.
 
 pub(crate) mod active_dies;
 mod energy;
@@ -45,7 +45,7 @@ impl BusyTimes {
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveTime {
     past: Nanos,
-    /// Start of the current busy period; `Nanos::MAX` if there is none.
+    /// Start of the current busy period; `Nanos::MAX` while idle.
     since: Nanos,
 }
 

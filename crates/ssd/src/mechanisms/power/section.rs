@@ -7,9 +7,9 @@ use writecliff_base::units::Physical;
 
 use crate::mechanisms::{Checked, Described, MechanismSection};
 
-/// Most dies of a drive.
+/// Maximum number of dies of a drive.
 const DIES_MAX: f64 = 4096.0;
-/// Power states of an NVMe drive at most.
+/// Maximum number of power states of an NVMe drive.
 const STATES_MAX: usize = 32;
 
 section! {
@@ -34,7 +34,7 @@ section! {
 }
 
 impl PowerConfig {
-    /// The most power that a drive draws with so many dies at work: all contributions at once.
+    /// Maximum power of a drive with this many dies at work: all contributions at once.
     pub fn most(&self, dies: u32, channels: u32, directions: u32) -> f64 {
         let die = self.read.max(self.program).max(self.erase);
         let (dies, channels) = (f64::from(dies) * die, f64::from(channels) * self.transfer);
@@ -54,7 +54,7 @@ impl MechanismSection for PowerConfig {
     }
 }
 
-/// The limits of the power states: one number, or one for each state, each below the one before.
+/// Limits of the power states: one number, or a descending list with a number per state.
 struct ActiveDies;
 
 impl Kind for ActiveDies {

@@ -16,7 +16,7 @@ use crate::mechanisms::power_loss::recovery::{self, Lost};
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
-    /// Why cuts of this drive's power are not modelled, if they are not.
+    /// Returns the reason why power cuts of this drive are not modelled; `None` if they are.
     pub fn refuses_power_cut(&self) -> Option<&'static str> {
         let unrecorded = "the drive does not record what is not on flash";
         let records = self.config.controller.power_loss_protection || R::KEEPS_UNWRITTEN;
@@ -42,9 +42,9 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
-    /// protection, all that has arrived in the buffer is programmed. Else it is lost, and the
-    /// mapping is that of the newest data on flash; deallocations since the last flush are undone
-    /// if the journal does not have them.
+    /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
+    /// lost, and the mapping is that of the newest data on flash; deallocations since the last
+    /// flush are undone if the journal does not have them.
     ///
     /// # Panics
     /// Panics if [`Self::refuses_power_cut`] has a reason.
@@ -71,7 +71,7 @@ impl<R: Recorder> Ssd<R> {
         cut
     }
 
-    /// The capacitors let the dies end their work and program what is in the buffer.
+    /// Lets the dies finish their work and program the buffer on the power of the capacitors.
     fn save_buffer(&mut self, unfinished: &Unfinished, cut: &mut PowerCut) {
         let begun = self.ftl.counters().programs;
         cut.repeated_erases.clone_from(&unfinished.erases);
@@ -116,8 +116,8 @@ impl<R: Recorder> Ssd<R> {
         cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
     }
 
-    /// Undoes what the flash does not hold, newest first. What something newer on flash has
-    /// replaced is not undone.
+    /// Undoes the changes that the flash does not hold, newest first. Changes that newer data on
+    /// flash have replaced are not undone.
     fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
         self.ftl.power_off();
         self.front.unerase(unfinished.held_log_erases);
@@ -179,7 +179,7 @@ impl<R: Recorder> Ssd<R> {
     }
 }
 
-/// Program units of an open reclaim unit from the first one to the last one that was begun.
+/// Program units of an open reclaim unit, from the first to the last that was started.
 fn begun(unit: ReclaimUnitId, full: u32, unfinished: &Unfinished) -> u32 {
     let waits =
         |index: u32| unfinished.waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == index);

@@ -9,25 +9,25 @@ use crate::die::{Die, DieState, FlashOperation};
 use crate::event::EventQueue;
 use crate::fill::Fills;
 
-/// The flash operations that have not ended.
+/// Flash operations that have not ended.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
-    /// Programs that have begun.
+    /// Programs that have started.
     pub torn: Vec<ProgramUnit>,
-    /// Full program units whose programs have not begun.
+    /// Full program units whose programs have not started.
     pub waiting: Vec<ProgramUnit>,
     /// Erases of blocks of the SLC cache that wait for programs.
     pub held_log_erases: u64,
     /// Other erases that have not ended, with their dies.
     pub erases: Vec<(ReclaimUnitId, u32)>,
-    /// Of these, erases that have begun.
+    /// Erases among them that have started.
     pub erasing: u32,
-    /// The time that the dies would take to end all of it.
+    /// Time that the dies would need to finish all of them.
     pub time: Nanos,
 }
 
 impl<R: Recorder> Backend<R> {
-    /// Drops all operations, as the power does.
+    /// Drops all operations, as a loss of power does.
     pub(crate) fn power_off(&mut self) -> Unfinished {
         let mut lost = Unfinished::default();
         let mut begun = Vec::new();

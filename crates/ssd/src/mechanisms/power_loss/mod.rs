@@ -1,8 +1,8 @@
-//! Losses of power: what of the mapping is not on flash, and what a cut leaves behind.
+//! Losses of power: changes of the mapping that are not on flash, and the state after a cut.
 //!
 //! A drive that can lose power is an `Ssd<Volatile>`: it records which changes of the mapping the
 //! flash does not hold yet, at most a buffer's worth. With power-loss protection the capacitors
-//! program the buffer, and nothing need be recorded.
+//! provide the power to program the buffer, and no record is needed.
 
 mod cut;
 mod dies;
@@ -16,8 +16,8 @@ use writecliff_ftl::power_up::Unwritten;
 
 use crate::attribution::Recorder;
 
-/// What is on its way to flash, by address. An address can be used again, by the next data of a
-/// reclaim unit that is opened while programs are due, before the data from before are programmed.
+/// Data on their way to flash, by address. A reclaim unit that is opened while programs are due may
+/// reuse an address before the previous data are programmed.
 #[derive(Clone, Debug)]
 pub struct OnTheWay<T> {
     all: BTreeMap<(u32, u64), T>,
@@ -37,7 +37,7 @@ impl<T> OnTheWay<T> {
         self.all.insert((at.0, number), data);
     }
 
-    /// The erase of a reclaim unit waits; data for after it have numbers from `next` on.
+    /// Records that the erase of a reclaim unit waits; data for after it have numbers from `next`.
     pub fn held(&mut self, ppas: Range<u32>, next: u64) {
         self.held.push((ppas, next));
     }
@@ -48,7 +48,7 @@ impl<T> OnTheWay<T> {
         }
     }
 
-    /// Takes what is programmed when the program unit with this address is.
+    /// Takes the data that are programmed with the program unit of this address.
     pub fn take(&mut self, ppa: u32) -> Option<T> {
         let held = self.held.iter().find(|(held, _)| held.contains(&ppa));
         let end = held.map_or(u64::MAX, |&(_, next)| next);
@@ -56,40 +56,40 @@ impl<T> OnTheWay<T> {
         self.all.remove(&key)
     }
 
-    /// What was added last of that address.
+    /// Returns the newest data of this address.
     pub fn newest(&self, at: Ppa) -> Option<&T> {
         self.all.range((at.0, 0)..=(at.0, u64::MAX)).next_back().map(|(_, data)| data)
     }
 
-    /// Takes all, with its numbers.
+    /// Takes all data, with their numbers.
     pub fn take_all(&mut self) -> impl Iterator<Item = (u32, u64, T)> + use<T> {
         let taken = std::mem::take(self);
         taken.all.into_iter().map(|((ppa, number), data)| (ppa, number, data))
     }
 }
 
-/// Deallocations that the journal holds back, at most; beyond them it is written.
+/// Maximum number of deallocations that the journal holds back before it is written.
 const TRIMS_MAX: usize = 1 << 16;
 /// A deallocation of more slots than this is journaled at once.
 const TRIM_SLOTS_MAX: u32 = 1 << 13;
 
-/// Slots of which the flash has changes of the host.
+/// Slots whose changes by the host are on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durable {
     pub first: Lpn,
     pub slots: u32,
-    /// All of the host's changes below this number; see [`Volatile::numbered`].
+    /// Changes with numbers below this are on flash; see [`Volatile::numbered`].
     pub below: u64,
 }
 
-/// A change of the mapping. On flash, the host's changes below a number are there, too.
+/// A change of the mapping. Once it is on flash, the host's changes below a number are durable.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     of: Unwritten,
     below: u64,
 }
 
-/// Records what is not on flash.
+/// Recorder of the changes that are not on flash.
 #[derive(Clone, Debug, Default)]
 pub struct Volatile {
     placed: OnTheWay<Recorded>,
@@ -97,19 +97,19 @@ pub struct Volatile {
     trimmed: Vec<(u64, Recorded)>,
     /// Number of the last change.
     last: u64,
-    /// Of the command that is being placed: the host's changes up to it are below this number.
+    /// Upper bound of the numbers of the host's changes up to the command that is being placed.
     below: u64,
-    /// The same by tag.
+    /// The bound for the next command of each tag.
     numbers: Vec<u64>,
-    /// What has become durable since [`Self::take_durable`].
+    /// Changes that have become durable since [`Self::take_durable`].
     durable: Vec<Durable>,
     /// Changes on the fast-forward clock that the next cut undoes.
     untimed: Vec<Unwritten>,
 }
 
 impl Volatile {
-    /// Tells that the host numbers its changes, and that the next command with this tag makes those
-    /// below a number. [`Self::take_durable`] must be called from then on.
+    /// Sets the bound of the numbers of the host's changes up to the next command with this tag.
+    /// [`Self::take_durable`] must be called from then on.
     pub fn numbered(&mut self, tag: u32, below: u64) {
         let index = tag as usize;
         if index >= self.numbers.len() {
@@ -118,13 +118,13 @@ impl Volatile {
         self.numbers[index] = below;
     }
 
-    /// What of the numbered changes has become durable since this was called last.
+    /// Returns the numbered changes that have become durable since the last call.
     pub fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
         self.durable.drain(..)
     }
 
     /// Lets the next cut undo changes that were made on the fast-forward clock, newest first.
-    /// Where their data were before, they must still be.
+    /// Precondition: the previous copies have not been erased.
     pub fn lose_untimed(&mut self, changes: Vec<Unwritten>) {
         self.untimed = changes;
     }
@@ -134,9 +134,9 @@ impl Volatile {
         self.last
     }
 
-    fn add(&mut self, of: Unwritten, below: u64) {
+    fn add(&mut self, change: Unwritten, below: u64) {
         let number = self.number();
-        self.placed.add(of.at, number, Recorded { of, below });
+        self.placed.add(change.at, number, Recorded { of: change, below });
     }
 
     fn note_durable(&mut self, first: Lpn, slots: u32, below: u64) {
@@ -167,15 +167,15 @@ impl Recorder for Volatile {
     }
 
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
-        // Data that were still on their way come to flash with this copy, too.
-        let below = self.placed.newest(before).map_or(0, |one| one.below);
+        // Data that were still on their way reach flash with this copy.
+        let below = self.placed.newest(before).map_or(0, |data| data.below);
         self.add(Unwritten { lpn, at, before, is_relocation: true }, below);
     }
 
     fn trimmed(&mut self, lpn: Lpn, before: Ppa) {
         let number = self.number();
-        let of = Unwritten { lpn, at: Ppa::NONE, before, is_relocation: false };
-        self.trimmed.push((number, Recorded { of, below: self.below }));
+        let change = Unwritten { lpn, at: Ppa::NONE, before, is_relocation: false };
+        self.trimmed.push((number, Recorded { of: change, below: self.below }));
         if self.trimmed.len() == TRIMS_MAX {
             self.journaled();
         }
@@ -192,8 +192,8 @@ impl Recorder for Volatile {
 
     fn journaled(&mut self) {
         let trimmed = std::mem::take(&mut self.trimmed);
-        for (_, one) in trimmed {
-            self.note_durable(one.of.lpn, 1, one.below);
+        for (_, trim) in trimmed {
+            self.note_durable(trim.of.lpn, 1, trim.below);
         }
     }
 
@@ -207,8 +207,8 @@ impl Recorder for Volatile {
 
     fn landed(&mut self, ppas: Range<u32>) {
         for ppa in ppas {
-            if let Some(one) = self.placed.take(ppa) {
-                self.note_durable(one.of.lpn, 1, one.below);
+            if let Some(data) = self.placed.take(ppa) {
+                self.note_durable(data.of.lpn, 1, data.below);
             }
         }
     }
@@ -220,51 +220,51 @@ impl Recorder for Volatile {
 
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         let mut all = std::mem::take(&mut self.trimmed);
-        all.extend(self.placed.take_all().map(|(_, number, one)| (number, one)));
+        all.extend(self.placed.take_all().map(|(_, number, data)| (number, data)));
         all.sort_unstable_by_key(|&(number, _)| std::cmp::Reverse(number));
         let mut unwritten = std::mem::take(&mut self.untimed);
-        unwritten.extend(all.into_iter().map(|(_, one)| one.of));
+        unwritten.extend(all.into_iter().map(|(_, data)| data.of));
         Some(unwritten)
     }
 
     fn settled(&mut self) {}
 }
 
-/// What a cut did to the drive, and how long it takes until the drive is ready again.
+/// Effects of a power cut, and the time until the drive is ready again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Slots that the host had written and that were lost with the buffer.
+    /// Slots written by the host that were lost with the buffer.
     pub lost_slots: u64,
-    /// Relocated slots in the buffer; their data are still where they were.
+    /// Relocated slots in the buffer; the previous copies still exist.
     pub undone_relocations: u64,
     /// Deallocations that were undone.
     pub undone_trims: u64,
-    /// Slots that the capacitors let the drive program, and for how long they had to last.
+    /// Slots programmed on the power of the capacitors, and the time that it had to last.
     pub saved_slots: u64,
     pub hold_up: Nanos,
     /// Program units that were being programmed, and cannot be read.
     pub torn: Vec<(ReclaimUnitId, u32)>,
     /// Erases of a block on all planes of a die that did not end.
     pub interrupted_erases: u32,
-    /// Erases of a reclaim unit's blocks on a die that the capacitors let the drive end, or that it
-    /// repeats at power-up because it goes on writing there.
+    /// Erases of a reclaim unit's blocks on a die that ended on the power of the capacitors, or
+    /// that the drive repeats at power-up because it continues to write there.
     pub repeated_erases: Vec<(ReclaimUnitId, u32)>,
-    /// From power-up until the drive takes commands.
+    /// Time from power-up until the drive accepts commands.
     pub rebuild: Rebuild,
 }
 
 /// The time that a drive takes to find its mapping, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebuild {
-    /// The firmware starts.
+    /// Start of the firmware.
     pub start: Nanos,
-    /// The checkpoint of the mapping is read.
+    /// Reads of the checkpoint of the mapping.
     pub checkpoint: Nanos,
-    /// The journal since the checkpoint is read.
+    /// Reads of the journal since the checkpoint.
     pub journal: Nanos,
-    /// Page numbers beside the data are read, of what no journal tells.
+    /// Reads of page numbers stored with data that are not in a journal.
     pub scan: Nanos,
-    /// Interrupted erases are repeated.
+    /// Repetition of interrupted erases.
     pub erase: Nanos,
 }
 

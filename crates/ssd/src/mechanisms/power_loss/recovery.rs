@@ -1,10 +1,10 @@
-//! How a drive finds its mapping when it is powered up: section `[recovery]` of a device file.
+//! Rebuild of the mapping at power-up: section `[recovery]` of a device file.
 //!
-//! The firmware reads the last checkpoint of the mapping with all dies. What was programmed after
-//! it is in a journal, of which the pages are read in the same way; only the reclaim units that are
-//! open are scanned, by the page numbers beside the data. Without a journal, all that was
-//! programmed since the checkpoint is scanned. After a loss of power that capacitors have bridged,
-//! the mapping is complete, and only the checkpoint is read.
+//! The firmware reads the last checkpoint of the mapping with all dies. A journal, whose pages are
+//! read in the same way, lists the programs since then. Only open reclaim units are scanned for the
+//! page numbers stored with the data. Without a journal, the firmware scans all data programmed
+//! since the checkpoint. After a loss of power that capacitors have bridged, the mapping is
+//! complete, and the firmware reads only the checkpoint.
 
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};
@@ -18,15 +18,15 @@ use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 /// Bytes of a logical page's address in a checkpoint.
 const MAP_ENTRY_BYTES: u64 = 4;
-/// Checkpoints in the time in which the user capacity is programmed once, unless the device file
-/// says otherwise: a compromise between the flash that they wear and the time that a start takes.
+/// Default number of checkpoints while the user capacity is programmed once: a compromise between
+/// their wear and the time until the drive is ready.
 const CHECKPOINTS_PER_CAPACITY: u64 = 16;
-/// A journal entry unless the device file says otherwise: a logical and a physical page number.
+/// Default size of a journal entry: a logical and a physical page number.
 const JOURNAL_ENTRY: Bytes = Bytes(8);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryConfig {
-    /// Until the firmware runs.
+    /// Time until the firmware runs.
     pub start_time: Nanos,
     /// Bytes programmed between two checkpoints.
     pub checkpoint_interval: Bytes,
@@ -35,7 +35,7 @@ pub struct RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// What a drive has whose device file does not tell.
+    /// Returns the values of a drive without the section.
     pub fn standard(user: Bytes) -> Self {
         let checkpoint_interval = Bytes((user.0 / CHECKPOINTS_PER_CAPACITY).max(1));
         let journal_entry = Some(JOURNAL_ENTRY);
@@ -81,7 +81,7 @@ impl MechanismSection for RecoveryConfig {
         }))
     }
 
-    /// The standard interval follows the capacity without a change.
+    /// Changes nothing: the default interval follows from the capacity.
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let interval = self.checkpoint_interval;
         if interval == Self::standard(drive.config.user_capacity).checkpoint_interval {
@@ -99,7 +99,7 @@ impl DeviceConfig {
         section.unwrap_or_else(|| RecoveryConfig::standard(self.user_capacity))
     }
 
-    /// Why cuts of the power of such drives are not modelled, if they are not.
+    /// Returns the reason why power cuts of such drives are not modelled; `None` if they are.
     pub fn refuses_power_cut(&self) -> Option<&'static str> {
         if self.controller.power_loss_protection {
             return None;
@@ -112,7 +112,7 @@ impl DeviceConfig {
     }
 }
 
-/// What there is to be rebuilt.
+/// State that a rebuild starts from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
     /// Slots programmed since the drive was new.
@@ -122,14 +122,14 @@ pub(crate) struct Lost {
     /// Units written in the open block of the SLC cache.
     pub open_log_units: u64,
     pub interrupted_erases: u32,
-    /// Whether capacitors have let the drive write all it knew.
+    /// `true` if the drive wrote the complete mapping on the power of its capacitors.
     pub is_protected: bool,
 }
 
-/// The shortest and the longest time until a drive that has lost power is ready. Without capacitors
-/// it is shortest behind a checkpoint with no reclaim unit open, and longest before one with all
-/// streams in units that are nearly full and an erase that did not end. Of capacitors, the
-/// checkpoint alone is left.
+/// Returns the shortest and the longest time until a drive that has lost power is ready. Without
+/// capacitors, it is shortest after a checkpoint with no reclaim unit open. It is longest before a
+/// checkpoint with nearly full units of all streams and an erase that did not end. With
+/// capacitors, only the checkpoint is read.
 pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let is_protected = config.controller.power_loss_protection;
     let nothing = Lost { is_protected, ..Lost::default() };
@@ -137,7 +137,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
         programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
-        // The host and garbage collection have a unit of each stream.
+        // The host and garbage collection each have a unit of every stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
         open_log_units: config.sections.present().map(|s| s.open_units(geometry)).sum(),
         interrupted_erases: 1,
@@ -146,7 +146,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     [rebuild(config, &nothing), rebuild(config, &most)]
 }
 
-/// The time until a drive that has lost power is ready.
+/// Returns the time until a drive that has lost power is ready.
 pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let recovery = config.recovery();
     let geometry = &config.geometry;
@@ -175,8 +175,8 @@ pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     rebuild
 }
 
-/// The time in which all dies read `groups` read groups and transfer `bytes` of each: the dies of
-/// a channel sense at the same time and transfer one after the other.
+/// Returns the time in which all dies read `groups` read groups and transfer `bytes` of each. The
+/// dies of a channel sense at the same time and transfer in turn.
 fn read_time(config: &DeviceConfig, groups: u64, bytes: u64) -> Nanos {
     if groups == 0 {
         return Nanos::ZERO;

@@ -1,5 +1,5 @@
-//! Reclaim groups: the dies divided among them. A placement identifier names the group that its
-//! data go to.
+//! Reclaim groups, which divide the dies. A placement identifier names the group that stores its
+//! data.
 
 mod section;
 
@@ -8,7 +8,7 @@ use writecliff_ftl::Ftl;
 use crate::front::{Front, Placed, PlacementSink, Write};
 pub(crate) use section::{check, divided};
 
-/// Hands data to the FTL's stream in the group that they belong to, or in another one if that is
+/// Front that passes data to the FTL's stream in their group, or in another group if theirs is
 /// full.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grouped;

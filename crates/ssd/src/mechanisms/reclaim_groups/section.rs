@@ -10,11 +10,11 @@ use crate::data_placement::config::DataPlacementConfig;
 
 const KEY: &str = "reclaim_groups";
 
-/// The geometry with the reclaim groups of the drive. The FTL has a stream for each reclaim unit
-/// handle in each of them.
+/// Returns the geometry with the reclaim groups of the drive. The FTL has a stream for each reclaim
+/// unit handle of each group.
 ///
 /// # Errors
-/// Fails if the groups do not divide the dies, or if the streams share spare space in another way.
+/// Fails if the groups do not divide the dies, or if the division of spare space is self-tuned.
 pub(crate) fn divided(
     table: Option<&Table<'_>>,
     placement: Option<&DataPlacementConfig>,
@@ -31,7 +31,7 @@ pub(crate) fn divided(
     geometry.with_reclaim_groups(groups.into()).map_err(|e| table.error(e.key, e.message, None))
 }
 
-/// Checks what a drive with several groups needs of the controller.
+/// Checks the requirements of several groups on the controller.
 ///
 /// # Errors
 /// Fails at the number of groups.

@@ -1,8 +1,8 @@
 //! Data reduction by compression or deduplication: section `[reduction]` of a device file.
 //!
-//! Data are reduced between buffer and flash: link and buffer carry them as sent by the host,
-//! everything behind carries the reduced data. The space saved serves GC as spare space; the user
-//! capacity does not change. The mechanism is the FTL's.
+//! The drive reduces data between buffer and flash: link and buffer carry the host's data, and the
+//! flash carries the reduced data. GC uses the saved space as spare space; the user capacity does
+//! not change. The FTL implements the mechanism.
 
 mod section;
 
@@ -11,7 +11,7 @@ use writecliff_ftl::Ftl;
 use crate::front::{Front, Placed, PlacementSink, Write};
 pub(crate) use section::{Keys, read};
 
-/// Hands reduced data to the FTL.
+/// Front that passes reduced data to the FTL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduced;
 

@@ -19,7 +19,7 @@ section! {
     }
 }
 
-/// Reads the section; also returns the geometry with addresses for all the pieces of data that the
+/// Reads the section; also returns the geometry with addresses for all pieces of data that the
 /// flash may hold.
 ///
 /// # Errors

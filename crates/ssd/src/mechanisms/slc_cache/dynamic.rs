@@ -1,16 +1,16 @@
-//! A dynamic SLC cache: it uses flash of the drive that holds no data, at one bit a cell, and gives
-//! it back as the drive fills.
+//! A dynamic SLC cache, which uses free flash of the drive with one bit per cell and returns it as
+//! the drive fills.
 
 use writecliff_ftl::Ftl;
 
 use super::{LogSink, SlcCache};
 
-/// How much such a cache may hold.
+/// Limits of the size of a dynamic cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Borrowed {
-    /// Bits of a cell of the main flash: slots of it that one slot of the cache takes.
+    /// Bits per cell of the main flash: the slots of it that one slot of the cache occupies.
     pub bits: u64,
-    /// Slots that it may always hold, in flash of its own.
+    /// Slots that it may always hold, in its own flash.
     pub least: usize,
 }
 
@@ -24,12 +24,12 @@ impl Borrowed {
 }
 
 impl SlcCache {
-    /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: what is
-    /// written past a full cache takes space from it, too.
+    /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: writes
+    /// that bypass a full cache also take space from it.
     ///
-    /// A cache that is passed by folds a program unit at a time. Slot by slot, folded data would
-    /// alternate with the host's in every page, and a read in order would find a part of what it
-    /// wants in each page that it fetches.
+    /// A bypassed cache folds a program unit at a time. Slot by slot, folded data would alternate
+    /// with the host's data in every page, and each page of a sequential read would hold only some
+    /// of the requested data.
     #[cold]
     pub(crate) fn admit_borrowing<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };
@@ -37,7 +37,7 @@ impl SlcCache {
         if self.entries.len() < room {
             return true;
         }
-        // A full cache that is passed by stays full, until it holds a program unit too much.
+        // A bypassed cache stays full until it exceeds its limit by a program unit.
         let unit = ftl.geometry().slots_per_program_unit as usize;
         let is_due = !self.bypass || self.entries.len() >= room + unit.min(room);
         let keeps = usize::from(self.bypass);

@@ -21,7 +21,7 @@ impl<R: Recorder> Backend<R> {
         self.queue_read(self.geometry.die_of_unit(unit) as usize, operation);
     }
 
-    /// The addresses that an erase of all dies clears: of a reclaim unit, or a block of the cache.
+    /// Addresses that an erase of all dies clears: of a reclaim unit, or of a block of the cache.
     pub(crate) fn ppas_of_erase(&self, unit: ReclaimUnitId) -> Range<u32> {
         if unit.0 < self.slc_unit.0 {
             return self.geometry.ppas(unit);
@@ -31,7 +31,7 @@ impl<R: Recorder> Backend<R> {
         first + block * self.slc_block_slots..first + (block + 1) * self.slc_block_slots
     }
 
-    /// The addresses of a program unit, or of a unit of the cache.
+    /// Addresses of a program unit, or of a unit of the cache.
     #[inline]
     pub(crate) fn ppas_of_program(&self, unit: &ProgramUnit) -> Range<u32> {
         if unit.reclaim_unit != self.slc_unit {
@@ -42,7 +42,7 @@ impl<R: Recorder> Backend<R> {
         first..first + slots
     }
 
-    /// Whether a unit of the SLC cache is full but not yet on flash.
+    /// Returns `true` if a unit of the SLC cache is full but not yet on flash.
     pub fn is_slc_in_flight(&self, unit: u32) -> bool {
         self.fills.is_in_flight(self.slc_unit.index(), unit)
     }

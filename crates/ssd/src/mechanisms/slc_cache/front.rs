@@ -11,7 +11,7 @@ use super::{InFront, LogSink, SlcCache};
 use crate::front::{Front, Placed, PlacementSink, Write};
 
 impl Front for SlcCache {
-    /// Writes to the log as far as it has space, and past it beyond that.
+    /// Writes to the log while it has space, and bypasses it otherwise.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let folds = self.folds();
         for (lpn, bytes) in write.slots() {
@@ -51,7 +51,7 @@ impl Front for SlcCache {
         self.counters.trimmed += u64::from(self.kill(lpn));
     }
 
-    /// Counters are kept.
+    /// Discards all data, but keeps the counters.
     fn purge(&mut self) -> u64 {
         (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
         self.erased_to = self.ring();
@@ -89,7 +89,7 @@ impl Front for SlcCache {
         self.close_unit(sink);
     }
 
-    /// Data of other streams come from the cache, where they still are.
+    /// Open units of other streams hold only folded data, whose copies are still in the cache.
     fn is_open(&self, stream: u16) -> bool {
         self.direct >> stream & 1 != 0
     }
@@ -102,7 +102,7 @@ impl Front for SlcCache {
         !self.newest.is_empty() || self.wants_erase()
     }
 
-    /// Folds; erases ahead when all data are folded.
+    /// Folds data, and erases a block ahead when all data are folded.
     fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
         let mut folded = 0;
         while folded < burst && self.fold(ftl, sink) {
@@ -131,7 +131,7 @@ impl Front for SlcCache {
         if !was_in_log {
             return ftl.return_to(lpn, before);
         }
-        // Data that the log had passed on are of the stream that they were passed on to.
+        // Folded data belong to the stream to which they were folded.
         let unit = (!is_in_log && !at.is_none()).then(|| ftl.geometry().reclaim_unit_of(at));
         let passed_on = unit.map(|unit| ftl.table().owner[unit.index()].stream);
         ftl.return_to(lpn, Ppa::NONE);
@@ -152,8 +152,8 @@ impl Front for SlcCache {
 }
 
 impl SlcCache {
-    /// Erases a block of the empty cache, so that the next writes need not wait for it. Its data
-    /// must already be on the main flash.
+    /// Erases a block of the empty cache, so that the next writes do not wait for an erase. The
+    /// folded data must already be on the main flash.
     fn erase_ahead<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         if !self.wants_erase() {
             return false;
@@ -162,7 +162,7 @@ impl SlcCache {
         for stream in 0..ftl.config().streams {
             has_closed |= ftl.pad(FrontierId(stream), sink);
         }
-        // Data that a loss of power could bring back are not erased before all are on flash.
+        // A loss of power could restore these data, so the erase waits until all are on flash.
         if !(has_closed && self.is_volatile) {
             self.erase_next(ftl, sink);
         }

@@ -1,4 +1,4 @@
-//! The sink of the FTL when an SLC cache is in front of it.
+//! The sink of an FTL with an SLC cache in front.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::frontier::FrontierId;
@@ -6,20 +6,20 @@ use writecliff_ftl::{FlashSink, ProgramUnit};
 
 use super::{LogSink, SlcCache};
 
-/// Where the data that the FTL is given come from.
+/// Origin of the data that the FTL receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// What they replace is in the main flash, or nowhere.
+    /// The FTL or the host; the data do not replace data in the log.
     Main,
-    /// From the host; they replace data in the log.
+    /// The host; the data replace data in the log.
     Replaced(Ppa),
-    /// From the log.
+    /// The log.
     Folded(Ppa),
 }
 
-/// Passes on what the FTL does, and tells where data were in the log. A reclaim unit may hold data
-/// that the log has replaced; then the unit of the log that is being filled is closed before the
-/// reclaim unit is erased, as the FTL does with its own program units.
+/// Forwards the operations of the FTL, with the previous addresses of data from the log. If a
+/// reclaim unit may hold data that the log has replaced, the log closes the unit that is being
+/// filled before the erase, as the FTL does with its own program units.
 pub struct InFront<'a, S> {
     log: Option<&'a mut SlcCache>,
     sink: &'a mut S,
@@ -31,19 +31,19 @@ impl<'a, S> InFront<'a, S> {
         Self { log: Some(log), sink, origin }
     }
 
-    /// For a drive without a log.
+    /// Returns the sink for a drive without a log.
     pub fn direct(sink: &'a mut S) -> Self {
         Self { log: None, sink, origin: Origin::Main }
     }
 
-    /// For what the FTL does by itself.
+    /// Returns the sink for the FTL's own work, such as garbage collection.
     pub fn new(log: &'a mut SlcCache, sink: &'a mut S) -> Self {
         Self::of(log, sink, Origin::Main)
     }
 }
 
 impl<S: LogSink> InFront<'_, S> {
-    /// Closes the unit of the log if it may replace data of a reclaim unit freed then.
+    /// Closes the unit of the log if it may replace data of a reclaim unit freed at `freed_at`.
     fn pad_filled_since(&mut self, freed_at: u64) {
         if let Some(log) = &mut self.log
             && log.is_volatile

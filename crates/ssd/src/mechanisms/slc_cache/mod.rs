@@ -9,7 +9,7 @@
 //! occupy pages until the tail has passed them.
 //!
 //! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
-//! relocate it. All decisions here depend on what was written and not on time, so both clocks go
+//! relocate it. All decisions here depend on the writes and not on time, so both clocks pass
 //! through the same states, except for folding in idle time.
 
 mod dynamic;
@@ -73,8 +73,8 @@ const SLOT: u64 = SLOT_BYTES as u64;
 pub trait LogSink: FlashSink {
     /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
-    /// Programs a unit of the cache that contains `data_slots` slots of data; `since` is that of a
-    /// program unit of the FTL.
+    /// Programs a unit of the cache that contains `data_slots` slots of data; `since` has the
+    /// meaning of `ProgramUnit::since`.
     fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
     /// Erases a block of the cache on all dies, once the data that replace its own are on flash.
     fn erase_slc(&mut self, block: u32);
@@ -110,13 +110,13 @@ pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcCache {
     frontier: FrontierId,
-    /// Address of the first slot of its flash: one after the last of the FTL.
+    /// Address of the first slot of its flash, which follows the last address of the FTL.
     base: u32,
-    /// Whether data that are not on flash are lost with the power.
+    /// `true` if data that are not on flash are lost with the power.
     is_volatile: bool,
     capacity: usize,
     bypass: bool,
-    /// Of a dynamic cache.
+    /// Limits of a dynamic cache.
     borrowed: Option<Borrowed>,
     /// Fill level of the log in slots from which writes fold data.
     fold_from: usize,
@@ -131,7 +131,7 @@ pub struct SlcCache {
     entries: VecDeque<Entry>,
     /// Position of the newest data of a logical page.
     newest: BTreeMap<u32, u64>,
-    /// Bitmap of the logical pages in `newest`, because most look-ups are of pages that are not.
+    /// Bitmap of the logical pages in `newest`, because most look-ups are of other pages.
     cached: Vec<u64>,
     /// Number of the unit whose data were last read for folding, plus one.
     fetched: u64,
@@ -231,7 +231,7 @@ impl SlcCache {
         Ppa(self.base + (position % self.ring()) as u32)
     }
 
-    /// Whether the next slot goes to the log; folds data to make room for it.
+    /// Returns `true` if the next slot goes to the log; folds data to make room for it.
     pub fn admit<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         if self.borrowed.is_some() {
@@ -349,7 +349,7 @@ impl SlcCache {
         }
     }
 
-    /// Folds the oldest data to the main flash. Returns false if there are none.
+    /// Folds the oldest data to the main flash. Returns `false` if the log is empty.
     pub fn fold<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
@@ -371,13 +371,13 @@ impl SlcCache {
         true
     }
 
-    /// Whether the cache is empty and a block can be erased before the head needs it.
+    /// Returns `true` if the cache is empty and a block can be erased before the head needs it.
     pub fn wants_erase(&self) -> bool {
         self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
     }
 
-    /// Erases the next block, whose data are all invalid. What has replaced them may wait in units
-    /// of the main flash that are not full, which are closed then.
+    /// Erases the next block, whose data are all invalid. Units of the main flash that are not full
+    /// may hold the replacing data; they are closed first.
     pub fn erase_next<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         self.drop_dead();
         if self.is_volatile {
@@ -390,7 +390,7 @@ impl SlcCache {
         sink.erase_slc(block as u32);
     }
 
-    /// Closes the unit that is being filled, if there is one.
+    /// Closes the unit that is being filled, if any.
     fn close_unit<S: LogSink>(&mut self, sink: &mut S) {
         let filled = self.filled_slots();
         if filled == 0 {

@@ -1,6 +1,5 @@
-//! The log after a loss of power: entries that were lost are gone, entries whose data were folded
-//! to flash that does not hold them are back. Their blocks are not erased before the folded data
-//! are programmed.
+//! The log after a loss of power: it drops lost entries, and restores entries whose folded data did
+//! not reach the main flash. Their blocks are not erased before the folded data are programmed.
 
 use std::ops::Range;
 
@@ -12,22 +11,22 @@ use super::{Entry, SlcCache};
 const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
 
 impl SlcCache {
-    /// Addresses of all its flash.
+    /// Returns the addresses of all its flash.
     pub fn addresses(&self) -> Range<u32> {
         self.base..self.base + self.ring() as u32
     }
 
-    /// Slots of a unit, and units of a block of all dies.
+    /// Returns the slots of a unit, and the units of a block of all dies.
     pub fn shape(&self) -> (u32, u32) {
         (self.unit_slots as u32, (self.block_slots / self.unit_slots) as u32)
     }
 
-    /// Addresses that can be programmed without an erase, in order.
+    /// Returns the addresses that can be programmed without an erase, in order.
     pub fn erased(&self) -> impl Iterator<Item = Ppa> + '_ {
         (self.head()..self.erased_to).map(|position| self.address(position))
     }
 
-    /// The data of a page in the log are lost; returns their stream.
+    /// Drops the lost data of a page from the log; returns their stream.
     pub(crate) fn lose(&mut self, lpn: Lpn) -> Option<StreamId> {
         let position = self.forget(lpn)?;
         let entry = &mut self.entries[(position - self.tail) as usize];
@@ -35,8 +34,8 @@ impl SlcCache {
         Some(entry.stream)
     }
 
-    /// The newest data of a page are those at an address of the log again; `stream` is that of the
-    /// data that had replaced them, if those had one.
+    /// Maps a page to an address of the log again; `stream` is the stream of the data that had
+    /// replaced them, if known.
     pub(crate) fn revive(&mut self, lpn: Lpn, at: Ppa, stream: Option<StreamId>) {
         let ring = self.ring();
         let oldest = self.erased_to - ring;
@@ -52,13 +51,13 @@ impl SlcCache {
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
-    /// Continues behind the last unit that was begun; `waiting` are the full units that were not, a
-    /// unit twice if its data from before the erase that it waits for wait too.
+    /// Continues after the last unit whose program was started; `waiting` are the full units that
+    /// were not started. It lists a unit twice if data from before a waiting erase also wait.
     pub(super) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
         let filled = self.filled_slots();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
-        // On the fast-forward clock data are on flash before their unit is full.
+        // On the fast-forward clock, data are on flash before their unit is full.
         let is_filled = self.entries.iter().skip(from).any(|entry| entry.lpn != Lpn::NONE);
         let mut head = if is_filled { start + self.unit_slots } else { start };
         while head >= self.unit_slots {
@@ -72,10 +71,10 @@ impl SlcCache {
         (self.fetched, self.direct) = (0, 0);
     }
 
-    /// Checks that the log agrees with itself and with the FTL.
+    /// Checks that the log is consistent with itself and with the FTL.
     ///
     /// # Errors
-    /// Says what does not.
+    /// Returns the first inconsistency.
     pub fn check_invariants(&self, ftl: &Ftl) -> Result<(), String> {
         let live = self.entries.iter().filter(|entry| entry.lpn != Lpn::NONE).count();
         if live != self.newest.len() {

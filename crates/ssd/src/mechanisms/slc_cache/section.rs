@@ -59,7 +59,7 @@ impl MechanismSection for SlcCacheConfig {
         Ok(Some(config))
     }
 
-    /// Scales the cache with the capacity; it holds at least a page of every die.
+    /// Scales the cache with the capacity, to at least a page of every die.
     fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let least = u64::from(drive.dies) * self.buffer_bytes(&drive.config.geometry);
         let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * slot_bytes();
@@ -82,7 +82,7 @@ impl MechanismSection for SlcCacheConfig {
         super::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
     }
 
-    /// A program of one die.
+    /// The size of a program of one die.
     fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
         u64::from(geometry.slots_per_read_group * SLOT_BYTES)
     }
