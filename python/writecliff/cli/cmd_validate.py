@@ -489,7 +489,7 @@ def intervals(
     if load is not None and load not in check.LOADS:
         raise ConfigError.unknown("load", load, check.LOADS)
     if seeds < 2 or first_seed < 0 or (seconds is not None and seconds <= 0):
-        raise ConfigError("--seeds must be at least 2, --first-seed 0 and --seconds above 0")
+        raise ConfigError("--seeds must be at least 2, --first-seed at least 0, --seconds above 0")
     report = check.run(seeds, seconds, first_seed=first_seed, log=Screen(quiet=quiet).log,
                        loads=[load] if load else tuple(check.LOADS))  # fmt: skip
     if json:
