@@ -3,13 +3,15 @@
 use crate::content::Content;
 use writecliff_base::{Nanos, StreamId};
 
-/// The operation of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The operation of a command. Results are kept separately for the first three.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
 pub enum Operation {
-    Read,
-    Write,
-    Trim,
-    Flush,
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+    /// Flushes the write cache: has no offset or length, and does not count as an I/O of a job.
+    Flush = 3,
 }
 
 /// A command as the host submits it. Offsets and lengths are in bytes, multiples of 512.

@@ -15,8 +15,8 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
-use writecliff_host_interface::Completion;
-use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
+use writecliff_host_interface::{Completion, Operation};
+use writecliff_workload::{IoRequest, SpecError, WorkloadSpec};
 
 use self::flushes::{Flushes, Stage};
 use crate::Histogram;

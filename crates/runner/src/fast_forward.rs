@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use writecliff_workload::{Operation, SpecError, WorkloadSpec};
+use writecliff_host_interface::Operation;
+use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::batches::BatchColumns;
 use crate::device::DriveModel;

@@ -2,7 +2,6 @@
 
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
-use writecliff_workload::Operation as Kind;
 use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
 };
@@ -29,7 +28,7 @@ impl Requests {
     fn new(mut generator: ThreadGenerator, is_steered: bool) -> Self {
         let on_demand = is_steered || generator.is_shared();
         let none = IoRequest {
-            op: Kind::Flush,
+            op: Operation::Flush,
             offset: 0,
             length: 0,
             content: Content::INCOMPRESSIBLE,
@@ -261,13 +260,6 @@ pub(crate) fn threads(
 /// do.
 #[inline]
 pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
-    let operation = match request.op {
-        Kind::Read => Operation::Read,
-        Kind::Write => Operation::Write,
-        Kind::Trim => Operation::Trim,
-        Kind::Flush => Operation::Flush,
-    };
-    let stream: StreamId = request.stream;
-    let (offset, length, content) = (request.offset, request.length, request.content);
+    let IoRequest { op: operation, offset, length, content, stream } = *request;
     Command { operation, offset, length, content, stream, queue, tag }
 }

@@ -10,9 +10,9 @@
 //! agree on which addresses are hot.
 
 use writecliff_base::{Bytes, Prng};
+use writecliff_host_interface::Operation;
 
 use crate::block_map::BlockMap;
-use crate::generator::Operation;
 use crate::normal::Normal;
 use crate::pareto::Pareto;
 use crate::segments::SegmentMap;

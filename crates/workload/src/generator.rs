@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
-use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
+use writecliff_host_interface::{Content, Operation};
 
 use self::course::Course;
 use crate::address::{AddressGenerator, SizeClass};
@@ -26,17 +26,6 @@ const OPERATIONS_LABEL: u64 = 0;
 const SLOT: u64 = (512 * SECTORS_PER_SLOT) as u64;
 /// Label of the generator for arrivals.
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
-
-/// Operation of a request. Results are kept separately for the first three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Operation {
-    Read = 0,
-    Write = 1,
-    Trim = 2,
-    /// Flushes the write cache; has no offset or length and does not count as an I/O of the job.
-    Flush = 3,
-}
 
 /// One request to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

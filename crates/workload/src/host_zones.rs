@@ -21,8 +21,9 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
+use writecliff_host_interface::Operation;
 
-use crate::generator::{IoRequest, Operation};
+use crate::generator::IoRequest;
 use crate::spec::{JobSpec, Pattern};
 
 /// The zones of a job.

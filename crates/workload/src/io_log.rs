@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::StreamId;
-use writecliff_host_interface::Content;
+use writecliff_host_interface::{Content, Operation};
 
 use crate::check::{Check, Limits, ensure, whole_sectors};
-use crate::generator::{IoRequest, Operation};
+use crate::generator::IoRequest;
 
 /// Columns of equal length, one row for each I/O.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub use check::memory::SERIES_ROWS_MAX;
 pub use check::{Limits, SpecError, limits};
 pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use file::{FileStep, WorkloadFile};
-pub use generator::{IoRequest, Operation, ThreadGenerator};
+pub use generator::{IoRequest, ThreadGenerator};
 pub use host_zones::{HostZones, Zones};
 pub use io_log::IoLog;
 pub use io_model::IoModel;
@@ -44,3 +44,4 @@ pub use spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, WorkloadSpec, Zone,
 };
+pub use writecliff_host_interface::Operation;

@@ -28,8 +28,9 @@
 //! gaps.
 
 use writecliff_base::Prng;
+use writecliff_host_interface::Operation;
 
-use crate::generator::{ARRIVALS_LABEL, Operation, thread_random};
+use crate::generator::{ARRIVALS_LABEL, thread_random};
 use crate::spec::{Arrival, JobSpec};
 
 /// Nanoseconds per second, in millionths: the numerator for rates in millionths.

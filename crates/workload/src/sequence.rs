@@ -1,6 +1,7 @@
 //! Blocks in a given order, over and over, as with fio's `random_distribution=sequence`.
 
-use crate::generator::Operation;
+use writecliff_host_interface::Operation;
+
 use crate::spec::AddressSpec;
 
 /// Numbers of blocks; each operation is in a place of its own.

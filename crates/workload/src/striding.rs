@@ -9,8 +9,8 @@
 //! Files are equal parts of the range, without room in between; each I/O goes to the next one.
 
 use writecliff_base::Bytes;
+use writecliff_host_interface::Operation;
 
-use crate::generator::Operation;
 use crate::spec::JobSpec;
 
 /// One position per file and operation.

@@ -5,7 +5,7 @@
 //! its latency includes that flush.
 
 use writecliff_base::{Nanos, StreamId};
-use writecliff_host_interface::{Command, Content, TimeByCause};
+use writecliff_host_interface::{Command, Content, Operation, TimeByCause};
 use writecliff_workload::JobSpec;
 
 use super::Run;
@@ -108,7 +108,7 @@ impl<D: DriveModel> Run<'_, D> {
 
 fn flush(queue: u32, tag: u32) -> Command {
     Command {
-        operation: writecliff_host_interface::Operation::Flush,
+        operation: Operation::Flush,
         offset: 0,
         length: 0,
         content: Content::INCOMPRESSIBLE,

@@ -1,6 +1,6 @@
 //! Threads that wait for something else than completions: the schedule of a rate, and think time.
 
-use writecliff_workload::Operation;
+use writecliff_host_interface::Operation;
 
 use super::Run;
 use crate::device::DriveModel;

@@ -1,9 +1,9 @@
 //! Checks of the zones that the host keeps.
 
 use writecliff_base::Bytes;
+use writecliff_host_interface::Operation;
 
 use super::{Check, SpecError, ensure, whole_sectors};
-use crate::generator::Operation;
 use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
 /// Each zone takes 8 bytes, and random reads search them.

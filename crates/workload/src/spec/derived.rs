@@ -1,9 +1,9 @@
 //! Figures of a job that follow from its definition.
 
 use writecliff_base::Bytes;
+use writecliff_host_interface::Operation;
 
 use super::{BlockSize, JobSpec, OwnBlocks};
-use crate::generator::Operation;
 use crate::io_log::IoLog;
 use crate::io_model::IoModel;
 
