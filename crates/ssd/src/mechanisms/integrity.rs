@@ -172,8 +172,9 @@ impl Integrity {
     }
 
     /// Draws the faults of a command that reads slots, and returns `true` if protection finds wrong
-    /// data, so that the command fails.
-    pub fn read(&mut self, first: u32, slots: u32) -> bool {
+    /// data, so that the command fails. `is_lost` if it fails anyway: flash lost data of it, and the
+    /// drive has none to check.
+    pub fn read(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {
             let flags = self.wrong.get(&lpn).copied().unwrap_or(0);
@@ -187,9 +188,10 @@ impl Integrity {
             }
             self.drawn += 1;
         }
-        // A command that fails returns no data.
+        // A command that fails is counted once and returns no data.
+        reported &= !is_lost;
         self.counts.reported_reads += u64::from(reported);
-        self.counts.silent_reads += u64::from(silent && !reported);
+        self.counts.silent_reads += u64::from(silent && !reported && !is_lost);
         reported
     }
 

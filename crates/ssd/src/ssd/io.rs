@@ -330,7 +330,6 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        let mut status = self.check_integrity(first, slots);
         let lost_before = self.backend.lost_reads();
         if let Some(core) = &mut self.mapping_core {
             core.look_up(slots);
@@ -341,18 +340,17 @@ impl<R: Recorder> Ssd<R> {
             }
             _ => self.read_slots(number, first, slots),
         };
-        if self.backend.lost_reads() > lost_before {
-            status = Status::UnrecoveredRead;
-        }
-        self.commands.get(number).status = status;
+        let is_lost = self.backend.lost_reads() > lost_before;
+        self.commands.get(number).status = self.check_integrity(first, slots, is_lost);
         self.reads_of_stripes(reads)
     }
 
-    /// Draws the faults of a read, and returns whether the drive finds one.
-    fn check_integrity(&mut self, first: Lpn, slots: u32) -> Status {
+    /// Returns the status of a read, whose faults it draws. `is_lost` if flash lost some of its data.
+    fn check_integrity(&mut self, first: Lpn, slots: u32, is_lost: bool) -> Status {
         let integrity = self.integrity.as_mut();
-        let is_reported = integrity.is_some_and(|integrity| integrity.read(first.0, slots));
-        if is_reported { Status::UnrecoveredRead } else { Status::Success }
+        let is_reported =
+            integrity.is_some_and(|integrity| integrity.read(first.0, slots, is_lost));
+        if is_lost || is_reported { Status::UnrecoveredRead } else { Status::Success }
     }
 
     /// Returns the outcome of a read on the fast-forward clock, which has no flash reads: it fails
@@ -361,7 +359,7 @@ impl<R: Recorder> Ssd<R> {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset / slot;
         let end = (command.offset + u64::from(command.length)).div_ceil(slot);
-        self.check_integrity(Lpn(first as u32), (end - first) as u32)
+        self.check_integrity(Lpn(first as u32), (end - first) as u32, false)
     }
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
