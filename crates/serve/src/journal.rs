@@ -9,8 +9,8 @@
 //! ```text
 //! "WCJRNL1" and 'd' (with a copy of the data) or '-'    8 bytes
 //! power-ups of the state file before this session       u64
-//! records: kind u8, zero u8, stream u16, zero u32, and:
-//!   1 write, 2 trim                                     offset u64, length u64
+//! records: kind u8, flag u8, stream u16, zero u32, and:
+//!   1 write (flag 1: of zeros), 2 trim                  offset u64, length u64
 //!   3 purge, 4 format, 5 power-up                       block size u64 (of a format), zero u64
 //!   6 life                                              five u64, see `Life`
 //!   7 error                                             an entry of the error log, 64 bytes
@@ -54,6 +54,7 @@ pub(crate) enum Record {
         offset: u64,
         length: u64,
         stream: StreamId,
+        is_zeros: bool,
     },
     Trim {
         offset: u64,
@@ -70,17 +71,21 @@ pub(crate) enum Record {
 impl Record {
     /// The record of a request that changes the drive.
     pub(crate) fn of(request: &Request) -> Option<Self> {
-        let &Request { operation, offset, length, stream, .. } = request;
+        let &Request { operation, offset, length, stream, is_zeros, .. } = request;
         match operation {
-            Operation::Write => Some(Self::Write { offset, length, stream }),
+            Operation::Write => Some(Self::Write { offset, length, stream, is_zeros }),
             Operation::Trim => Some(Self::Trim { offset, length }),
             Operation::Read | Operation::Flush => None,
         }
     }
 
     fn append_to(self, out: &mut Vec<u8>) {
+        let mut flag = 0;
         let (kind, stream, words) = match self {
-            Self::Write { offset, length, stream } => (WRITE, stream.0, [offset, length]),
+            Self::Write { offset, length, stream, is_zeros } => {
+                flag = u8::from(is_zeros);
+                (WRITE, stream.0, [offset, length])
+            }
             Self::Trim { offset, length } => (TRIM, 0, [offset, length]),
             Self::Purge => (PURGE, 0, [0, 0]),
             Self::Format(block) => (FORMAT, 0, [block.0, 0]),
@@ -97,7 +102,7 @@ impl Record {
             }
         };
         let [low, high] = stream.to_le_bytes();
-        out.extend([kind, 0, low, high, 0, 0, 0, 0]);
+        out.extend([kind, flag, low, high, 0, 0, 0, 0]);
         out.extend(words.into_iter().flat_map(u64::to_le_bytes));
     }
 
@@ -112,7 +117,7 @@ impl Record {
 
     /// The next record; an error `UnexpectedEof` at the end, `InvalidData` for an unknown kind.
     fn read(input: &mut impl Read) -> io::Result<Self> {
-        let [kind, _, low, high, ..] = bytes::<8>(input)?;
+        let [kind, flag, low, high, ..] = bytes::<8>(input)?;
         if kind == ERROR {
             return Ok(Self::Error(bytes::<ENTRY_BYTES>(input)?));
         }
@@ -122,7 +127,10 @@ impl Record {
         let [first, second] = words::<2>(input)?;
         let stream = StreamId(u16::from_le_bytes([low, high]));
         match kind {
-            WRITE => Ok(Self::Write { offset: first, length: second, stream }),
+            WRITE => {
+                let is_zeros = flag == 1;
+                Ok(Self::Write { offset: first, length: second, stream, is_zeros })
+            }
             TRIM => Ok(Self::Trim { offset: first, length: second }),
             PURGE => Ok(Self::Purge),
             FORMAT => Ok(Self::Format(Bytes(first))),

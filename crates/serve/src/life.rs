@@ -28,18 +28,19 @@ impl Life {
         }
     }
 
-    /// Counts a request that has completed.
+    /// Counts a request that has completed. Data Units Written and Host Write Commands are of Write
+    /// commands, not of Write Zeroes (NVM Command Set, SMART / Health Information).
     pub(crate) fn count(&mut self, request: &Request) {
         match request.operation {
             Operation::Read => {
                 self.read_commands += 1;
                 self.read_bytes += request.length;
             }
-            Operation::Write => {
+            Operation::Write if !request.is_zeros => {
                 self.write_commands += 1;
                 self.write_bytes += request.length;
             }
-            Operation::Trim | Operation::Flush => {}
+            Operation::Write | Operation::Trim | Operation::Flush => {}
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Request {
     /// Forced unit access: the request completes when its data are durable. The simulated drives
     /// have no such command, so on a drive with a volatile cache a flush follows the write.
     pub durable: bool,
+    /// `true` if the host asks for zeros and sends no data (NVMe Write Zeroes).
+    pub is_zeros: bool,
 }
 
 impl Request {

@@ -286,7 +286,8 @@ impl Served {
         contents.deallocate(0, length)?;
         core.durable_all(&mut contents);
         let (offset, stream, operation) = (0, StreamId::DEFAULT, Operation::Trim);
-        let purge = Request { tag: 0, operation, offset, length, stream, durable: true };
+        let purge =
+            Request { tag: 0, operation, offset, length, stream, durable: true, is_zeros: false };
         core.keep(u32::MAX, &purge, arrived);
         Ok(())
     }

@@ -57,6 +57,7 @@ mod tests {
             length: 512,
             stream: StreamId(3),
             durable: false,
+            is_zeros: false,
         };
         trace.record(Nanos(7), 5, &request);
         request.operation = Operation::Trim;

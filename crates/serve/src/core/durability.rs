@@ -51,7 +51,15 @@ impl Core {
     pub(crate) fn flush_all(&mut self) {
         self.drain();
         let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
-        let flush = Request { tag: 0, operation, offset: 0, length: 0, stream, durable: true };
+        let flush = Request {
+            tag: 0,
+            operation,
+            offset: 0,
+            length: 0,
+            stream,
+            durable: true,
+            is_zeros: false,
+        };
         if self.timing != Timing::Fast && self.drive.is_volatile() {
             let at = self.at.max(self.drive.now());
             self.drive.model().submit(at, flush.command(0, 0, 0));

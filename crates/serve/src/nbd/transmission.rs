@@ -188,6 +188,7 @@ impl Transmission<'_> {
                 length,
                 stream: self.replier.agreed.stream,
                 durable: false,
+                is_zeros: false,
             };
             let at = request.map(|request| request.offset);
             let request = request.unwrap_or(invalid);
@@ -240,6 +241,7 @@ impl Transmission<'_> {
             length,
             stream: self.replier.agreed.stream,
             durable: flags & command::FUA != 0 && operation != Operation::Read,
+            is_zeros: command == command::WRITE_ZEROES,
         })
     }
 

@@ -240,7 +240,7 @@ impl Connection<'_> {
         let served = self.session.served();
         let request = |operation, span: Span, stream, durable| {
             let Span { offset, length } = span;
-            Request { tag: 0, operation, offset, length, stream, durable }
+            Request { tag: 0, operation, offset, length, stream, durable, is_zeros: false }
         };
         let of = StreamId::DEFAULT;
         let mut then = Then::Reply;
@@ -266,8 +266,9 @@ impl Connection<'_> {
                     requests.push((request(Operation::Trim, span, of, fua), None));
                 } else {
                     let stored = self.session.store_zeros(span.offset, span.length).err();
-                    let request = request(Operation::Write, span, stream(placement), fua);
-                    requests.push((request, stored.map(request::Failure::from)));
+                    let write = request(Operation::Write, span, stream(placement), fua);
+                    let zeros = Request { is_zeros: true, ..write };
+                    requests.push((zeros, stored.map(request::Failure::from)));
                 }
             }
             Work::Deallocate { spans } if served.refuses_trim().is_none() => {

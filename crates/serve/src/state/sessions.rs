@@ -86,7 +86,7 @@ fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
         is_aligned && offset.checked_add(length).is_some_and(|end| end <= model.capacity().0)
     };
     match *record {
-        Record::Write { offset, length, stream } => {
+        Record::Write { offset, length, stream, .. } => {
             fits(offset, length) && stream.0 < model.streams()
         }
         Record::Trim { offset, length } => fits(offset, length) && model.refuses_trim().is_none(),
@@ -97,12 +97,16 @@ fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
 
 /// Does to a drive what a record says that was done to it, without timing; returns `true`.
 fn apply(parts: &mut ServedParts, record: Record) -> bool {
+    let request = |operation, offset, length, stream, is_zeros| {
+        let durable = false;
+        Request { tag: 0, operation, offset, length, stream, durable, is_zeros }
+    };
     match record {
-        Record::Write { offset, length, stream } => {
-            repeat(parts, Operation::Write, offset, length, stream);
+        Record::Write { offset, length, stream, is_zeros } => {
+            repeat(parts, &request(Operation::Write, offset, length, stream, is_zeros));
         }
         Record::Trim { offset, length } => {
-            repeat(parts, Operation::Trim, offset, length, StreamId::DEFAULT);
+            repeat(parts, &request(Operation::Trim, offset, length, StreamId::DEFAULT, false));
         }
         Record::Purge => {
             parts.drive.model().end_fast_forward();
@@ -119,19 +123,12 @@ fn apply(parts: &mut ServedParts, record: Record) -> bool {
     true
 }
 
-fn repeat(
-    parts: &mut ServedParts,
-    operation: Operation,
-    offset: u64,
-    length: u64,
-    stream: StreamId,
-) {
-    let request = Request { tag: 0, operation, offset, length, stream, durable: false };
+fn repeat(parts: &mut ServedParts, request: &Request) {
     let mut given = 0;
-    while given < length {
+    while given < request.length {
         let command = request.command(given, 0, 0);
         given += u64::from(command.length);
         parts.drive.model().fast_forward(&command);
     }
-    parts.life.count(&request);
+    parts.life.count(request);
 }

@@ -20,7 +20,8 @@ fn submit(session: &Session, operation: Operation, page: u64, durable: bool) {
     let length = if operation == Operation::Flush { 0 } else { PAGE };
     let offset = if operation == Operation::Flush { 0 } else { page * PAGE };
     let stream = StreamId::DEFAULT;
-    let request = Request { tag: page, operation, offset, length, stream, durable };
+    let request =
+        Request { tag: page, operation, offset, length, stream, durable, is_zeros: false };
     if operation == Operation::Write {
         session.store(offset, &[page as u8 + 1; PAGE as usize]).unwrap();
     }
@@ -102,6 +103,7 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
         length: 0,
         stream: StreamId::DEFAULT,
         durable: false,
+        is_zeros: false,
     };
     assert_eq!(old.batch().submit(request, None), Err(Refusal::Stopped));
     let (new, answers) = session(&served);
@@ -157,6 +159,7 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
         length: PAGE,
         stream: StreamId::DEFAULT,
         durable: false,
+        is_zeros: false,
     };
     assert_eq!(old.batch().submit(request, None), Err(Refusal::Stopped));
     let cuts = served.power_cuts();

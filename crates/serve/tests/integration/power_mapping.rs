@@ -45,7 +45,8 @@ impl Load {
             self.session.store(offset, &data).unwrap();
         }
         let stream = StreamId(self.random.below(4) as u16);
-        let request = Request { tag: 0, operation, offset, length, stream, durable: false };
+        let request =
+            Request { tag: 0, operation, offset, length, stream, durable: false, is_zeros: false };
         self.session.batch().submit(request, None).unwrap();
         self.sent += 1;
     }
@@ -186,7 +187,15 @@ fn a_write_whose_data_were_purged_is_refused() {
     let served = serve(losing_power(VOLATILE.0, VOLATILE.1), Timing::Fast);
     let (session, _kept) = session(&served);
     let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
-    let request = Request { tag: 0, operation, offset: 0, length: PAGE, stream, durable: false };
+    let request = Request {
+        tag: 0,
+        operation,
+        offset: 0,
+        length: PAGE,
+        stream,
+        durable: false,
+        is_zeros: false,
+    };
     session.store(0, &[1; PAGE as usize]).unwrap();
     served.purge().unwrap();
     assert_eq!(session.batch().submit(request, None), Err(Refusal::Purged));
@@ -221,7 +230,15 @@ fn cuts_come_as_planned() {
         (0..4).for_each(|page| load.submit(Operation::Write, page, 1));
         load.session.store(0, &[1; 512]).unwrap();
         let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
-        let fifth = Request { tag: 0, operation, offset: 0, length: 512, stream, durable: false };
+        let fifth = Request {
+            tag: 0,
+            operation,
+            offset: 0,
+            length: 512,
+            stream,
+            durable: false,
+            is_zeros: false,
+        };
         assert!(load.session.batch().submit(fifth, None).is_err());
     }
     let writes: Vec<_> = served.power_cuts().iter().map(|cut| cut.writes).collect();

@@ -8,9 +8,11 @@ use writecliff_base::{Bytes, StreamId};
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_serve::nvme::SimulatedDrive;
-use writecliff_serve::{PowerHistory, Request, Served, ServedParts, Session, Timing, state};
+use writecliff_serve::{
+    Address, Listener, PowerHistory, Request, Served, ServedParts, Session, Timing, nbd, state,
+};
 
-use crate::nbd_client::{Client, WRITE};
+use crate::nbd_client::{Client, NO_HOLE, WRITE, WRITE_ZEROES};
 use crate::nvme::Server as NvmeServer;
 use crate::nvme_host::{Data, Entry, Host};
 use crate::served::{Kept, session};
@@ -131,7 +133,15 @@ impl Writer {
     fn request(&self, operation: Operation, page: u64, pages: u64) {
         let (offset, length) = (page * PAGE, pages * PAGE);
         let (stream, before) = (StreamId::DEFAULT, self.replies.count());
-        let request = Request { tag: page, operation, offset, length, stream, durable: false };
+        let request = Request {
+            tag: page,
+            operation,
+            offset,
+            length,
+            stream,
+            durable: false,
+            is_zeros: false,
+        };
         if operation == Operation::Write {
             self.session.store(offset, &data(page, pages)).unwrap();
         }
@@ -228,6 +238,47 @@ fn counters_and_errors_are_of_the_drives_life() {
             assert_eq!(health.host_read_commands, if session == 1 { 7 } else { 14 });
             end(served, &folder.state());
         }
+    }
+}
+
+#[test]
+fn zeros_are_no_data_that_the_host_wrote() {
+    const NVME_WRITE_ZEROES: u8 = 0x08;
+    const DEALLOCATE: u32 = 1 << 25;
+    for timing in [REAL, Timing::Fast] {
+        let folder = Folder::new();
+        let (drive, _) = begin(&folder.state(), timing);
+        let server = NvmeServer::of(drive, None);
+        let (mut admin, mut io) = Host::both(server.port, &server.nqn, false);
+        let mut written = |commands: u64| {
+            let log = Entry::new(0x02).dword(1, u32::MAX).dword(10, 2 | 127 << 16);
+            let smart = admin.read(log, 512);
+            let count = |at: usize| u64::from_le_bytes(*smart[at..].first_chunk().unwrap());
+            assert_eq!((count(48), count(80)), (1, commands), "data units, commands; {timing:?}");
+        };
+        let block = [7; PAGE as usize];
+        assert_eq!(io.run(Entry::blocks(NVME_WRITE, 0, 8), Data::Capsule(&block)).0.status, 0);
+        written(1);
+        // With their data these would be three units more.
+        let zeros = Entry::blocks(NVME_WRITE_ZEROES, 0, 2048);
+        assert_eq!(io.run(zeros, Data::None).0.status, 0);
+        let zeros = Entry::blocks(NVME_WRITE_ZEROES, 0, 2048).dword(12, 2047 | DEALLOCATE);
+        assert_eq!(io.run(zeros, Data::None).0.status, 0);
+        written(1);
+        let path = scratch("socket");
+        let listener = Listener::new(&server.served, &Address::Unix(path.clone()), nbd::connection);
+        let mut client = Client::ready(&path, true);
+        assert_eq!(client.call(NO_HOLE, WRITE_ZEROES, (0, 1 << 20)).0, 0);
+        written(1);
+        let mapped = server.served.with_drive(|drive| drive.counters().host_write_bytes());
+        assert_eq!(mapped, PAGE + 2 * (1 << 20), "the drive has written them");
+        drop((client, listener));
+        let killed = folder.killed_now();
+        server.end();
+        let (served, was_killed) = begin(&killed.state(), timing);
+        let life = served.snapshot().life;
+        assert_eq!((was_killed, life.write_commands, life.write_bytes), (true, 1, PAGE));
+        end(served, &killed.state());
     }
 }
 

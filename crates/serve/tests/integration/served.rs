@@ -35,7 +35,15 @@ impl Kept {
 }
 
 fn request(tag: u64, operation: Operation, offset: u64, length: u64) -> Request {
-    Request { tag, operation, offset, length, stream: StreamId::DEFAULT, durable: false }
+    Request {
+        tag,
+        operation,
+        offset,
+        length,
+        stream: StreamId::DEFAULT,
+        durable: false,
+        is_zeros: false,
+    }
 }
 
 pub(crate) fn session(served: &Served) -> (Session, Arc<Kept>) {

@@ -27,7 +27,15 @@ fn used(contents: Contents) -> ServedParts {
         let offset = tag << 21;
         served.store(offset, &[tag as u8 + 1; 4096]).unwrap();
         let (operation, stream) = (Operation::Write, StreamId(1));
-        let request = Request { tag, operation, offset, length: 4096, stream, durable: false };
+        let request = Request {
+            tag,
+            operation,
+            offset,
+            length: 4096,
+            stream,
+            durable: false,
+            is_zeros: false,
+        };
         session.batch().submit(request, None).unwrap();
     }
     drop(session);
