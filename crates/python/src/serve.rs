@@ -1,5 +1,6 @@
 //! `Server`: a simulated drive that is served in real time; and a load to measure servers with.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -57,6 +58,17 @@ impl Server {
         let slot = self.slot();
         let running = slot.as_ref().ok_or_else(|| PyRuntimeError::new_err("the server has ended"));
         Ok(running?.served.clone())
+    }
+
+    /// Calls `ask` without the interpreter. If the drive fails meanwhile, in this thread or another,
+    /// raises `PanicException` with the first panic.
+    fn asked<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Served) -> T + Send) -> PyResult<T> {
+        let served = self.served()?;
+        let answer = py.detach(|| catch_unwind(AssertUnwindSafe(|| ask(&served))));
+        answer.or_else(|panic| {
+            self.panics.check()?;
+            resume_unwind(panic)
+        })
     }
 }
 
@@ -174,15 +186,13 @@ impl Server {
     }
 
     /// Seeds the power cuts to come; each further one takes the next seed.
-    fn seed_cuts(&self, seed: u64) -> PyResult<()> {
-        self.served()?.seed_cuts(seed);
-        Ok(())
+    fn seed_cuts(&self, py: Python<'_>, seed: u64) -> PyResult<()> {
+        self.asked(py, |served| served.seed_cuts(seed))
     }
 
     /// Cuts the power now, and gives it back.
     fn power_cut<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let served = self.served()?;
-        let cut = py.detach(|| served.power_cut());
+        let cut = self.asked(py, Served::power_cut)?;
         power_cut(py, &cut.map_err(|e| errors::state("the contents", &e))?)
     }
 
@@ -191,6 +201,7 @@ impl Server {
     #[pyo3(signature = (*, write = None, after_ns = None, cuts = 1))]
     fn plan_cuts(
         &self,
+        py: Python<'_>,
         write: Option<u64>,
         after_ns: Option<(u64, u64)>,
         cuts: u32,
@@ -200,19 +211,17 @@ impl Server {
             (None, Some((from, to))) => CutWhen::After(Nanos(from), Nanos(to)),
             _ => return Err(errors::config("a plan of power cuts needs a write or a time", None)),
         };
-        self.served()?.plan_cuts(CutPlan { when, cuts });
-        Ok(())
+        self.asked(py, |served| served.plan_cuts(CutPlan { when, cuts }))
     }
 
     /// The power cuts so far.
     fn power_cuts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let cuts = self.served()?.power_cuts();
+        let cuts = self.asked(py, Served::power_cuts)?;
         cuts.iter().map(|cut| power_cut(py, cut)).collect()
     }
 
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let served = self.served()?;
-        let (snapshot, recent) = py.detach(|| (served.snapshot(), served.recent()));
+        let (snapshot, recent) = self.asked(py, |served| (served.snapshot(), served.recent()))?;
         let result = PyDict::new(py);
         result.set_item("streams", streams(py, &snapshot)?)?;
         result.set_item("wall_ns", snapshot.wall.0)?;
@@ -238,16 +247,15 @@ impl Server {
     }
 
     /// Begins to keep requests for `take_trace`.
-    fn keep_trace(&self) -> PyResult<()> {
-        self.served()?.keep_trace();
-        Ok(())
+    fn keep_trace(&self, py: Python<'_>) -> PyResult<()> {
+        self.asked(py, Served::keep_trace)
     }
 
     /// The requests since the last call, as columns.
     fn take_trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let served = self.served()?;
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut trace = served.take_trace(std::mem::take(&mut *spare)).unwrap_or_default();
+        let empty = std::mem::take(&mut *spare);
+        let mut trace = self.asked(py, |served| served.take_trace(empty))?.unwrap_or_default();
         let of = &trace.requests;
         let result = PyDict::new(py);
         let column =
@@ -266,13 +274,11 @@ impl Server {
 
     /// Ends all connections, after the drive has completed and answered the requests that it has.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        let served = self.served()?;
         let listeners = self.slot().as_mut().map(|running| std::mem::take(&mut running.listeners));
-        py.detach(|| {
+        self.asked(py, |served| {
             served.stop();
             drop(listeners);
-        });
-        Ok(())
+        })
     }
 
     /// Stops the server; saves drive and contents to `state`, or leaves a state file as it was.
@@ -280,10 +286,12 @@ impl Server {
     #[pyo3(signature = (state = None))]
     fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
         self.panics.check()?;
-        let Some(Running { served, listeners }) = self.slot().take() else { return Ok(()) };
+        if self.slot().is_none() {
+            return Ok(());
+        }
+        self.stop(py)?;
+        let Some(Running { served, .. }) = self.slot().take() else { return Ok(()) };
         py.detach(|| {
-            served.stop();
-            drop(listeners);
             let parts = match served.into_parts() {
                 Ok(parts) => parts,
                 Err(_) if state.is_none() => return Ok(()), // there is nothing to save

@@ -1,7 +1,8 @@
 //! A drive that is being served, and the interface to transports.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::thread::JoinHandle;
 
 use writecliff_base::{Bytes, Nanos, StreamId};
@@ -171,19 +172,21 @@ impl Served {
     }
 
     /// The drive. After a panic in the simulator its state is worth nothing, so whoever wants it
-    /// panics too: connections end, and whoever serves learns of it.
+    /// ends, too: connections, and calls. The hook for panics hears of the first one alone.
     fn core(&self) -> MutexGuard<'_, Core> {
-        self.shared.core.lock().expect("the simulated drive has not failed")
+        let core = self.shared.core.lock();
+        core.unwrap_or_else(|_| resume_unwind(Box::new("the simulated drive has failed")))
     }
 
     /// The drive, simulated until now, with its lock held.
     fn locked(&self) -> Batch<'_> {
         let arrived = self.shared.clock.wall();
-        let mut core = self.core();
+        let mut batch = Batch { served: self, core: Some(self.core()), arrived };
         let now = self.shared.clock.drive_time(arrived);
-        self.cut_in_time(&mut core, now);
+        let core = batch.core();
+        self.cut_in_time(core, now);
         core.advance(now);
-        Batch { served: self, core: Some(core), arrived }
+        batch
     }
 
     pub fn config(&self) -> &AnyConfig {
@@ -415,7 +418,20 @@ impl Drop for Attendant {
     }
 }
 
-/// The locked drive. What has completed is told when it is dropped.
+/// Ends all connections if the simulator panics, so that no client waits for a reply for ever.
+struct Severing<'a>(&'a Served);
+
+impl Drop for Severing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let severed = locked(&self.0.shared.open_sessions).end_epoch();
+            severed.iter().filter_map(Weak::upgrade).for_each(|replies| replies.sever());
+        }
+    }
+}
+
+/// The locked drive. What has completed is told when it is dropped, unless by a panic: then the
+/// drive is half changed, nobody asks it any more, and the journal does not get what it was given.
 struct Batch<'a> {
     served: &'a Served,
     core: Option<MutexGuard<'a, Core>>,
@@ -430,7 +446,11 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
+        let _severing = Severing(self.served);
         let Some(mut core) = self.core.take() else { return };
+        if std::thread::panicking() {
+            return;
+        }
         core.write_journal(self.arrived);
         let done = std::mem::take(&mut core.done);
         if core.is_read_only() {

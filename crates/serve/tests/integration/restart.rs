@@ -1,6 +1,7 @@
 //! Servers that are stopped or killed: what hosts learn, and what the next server has.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use writecliff_serve::{
     Address, Listener, PowerHistory, Request, Served, ServedParts, Session, Timing, nbd, state,
 };
 
-use crate::nbd_client::{Client, NO_HOLE, WRITE, WRITE_ZEROES};
+use crate::nbd_client::{Client, NO_HOLE, READ, WRITE, WRITE_ZEROES};
 use crate::nvme::Server as NvmeServer;
 use crate::nvme_host::{Data, Entry, Host};
 use crate::served::{Kept, session};
@@ -242,6 +243,39 @@ fn counters_and_errors_are_of_the_drives_life() {
 }
 
 #[test]
+fn after_a_panic_of_the_simulator_connections_end_and_the_journal_is_as_before() {
+    for timing in [REAL, Timing::Fast] {
+        let folder = Folder::new();
+        let (served, _) = begin(&folder.state(), timing);
+        let path = scratch("socket");
+        let listener = Listener::new(&served, &Address::Unix(path.clone()), nbd::connection);
+        let (mut client, mut other) = (Client::ready(&path, true), Client::ready(&path, true));
+        assert_eq!(client.write(0, 0, &data(0, 1)), 0);
+        // No drive has room there, so the simulator fails on the next write to the end.
+        let small = drive_with("64 MiB", "32 MiB");
+        served.with_drive(|drive| *drive = small);
+        client.request(0, WRITE, 1, (CAPACITY - PAGE, PAGE as u32));
+        client.send(&data(1, 1));
+        for of in [&mut client, &mut other] {
+            let mut rest = Vec::new();
+            of.rest(&mut rest);
+            assert_eq!(rest, [0; 0], "no reply");
+        }
+        let mut late = Client::ready(&path, true);
+        late.request(0, READ, 1, (0, PAGE as u32));
+        assert!(late.is_closed());
+        let panic = catch_unwind(AssertUnwindSafe(|| served.snapshot())).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"the simulated drive has failed"));
+        drop(listener);
+        let killed = folder.killed_now();
+        let (served, was_killed) = begin(&killed.state(), timing);
+        assert!(was_killed && is_there(&served, 0, 1));
+        assert_eq!(served.snapshot().life.write_commands, 1, "the failed write is not repeated");
+        end(served, &killed.state());
+    }
+}
+
+#[test]
 fn zeros_are_no_data_that_the_host_wrote() {
     const NVME_WRITE_ZEROES: u8 = 0x08;
     const DEALLOCATE: u32 = 1 << 25;
@@ -275,10 +309,10 @@ fn zeros_are_no_data_that_the_host_wrote() {
         drop((client, listener));
         let killed = folder.killed_now();
         server.end();
-        let (served, was_killed) = begin(&killed.state(), timing);
-        let life = served.snapshot().life;
+        let (again, was_killed) = begin(&killed.state(), timing);
+        let life = again.snapshot().life;
         assert_eq!((was_killed, life.write_commands, life.write_bytes), (true, 1, PAGE));
-        end(served, &killed.state());
+        end(again, &killed.state());
     }
 }
 
