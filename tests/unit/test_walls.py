@@ -32,7 +32,7 @@ MAY_KNOW = {
     "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "scm", "workload"},
     # Of "runner": histograms, series, outcomes.
     "issuer": {"base", "runner", "traces", "workload"},
-    "nvme": {"base"},
+    "nvme": {"base", "host-interface"},  # streams and FDP
     "nvme-tcp": {"nvme"},
     # Of "ssd": the status and the commands of its streams.
     "serve": {"base", "contents", "host-interface", "nvme", "nvme-tcp", "runner", "ssd"},

@@ -12,7 +12,7 @@
 
 use writecliff_base::{Bytes, BytesPerSecond, Nanos};
 
-pub const SECTOR_BYTES: u64 = 512;
+pub use writecliff_host_interface::SECTOR_BYTES;
 
 /// Consecutive tracks with the same number of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,9 @@
 use crate::content::Content;
 use writecliff_base::{Nanos, StreamId};
 
+/// Granularity of offsets and lengths of commands, in bytes.
+pub const SECTOR_BYTES: u64 = 512;
+
 /// The operation of a command. Results are kept separately for the first three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
@@ -14,7 +17,8 @@ pub enum Operation {
     Flush = 3,
 }
 
-/// A command as the host submits it. Offsets and lengths are in bytes, multiples of 512.
+/// A command as the host submits it. Offsets and lengths are in bytes, multiples of
+/// [`SECTOR_BYTES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
     pub operation: Operation,

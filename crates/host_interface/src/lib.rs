@@ -7,6 +7,7 @@
 //! | `content.rs` | content of writes: compressibility, duplicates |
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |
+//! | `placement.rs` | streams and FDP: what a host can learn and set of them |
 //! | `barrier.rs` | service in order with a barrier between reads and writes |
 
 pub mod barrier;
@@ -16,10 +17,11 @@ pub mod content;
 pub mod frontend;
 pub mod identity;
 pub mod link;
+pub mod placement;
 
 pub use barrier::Barrier;
 pub use cause::{CAUSES, Cause, TimeByCause};
-pub use command::{Arrival, Command, CommandTable, Completion, Operation, Status};
+pub use command::{Arrival, Command, CommandTable, Completion, Operation, SECTOR_BYTES, Status};
 pub use content::Content;
 pub use frontend::Frontend;
 pub use identity::Identity;

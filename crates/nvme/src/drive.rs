@@ -2,6 +2,9 @@
 //! drive implements these traits; I/O goes out as `Work` instead.
 
 use writecliff_base::{Bytes, Nanos};
+use writecliff_host_interface::placement::{
+    FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, StreamParameters,
+};
 
 use crate::command::{Erase, Failure};
 use crate::error_log::{ErrorEntry, ErrorLog};
@@ -133,22 +136,6 @@ pub trait Drive {
     fn fdp(&mut self) -> Option<&mut dyn Fdp>;
 }
 
-/// The Streams directive's Return Parameters (Base 2.1, 8.1.8.3), with sizes in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamParameters {
-    /// Max Streams Limit.
-    pub limit: u16,
-    /// NVM Subsystem Streams Available, and Open.
-    pub available: u16,
-    pub open: u16,
-    /// Stream Write Size, and Stream Granularity Size in stream write sizes.
-    pub write_size: Bytes,
-    pub granularity: u16,
-    /// Namespace Streams Allocated, and Open.
-    pub allocated: u16,
-    pub namespace_open: u16,
-}
-
 /// The streams of a drive with the Streams directive.
 pub trait Streams {
     fn is_enabled(&self) -> bool;
@@ -169,107 +156,6 @@ pub trait Streams {
     fn release(&mut self, identifier: u16);
 
     fn release_resources(&mut self);
-}
-
-/// Reclaim Unit Handle Type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    Initially = 1,
-    Persistently = 2,
-}
-
-/// The drive's only FDP configuration (log page 20h): one namespace, enabled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FdpConfiguration {
-    /// Type of each reclaim unit handle.
-    pub handles: Vec<Isolation>,
-    /// The namespace's list: the reclaim unit handle of each placement handle.
-    pub placement_handles: Vec<u16>,
-    /// Reclaim Unit Nominal Size.
-    pub reclaim_unit: Bytes,
-    /// Estimated Reclaim Unit Time Limit in seconds; 0 if there is none.
-    pub time_limit_s: u32,
-    pub reclaim_groups: u16,
-    /// Reclaim Group Identifier Format: upper bits of a placement identifier that name the group;
-    /// the others are the placement handle.
-    pub rgif: u8,
-}
-
-impl FdpConfiguration {
-    /// Placement identifiers of the namespace: its placement handles in each reclaim group.
-    pub fn identifiers(&self) -> usize {
-        self.placement_handles.len() * usize::from(self.reclaim_groups)
-    }
-
-    /// The reclaim group of a placement identifier, and its placement handle.
-    pub fn split(&self, identifier: u16) -> (u16, u16) {
-        let lower = 16 - u32::from(self.rgif);
-        let group = identifier.checked_shr(lower).unwrap_or(0);
-        (group, identifier & (u16::MAX >> self.rgif))
-    }
-
-    /// Whether the namespace has a placement identifier.
-    pub fn has(&self, identifier: u16) -> bool {
-        let (group, handle) = self.split(identifier);
-        group < self.reclaim_groups && usize::from(handle) < self.placement_handles.len()
-    }
-}
-
-/// Reclaim unit handle status (I/O Management Receive).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandleStatus {
-    pub placement_id: u16,
-    pub handle: u16,
-    /// Estimated Active Reclaim Unit Time Remaining in seconds; 0 if there is no limit.
-    pub time_remaining_s: u32,
-    /// What can still be written to the unit.
-    pub available: Bytes,
-}
-
-/// FDP statistics (log page 22h).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FdpStatistics {
-    pub host_bytes: u64,
-    pub media_bytes: u64,
-    pub erased_bytes: u64,
-}
-
-/// Types of FDP events (Base 2.1, 5.1.12.1.31), by their codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum FdpEventType {
-    NotFullyWritten = 0x00,
-    TimeLimitExceeded = 0x01,
-    ResetModifiedHandles = 0x02,
-    InvalidPlacementId = 0x03,
-    MediaReallocated = 0x80,
-    ImplicitlyModified = 0x81,
-}
-
-impl FdpEventType {
-    pub const ALL: [Self; 6] = [
-        Self::NotFullyWritten,
-        Self::TimeLimitExceeded,
-        Self::ResetModifiedHandles,
-        Self::InvalidPlacementId,
-        Self::MediaReallocated,
-        Self::ImplicitlyModified,
-    ];
-
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|&kind| kind as u8 == code)
-    }
-}
-
-/// An FDP event; what is `None` is marked as not valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FdpEvent {
-    pub kind: FdpEventType,
-    pub time: Nanos,
-    pub placement_id: Option<u16>,
-    pub handle: Option<u16>,
-    /// Of media reallocated: what was moved.
-    pub moved: Option<Bytes>,
 }
 
 /// The placement handles of a drive with Flexible Data Placement (Base 2.1, 8.1.10).

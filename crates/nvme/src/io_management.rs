@@ -1,9 +1,11 @@
 //! I/O Management Receive and Send (Base 2.1, 7.3 and 7.4): the status of the reclaim unit handles,
 //! and new reclaim units for them.
 
+use writecliff_host_interface::placement::FdpConfiguration;
+
 use crate::admin::whole_page;
 use crate::command::{MAX_TRANSFER, Request};
-use crate::drive::{Fdp, FdpConfiguration};
+use crate::drive::Fdp;
 use crate::page::{Page, read};
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};

@@ -3,16 +3,19 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_host_interface::placement::{
+    BlockLimitsExtension, DataPlacementStatus, FdpConfiguration, FdpEvent, FdpEventType,
+    FdpStatistics, HandleStatus, Refusal, StreamParameters,
+};
 use writecliff_runner::AnyDrive;
-use writecliff_ssd::data_placement::events::{EventType, FdpEvent};
-use writecliff_ssd::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
-use writecliff_ssd::data_placement::scsi::BlockLimitsExtension;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
-use writecliff_ssd::data_placement::streams::StreamParameters;
-use writecliff_ssd::data_placement::{Refusal, Report};
+use writecliff_ssd::data_placement::Report;
 
 use crate::drive::Drive;
 use crate::errors;
+
+/// The only namespace of a drive.
+const NAMESPACE: u32 = 1;
 
 fn refusal(error: &Refusal) -> PyErr {
     errors::config(&error.to_string(), None)
@@ -29,10 +32,10 @@ macro_rules! dict {
 
 type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 
-fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
-    let known = || EventType::ALL.map(EventType::name).join(", ");
+fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
+    let known = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
     let find = |name: &String| {
-        let found = EventType::ALL.into_iter().find(|event| event.name() == name);
+        let found = FdpEventType::ALL.into_iter().find(|event| event.name() == name);
         found.ok_or_else(|| {
             let hint = format!("known: {}", known());
             errors::config(&format!("unknown event '{name}'"), Some(&hint))
@@ -129,7 +132,8 @@ impl DataPlacementCommands {
     }
 
     fn fdp_usage(&self) -> PyResult<Vec<bool>> {
-        answer!(self, fdp_usage())
+        let config = answer!(self, fdp_configuration())?;
+        Ok((0..config.handles.len()).map(|handle| config.specifies(handle)).collect())
     }
 
     fn fdp_handle_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -152,7 +156,7 @@ impl DataPlacementCommands {
 
     fn fdp_enabled_events(&self, id: u16) -> PyResult<Vec<&'static str>> {
         let kinds = answer!(self, fdp_enabled_events(id))?;
-        Ok(kinds.into_iter().map(EventType::name).collect())
+        Ok(kinds.into_iter().map(FdpEventType::name).collect())
     }
 
     fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> PyResult<Bound<'py, PyList>> {
@@ -184,13 +188,13 @@ impl DataPlacementCommands {
 fn parameters<'py>(py: Python<'py>, p: &StreamParameters) -> Dict<'py> {
     Ok(dict!(
         py,
-        "msl" = p.msl,
-        "nssa" = p.nssa,
-        "nsso" = p.nsso,
-        "sws" = p.sws,
-        "sgs" = p.sgs,
-        "nsa" = p.nsa,
-        "nso" = p.nso,
+        "msl" = p.limit,
+        "nssa" = p.available,
+        "nsso" = p.open,
+        "sws" = p.write_size.0 / SECTOR_BYTES,
+        "sgs" = p.granularity,
+        "nsa" = p.allocated,
+        "nso" = p.namespace_open,
     ))
 }
 
@@ -217,11 +221,11 @@ fn configuration<'py>(py: Python<'py>, c: &FdpConfiguration) -> Dict<'py> {
     Ok(dict!(
         py,
         "rgif" = c.rgif,
-        "fdpvwc" = c.fdpvwc,
+        "fdpvwc" = c.volatile_cache,
         "reclaim_groups" = c.reclaim_groups,
         "handles" = kinds,
-        "max_placement_ids" = c.max_placement_ids,
-        "reclaim_unit_bytes" = c.reclaim_unit_bytes,
+        "max_placement_ids" = c.placement_handles.len(),
+        "reclaim_unit_bytes" = c.reclaim_unit.0,
         "time_limit_s" = c.time_limit_s,
         "placement_handles" = c.placement_handles.clone(),
     ))
@@ -234,9 +238,9 @@ fn event_row<'py>(py: Python<'py>, event: &FdpEvent) -> Dict<'py> {
         "code" = event.kind.code(),
         "time_ns" = event.time.0,
         "placement_id" = event.placement_id,
-        "namespace" = event.namespace,
+        "namespace" = event.placement_id.map(|_| NAMESPACE),
         "handle" = event.handle,
-        "blocks_moved" = event.blocks_moved,
+        "blocks_moved" = event.moved.map(|moved| moved.0 / SECTOR_BYTES),
     ))
 }
 
@@ -249,7 +253,7 @@ fn event_rows<'py>(py: Python<'py>, events: &[FdpEvent]) -> PyResult<Bound<'py, 
 }
 
 pub(crate) fn statistics<'py>(py: Python<'py>, s: &FdpStatistics) -> Dict<'py> {
-    Ok(dict!(py, "hbmw" = s.hbmw, "mbmw" = s.mbmw, "mbe" = s.mbe))
+    Ok(dict!(py, "hbmw" = s.host_bytes, "mbmw" = s.media_bytes, "mbe" = s.erased_bytes))
 }
 
 fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> PyResult<Bound<'py, PyList>> {
@@ -260,7 +264,7 @@ fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> PyResult<Bound<'py, P
             "placement_id" = row.placement_id,
             "handle" = row.handle,
             "time_remaining_s" = row.time_remaining_s,
-            "available_blocks" = row.available_blocks,
+            "available_blocks" = row.available.0 / SECTOR_BYTES,
         ))?;
     }
     Ok(list)
@@ -283,7 +287,7 @@ pub(crate) fn status<'py>(py: Python<'py>, seen: &DataPlacementStatus) -> Dict<'
     if let Some(fdp) = &seen.fdp {
         result.set_item("handles", handles(py, &fdp.handles)?)?;
         let events = PyDict::new(py);
-        for (kind, count) in EventType::ALL.into_iter().zip(fdp.events) {
+        for (kind, count) in FdpEventType::ALL.into_iter().zip(fdp.events) {
             events.set_item(kind.name(), count)?;
         }
         result.set_item("events", events)?;

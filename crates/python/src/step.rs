@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::counters::Value;
 use writecliff_host_interface::Cause;
+use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_runner::batches::SHARES;
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer, OperationOutcome};
@@ -15,7 +16,6 @@ use writecliff_runner::series::Columns;
 use writecliff_runner::{
     Adherence, BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
 };
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::data_placement;
 use crate::histogram::PyHistogram;

@@ -10,10 +10,10 @@ use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
+use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
 use writecliff_scm::{Scm, ScmConfig, ScmCounters};
 use writecliff_ssd::attribution::Recorder;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
 
 /// A drive in virtual time. See `Ssd` for the contract of each method.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
+use writecliff_host_interface::placement::DataPlacementStatus;
 
 use crate::batches::BatchColumns;
 use crate::device::Counters;

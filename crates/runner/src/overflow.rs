@@ -1,7 +1,7 @@
 //! Counts writes to streams that the drive does not have, and warns of them.
 
 use writecliff_base::Bytes;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
+use writecliff_host_interface::placement::DataPlacementStatus;
 
 use crate::device::DriveModel;
 

@@ -13,8 +13,7 @@ use std::ops::ControlFlow;
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Content;
-use writecliff_ssd::data_placement::fdp::FdpStatistics;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
+use writecliff_host_interface::placement::{DataPlacementStatus, FdpStatistics};
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
 use writecliff_workload::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};

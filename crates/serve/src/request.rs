@@ -3,10 +3,9 @@
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
+pub use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::{Command, Content, Operation};
 
-/// Offsets and lengths are multiples of this.
-pub const SECTOR_BYTES: u64 = 512;
 /// Requests are split into commands of this size, as a host splits what exceeds the maximum data
 /// transfer size (NVMe MDTS) of common drives.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;

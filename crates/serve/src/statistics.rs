@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
+use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_runner::{Counters, Histogram, MovedByStream};
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::life::Life;
 use crate::request::Request;

@@ -1,9 +1,10 @@
 //! The features of Flexible Data Placement: 1Dh enables it, 1Eh its events (Base 2.1, 5.1.25.1.20
 //! and 21).
 
+use writecliff_host_interface::placement::FdpEventType;
+
 use crate::admin::whole_page;
 use crate::command::{Entry, Request};
-use crate::drive::FdpEventType;
 use crate::identify::ENDURANCE_GROUP;
 use crate::page::Page;
 use crate::status::{Refusal, Status};
@@ -45,7 +46,7 @@ pub(super) fn get_events(context: &mut Context<'_>, request: Request<'_>) -> Ans
     let mut page = Page::new(2 * kinds.len());
     if let Some(fdp) = context.drive.fdp() {
         for (n, &kind) in kinds.iter().enumerate() {
-            page.u8(2 * n, kind as u8);
+            page.u8(2 * n, kind.code());
             page.u8(2 * n + 1, u8::from(fdp.is_event_enabled(handle, kind)));
         }
     }

@@ -1,7 +1,9 @@
 //! The log pages of Flexible Data Placement (20h to 23h; Base 2.1, 5.1.12.1.28 to 31).
 
+use writecliff_host_interface::placement::FdpEvent;
+
 use crate::command::NSID;
-use crate::drive::{Drive, FdpEvent, Identity};
+use crate::drive::{Drive, Identity};
 use crate::page::Page;
 use crate::subsystem::Context;
 
@@ -18,7 +20,7 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     let at = HEADER;
     page.u16(at, size as u16);
     // FDPA: valid, whether there is a volatile cache, and RGIF.
-    page.u8(at + 2, 1 << 7 | u8::from(identity.volatile_cache) << 4 | fdp.rgif & 0xf);
+    page.u8(at + 2, 1 << 7 | u8::from(fdp.volatile_cache) << 4 | fdp.rgif & 0xf);
     page.u32(at + 4, fdp.reclaim_groups.into());
     page.u16(at + 8, fdp.handles.len() as u16);
     page.u16(at + 10, fdp.placement_handles.len() as u16 - 1);
@@ -37,8 +39,7 @@ pub(super) fn usage(identity: &Identity) -> Page {
     let mut page = Page::new(8 + 8 * fdp.handles.len());
     page.u16(0, fdp.handles.len() as u16);
     for handle in 0..fdp.handles.len() {
-        let is_listed = fdp.placement_handles.contains(&(handle as u16));
-        page.u8(8 + 8 * handle, u8::from(is_listed));
+        page.u8(8 + 8 * handle, u8::from(fdp.specifies(handle)));
     }
     page
 }
@@ -80,7 +81,7 @@ fn group_of(context: &Context<'_>, identifier: u16) -> u16 {
 fn put(page: &mut Page, at: usize, (event, group): (&FdpEvent, u16), timestamp: u64) {
     let has_id = event.placement_id.is_some();
     let has_handle = event.handle.is_some();
-    page.u8(at, event.kind as u8);
+    page.u8(at, event.kind.code());
     // Flags: placement identifier, namespace and location are valid.
     page.u8(at + 1, u8::from(has_id) | u8::from(has_id) << 1 | u8::from(has_handle) << 2);
     page.u16(at + 2, event.placement_id.unwrap_or(0));

@@ -1,7 +1,7 @@
 //! Get Features and Set Features.
 
 use crate::support::*;
-use writecliff_nvme::drive::FdpEventType;
+use writecliff_host_interface::placement::FdpEventType;
 use writecliff_nvme::{PlacementInterface, Status};
 
 fn get(feature: u32) -> Command {

@@ -1,7 +1,7 @@
 //! Log pages: every field at its offset (Base 2.1, 5.1.12).
 
 use crate::support::*;
-use writecliff_nvme::drive::FdpConfiguration;
+use writecliff_host_interface::placement::FdpConfiguration;
 use writecliff_nvme::{PlacementInterface, Status};
 
 #[test]

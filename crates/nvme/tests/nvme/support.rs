@@ -1,7 +1,7 @@
 //! A drive that remembers what it was told, and a host that sends it commands.
 
 use writecliff_base::{Bytes, Nanos};
-use writecliff_nvme::drive::{
+use writecliff_host_interface::placement::{
     FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, Isolation,
     StreamParameters,
 };
@@ -125,6 +125,7 @@ pub(crate) fn fdp_configuration() -> FdpConfiguration {
         rgif: 0,
         reclaim_unit: Bytes(8 << 20),
         time_limit_s: 3600,
+        volatile_cache: true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The end of a step: what it measured, and what should be known of it.
 
 use writecliff_base::Nanos;
-use writecliff_ssd::data_placement::status::DataPlacementStatus;
+use writecliff_host_interface::placement::DataPlacementStatus;
 
 use super::{Run, batching};
 use crate::device::{Counters, DriveModel};

@@ -1,12 +1,10 @@
 //! What the controller says about a simulated drive: what its device file describes.
 
 use writecliff_base::Bytes;
-use writecliff_nvme::Identity;
-use writecliff_nvme::drive::{FdpConfiguration, Isolation, PlacementInterface};
+use writecliff_nvme::{Identity, PlacementInterface};
 use writecliff_runner::AnyConfig;
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
-use writecliff_ssd::data_placement::fdp;
 
 use crate::served::LOGICAL_BLOCKS;
 
@@ -58,23 +56,9 @@ fn of_ssd(identity: &mut Identity, ssd: &DeviceConfig) {
     identity.warning_temperature = throttle.map(|throttle| throttle.at);
     identity.placement = match Report::of(ssd) {
         Some(Report::Nvme(_)) => PlacementInterface::Streams,
-        Some(Report::Fdp(found)) => PlacementInterface::Fdp(FdpConfiguration {
-            handles: found.handles.iter().map(|&of| isolation(of)).collect(),
-            placement_handles: found.placement_handles,
-            reclaim_unit: Bytes(found.reclaim_unit_bytes),
-            time_limit_s: found.time_limit_s,
-            reclaim_groups: found.reclaim_groups as u16,
-            rgif: found.rgif,
-        }),
+        Some(Report::Fdp(configuration)) => PlacementInterface::Fdp(configuration),
         Some(Report::Scsi(_)) | None => PlacementInterface::None,
     };
-}
-
-fn isolation(of: fdp::Isolation) -> Isolation {
-    match of {
-        fdp::Isolation::Initially => Isolation::Initially,
-        fdp::Isolation::Persistently => Isolation::Persistently,
-    }
 }
 
 /// 16 bytes that follow from a text (FNV-1a, 128 bits): the same drive has the same identifiers

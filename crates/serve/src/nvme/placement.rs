@@ -1,11 +1,10 @@
 //! Streams and placement handles of a served drive, for its controller.
 
-use writecliff_base::Bytes;
-use writecliff_nvme::drive::{
-    Fdp, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, StreamParameters, Streams,
+use writecliff_host_interface::placement::{
+    Directives, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, Refusal, StreamParameters,
 };
+use writecliff_nvme::{Fdp, Streams};
 use writecliff_runner::AnyDrive;
-use writecliff_ssd::data_placement::{BLOCK_BYTES, Refusal, events, fdp, streams};
 
 use crate::served::Served;
 
@@ -29,7 +28,7 @@ pub(super) struct ServedStreams(pub(super) Served);
 impl Streams for ServedStreams {
     fn is_enabled(&self) -> bool {
         let directives = ask!(self.0, ssd => ssd.directives());
-        directives.is_some_and(|directives| directives.enabled & streams::STREAMS != 0)
+        directives.is_some_and(|directives| directives.enabled & Directives::STREAMS != 0)
     }
 
     fn set_enabled(&mut self, enabled: bool) {
@@ -37,16 +36,7 @@ impl Streams for ServedStreams {
     }
 
     fn parameters(&self) -> StreamParameters {
-        let found = ask!(self.0, ssd => ssd.stream_parameters());
-        found.map_or_else(StreamParameters::default, |found| StreamParameters {
-            limit: found.msl,
-            available: found.nssa,
-            open: found.nsso,
-            write_size: Bytes(u64::from(found.sws) * u64::from(BLOCK_BYTES)),
-            granularity: found.sgs,
-            allocated: found.nsa,
-            namespace_open: found.nso,
-        })
+        ask!(self.0, ssd => ssd.stream_parameters()).unwrap_or_default()
     }
 
     fn open(&self) -> Vec<u16> {
@@ -71,8 +61,7 @@ pub(super) struct ServedFdp(pub(super) Served);
 
 impl Fdp for ServedFdp {
     fn handle_status(&mut self) -> Vec<HandleStatus> {
-        let found = ask!(self.0, ssd => ssd.fdp_handle_status()).unwrap_or_default();
-        found.iter().map(handle_status).collect()
+        ask!(self.0, ssd => ssd.fdp_handle_status()).unwrap_or_default()
     }
 
     fn update(&mut self, placement_ids: &[u16]) {
@@ -80,47 +69,19 @@ impl Fdp for ServedFdp {
     }
 
     fn statistics(&self) -> FdpStatistics {
-        let found = ask!(self.0, ssd => ssd.fdp_statistics()).unwrap_or_default();
-        FdpStatistics { host_bytes: found.hbmw, media_bytes: found.mbmw, erased_bytes: found.mbe }
+        ask!(self.0, ssd => ssd.fdp_statistics()).unwrap_or_default()
     }
 
     fn events(&mut self, of_host: bool) -> Vec<FdpEvent> {
-        let found = ask!(self.0, ssd => ssd.fdp_events(of_host)).unwrap_or_default();
-        found.iter().map(event).collect()
+        ask!(self.0, ssd => ssd.fdp_events(of_host)).unwrap_or_default()
     }
 
     fn is_event_enabled(&self, placement_handle: u16, kind: FdpEventType) -> bool {
         let found = ask!(self.0, ssd => ssd.fdp_enabled_events(placement_handle));
-        found.is_some_and(|enabled| enabled.contains(&of_ssd(kind)))
+        found.is_some_and(|enabled| enabled.contains(&kind))
     }
 
     fn enable_events(&mut self, placement_handle: u16, kinds: &[FdpEventType], enabled: bool) {
-        let kinds: Vec<_> = kinds.iter().map(|&kind| of_ssd(kind)).collect();
-        ask!(self.0, ssd => ssd.fdp_enable_events(placement_handle, &kinds, enabled));
-    }
-}
-
-fn handle_status(of: &fdp::HandleStatus) -> HandleStatus {
-    HandleStatus {
-        placement_id: of.placement_id,
-        handle: of.handle,
-        time_remaining_s: of.time_remaining_s,
-        available: Bytes(of.available_blocks * u64::from(BLOCK_BYTES)),
-    }
-}
-
-/// Both number event types as the standard does.
-fn of_ssd(kind: FdpEventType) -> events::EventType {
-    let found = events::EventType::ALL.into_iter().find(|found| found.code() == kind as u8);
-    found.expect("the standard's types")
-}
-
-fn event(of: &events::FdpEvent) -> FdpEvent {
-    FdpEvent {
-        kind: FdpEventType::from_code(of.kind.code()).expect("the standard's types"),
-        time: of.time,
-        placement_id: of.placement_id,
-        handle: of.handle,
-        moved: of.blocks_moved.map(|n| Bytes(u64::from(n) * u64::from(BLOCK_BYTES))),
+        ask!(self.0, ssd => ssd.fdp_enable_events(placement_handle, kinds, enabled));
     }
 }

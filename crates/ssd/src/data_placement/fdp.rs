@@ -9,77 +9,17 @@
 //! group 0.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::gc_log::{GcEvent, GcLog};
+use writecliff_host_interface::placement::{FdpConfiguration, FdpEventType, Isolation, Refusal};
 
 use super::Sizes;
 use super::config::DataPlacementConfig;
-use super::error::Refusal;
-use super::events::{EventLog, EventType};
+use super::events::{EventLog, MOVED_MAX};
 use super::resources::UNROUTED;
 use super::time_limit::TimeLimit;
 use writecliff_base::words::{WordReader, WordWriter};
-
-/// Reclaim Unit Handle Type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Data are isolated until GC relocates them (1h).
-    Initially,
-    /// Data are always isolated (2h).
-    Persistently,
-}
-
-impl Isolation {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Initially => "initially isolated",
-            Self::Persistently => "persistently isolated",
-        }
-    }
-}
-
-/// The FDP configuration descriptor (log page 20h, 5.1.12.1.28).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FdpConfiguration {
-    /// Reclaim Group Identifier Format: bits of an identifier that contain the reclaim group.
-    pub rgif: u8,
-    /// Whether a volatile write cache is present.
-    pub fdpvwc: bool,
-    pub reclaim_groups: u32,
-    /// Type of each reclaim unit handle; the number of handles is NRUH.
-    pub handles: Vec<Isolation>,
-    /// Max Placement Identifiers.
-    pub max_placement_ids: u16,
-    /// Reclaim Unit Nominal Size.
-    pub reclaim_unit_bytes: u64,
-    /// Estimated Reclaim Unit Time Limit in seconds; 0 if not reported.
-    pub time_limit_s: u32,
-    /// The namespace's list: reclaim unit handle of each placement handle.
-    pub placement_handles: Vec<u16>,
-}
-
-/// Reclaim unit handle status descriptor (I/O Management Receive, 7.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandleStatus {
-    pub placement_id: u16,
-    pub handle: u16,
-    /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0 if not reported.
-    pub time_remaining_s: u32,
-    /// Reclaim Unit Available Media Writes: logical blocks until the unit is full.
-    pub available_blocks: u64,
-}
-
-/// The FDP Statistics log page (22h, 5.1.12.1.30).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FdpStatistics {
-    /// Host Bytes with Metadata Written.
-    pub hbmw: u64,
-    /// Media Bytes with Metadata Written, by host and controller.
-    pub mbmw: u64,
-    /// Media Bytes Erased.
-    pub mbe: u64,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Fdp {
@@ -153,21 +93,15 @@ impl Fdp {
         stream % self.reclaim_unit_handles
     }
 
-    /// Reclaim unit handles of the drive.
-    pub(crate) fn reclaim_unit_handles(&self) -> u16 {
-        self.reclaim_unit_handles
-    }
-
     pub(crate) fn configuration(&self, sizes: &Sizes, cache: bool) -> FdpConfiguration {
         FdpConfiguration {
-            rgif: self.rgif() as u8,
-            fdpvwc: cache,
-            reclaim_groups: self.groups.into(),
             handles: self.types[..usize::from(self.reclaim_unit_handles)].to_vec(),
-            max_placement_ids: self.handles.len() as u16,
-            reclaim_unit_bytes: sizes.reclaim_unit_bytes,
-            time_limit_s: self.limit.as_ref().map_or(0, TimeLimit::seconds),
             placement_handles: self.handles.clone(),
+            reclaim_unit: sizes.reclaim_unit,
+            time_limit_s: self.limit.as_ref().map_or(0, TimeLimit::seconds),
+            reclaim_groups: self.groups,
+            rgif: self.rgif() as u8,
+            volatile_cache: cache,
         }
     }
 
@@ -204,37 +138,37 @@ impl Fdp {
     /// Handles a write with an invalid identifier; returns the handle that the controller chooses.
     pub(crate) fn route_invalid(&mut self, id: u16, now: Nanos) -> StreamId {
         let handle = self.handles[0];
-        self.events.count(EventType::InvalidPlacementId, 1);
-        self.events.about(EventType::InvalidPlacementId, now, handle, Some(id), None);
+        self.events.count(FdpEventType::InvalidPlacementId, 1);
+        self.events.about(FdpEventType::InvalidPlacementId, now, handle, Some(id), None);
         StreamId(handle)
     }
 
     /// Generates events from the GC log.
-    pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, blocks_per_slot: u32) {
+    pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, slot: Bytes) {
         for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {
             let moved = if kind == Isolation::Initially { counts.moved } else { 0 };
-            self.events.count(EventType::MediaReallocated, moved);
-            self.events.count(EventType::ImplicitlyModified, counts.rolled_over);
+            self.events.count(FdpEventType::MediaReallocated, moved);
+            self.events.count(FdpEventType::ImplicitlyModified, counts.rolled_over);
         }
         for event in gc_log.kept {
             match event {
                 GcEvent::Moved { stream, slots } => {
                     // The standard has no such event for persistently isolated handles.
                     if self.types[stream.index()] == Isolation::Initially {
-                        let blocks = u16::try_from(slots * blocks_per_slot).unwrap_or(u16::MAX);
-                        self.about(EventType::MediaReallocated, now, stream, Some(blocks));
+                        let moved = Bytes(u64::from(slots) * slot.0).min(MOVED_MAX);
+                        self.about(FdpEventType::MediaReallocated, now, stream, Some(moved));
                     }
                 }
                 GcEvent::RolledOver { stream } => {
-                    self.about(EventType::ImplicitlyModified, now, stream, None);
+                    self.about(FdpEventType::ImplicitlyModified, now, stream, None);
                 }
             }
         }
     }
 
-    fn about(&mut self, kind: EventType, now: Nanos, stream: StreamId, blocks: Option<u16>) {
+    fn about(&mut self, kind: FdpEventType, now: Nanos, stream: StreamId, moved: Option<Bytes>) {
         let id = self.placement_id(stream.0);
-        self.events.about(kind, now, stream.0, id, blocks);
+        self.events.about(kind, now, stream.0, id, moved);
     }
 
     pub(crate) fn save(&self, out: &mut WordWriter) {

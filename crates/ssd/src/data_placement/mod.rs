@@ -14,61 +14,58 @@
 //! | `fdp.rs` | Flexible Data Placement: handles, statistics |
 //! | `events.rs` | FDP events |
 //! | `time_limit.rs` | time limit of open FDP reclaim units |
-//! | `status.rs` | status of the interface |
-//! | `error.rs` | rejection of commands |
 //!
 //! Administrative commands are methods of `Ssd`, in `ssd/admin.rs`.
 
 pub mod config;
-pub mod error;
 pub mod events;
 pub mod fdp;
 mod resources;
 pub mod scsi;
-pub mod status;
 pub mod streams;
 pub(crate) mod time_limit;
 
 use std::collections::BTreeMap;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::gc_log::{Counts, GcEvent, GcLog};
+use writecliff_host_interface::placement::{
+    BlockLimitsExtension, FdpConfiguration, StreamParameters,
+};
 
-use self::fdp::{Fdp, FdpConfiguration};
+use self::fdp::Fdp;
 use self::resources::UNROUTED;
-use self::scsi::{BlockLimitsExtension, ScsiStreams};
-use self::streams::{NvmeStreams, StreamParameters};
+use self::scsi::ScsiStreams;
+use self::streams::NvmeStreams;
 use self::time_limit::TimeLimit;
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
-pub use error::Refusal;
 
-/// Bytes of a logical block, the unit of the interfaces.
-pub const BLOCK_BYTES: u32 = 512;
 /// Stream numbers whose overflow is counted individually.
 const NUMBERS_TOLD: usize = 64;
 
 /// Sizes that the interfaces report, from the drive's geometry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Logical blocks per program unit.
-    pub(crate) write_blocks: u32,
+    /// A program unit.
+    pub(crate) write_size: Bytes,
     /// Program units per reclaim unit.
     pub(crate) granularity: u32,
-    pub(crate) reclaim_unit_bytes: u64,
+    pub(crate) reclaim_unit: Bytes,
 }
 
 impl Sizes {
     fn of(config: &DeviceConfig) -> Self {
         let g = &config.geometry;
+        let bytes = |slots: u32| Bytes(u64::from(slots) * u64::from(SLOT_BYTES));
         Self {
-            write_blocks: g.slots_per_program_unit * (SLOT_BYTES / BLOCK_BYTES),
+            write_size: bytes(g.slots_per_program_unit),
             granularity: g.program_units_per_reclaim_unit,
-            reclaim_unit_bytes: u64::from(g.slots_per_reclaim_unit) * u64::from(SLOT_BYTES),
+            reclaim_unit: bytes(g.slots_per_reclaim_unit),
         }
     }
 }

@@ -7,21 +7,12 @@
 
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
+use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_host_interface::placement::{BlockLimitsExtension, Refusal, Sense};
 
-use super::error::{Refusal, Sense};
 use super::resources::Resources;
 use super::{Sizes, Tally};
 use writecliff_base::words::{WordReader, WordWriter};
-
-/// Stream-related fields of the Block Limits Extension VPD page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockLimitsExtension {
-    pub maximum_number_of_streams: u16,
-    /// Program unit in logical blocks; FFFFh if it is larger.
-    pub optimal_stream_write_size: u16,
-    /// Reclaim unit in optimal stream write sizes.
-    pub stream_granularity_size: u32,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct ScsiStreams {
@@ -36,7 +27,8 @@ impl ScsiStreams {
     pub(crate) fn limits(&self, sizes: &Sizes) -> BlockLimitsExtension {
         BlockLimitsExtension {
             maximum_number_of_streams: self.resources.limit(),
-            optimal_stream_write_size: u16::try_from(sizes.write_blocks).unwrap_or(u16::MAX),
+            optimal_stream_write_size: u16::try_from(sizes.write_size.0 / SECTOR_BYTES)
+                .unwrap_or(u16::MAX),
             stream_granularity_size: sizes.granularity,
         }
     }

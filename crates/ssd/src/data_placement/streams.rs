@@ -7,44 +7,12 @@
 
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
+use writecliff_host_interface::placement::{Directives, Refusal, StreamParameters};
 
 use super::config::Overflow;
-use super::error::Refusal;
 use super::resources::Resources;
 use super::{Sizes, Tally};
 use writecliff_base::words::{WordReader, WordWriter};
-
-/// The Return Parameters data structure (figure "Streams Directive - Return Parameters").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamParameters {
-    /// Max Streams Limit.
-    pub msl: u16,
-    /// NVM Subsystem Streams Available: not allocated for exclusive use.
-    pub nssa: u16,
-    /// NVM Subsystem Streams Open, of those without exclusive resources.
-    pub nsso: u16,
-    /// Stream Write Size: a program unit, in logical blocks.
-    pub sws: u32,
-    /// Stream Granularity Size: a reclaim unit, in stream write sizes; FFFFh if it is larger.
-    pub sgs: u16,
-    /// Namespace Streams Allocated for exclusive use.
-    pub nsa: u16,
-    /// Namespace Streams Open.
-    pub nso: u16,
-}
-
-/// Identify directive, Return Parameters (8.1.8.2): bits of the directive types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Directives {
-    pub supported: u8,
-    pub enabled: u8,
-    /// Enabled across a Controller Level Reset.
-    pub persistent: u8,
-}
-
-pub const IDENTIFY: u8 = 1 << 0;
-pub const STREAMS: u8 = 1 << 1;
-pub const DATA_PLACEMENT: u8 = 1 << 2;
 
 #[derive(Clone, Debug)]
 pub(crate) struct NvmeStreams {
@@ -62,11 +30,11 @@ impl NvmeStreams {
     }
 
     pub(crate) fn directives(&self) -> Directives {
-        let streams = if self.enabled { STREAMS } else { 0 };
+        let streams = if self.enabled { Directives::STREAMS } else { 0 };
         Directives {
-            supported: IDENTIFY | STREAMS,
-            enabled: IDENTIFY | streams,
-            persistent: IDENTIFY,
+            supported: Directives::IDENTIFY | Directives::STREAMS,
+            enabled: Directives::IDENTIFY | streams,
+            persistent: Directives::IDENTIFY,
         }
     }
 
@@ -91,13 +59,13 @@ impl NvmeStreams {
     pub(crate) fn parameters(&self, sizes: &Sizes) -> StreamParameters {
         let open = self.resources.count();
         StreamParameters {
-            msl: self.resources.limit(),
-            nssa: self.resources.limit() - self.allocated,
-            nsso: if self.allocated > 0 { 0 } else { open },
-            sws: sizes.write_blocks,
-            sgs: u16::try_from(sizes.granularity).unwrap_or(u16::MAX),
-            nsa: self.allocated,
-            nso: open,
+            limit: self.resources.limit(),
+            available: self.resources.limit() - self.allocated,
+            open: if self.allocated > 0 { 0 } else { open },
+            write_size: sizes.write_size,
+            granularity: u16::try_from(sizes.granularity).unwrap_or(u16::MAX),
+            allocated: self.allocated,
+            namespace_open: open,
         }
     }
 

@@ -1,23 +1,21 @@
 //! Administrative commands: the write cache, and the data placement interfaces. They take no time
 //! on the drive.
 
-use writecliff_base::{Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
+use writecliff_host_interface::placement::{
+    BlockLimitsExtension, DataPlacementStatus, Directives, FdpConfiguration, FdpEvent,
+    FdpEventType, FdpStatistics, FdpStatus, HandleStatus, Refusal, StreamParameters,
+};
 
 use super::Ssd;
 use crate::attribution::Recorder;
-use crate::data_placement::events::{EventType, FdpEvent};
-use crate::data_placement::fdp::{Fdp, FdpConfiguration, FdpStatistics, HandleStatus};
-use crate::data_placement::scsi::BlockLimitsExtension;
-use crate::data_placement::status::{DataPlacementStatus, FdpStatus};
-use crate::data_placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
+use crate::data_placement::fdp::Fdp;
 use crate::data_placement::time_limit::TimeLimit;
-use crate::data_placement::{BLOCK_BYTES, Interface, InterfaceKind, Refusal, has_volatile};
+use crate::data_placement::{Interface, InterfaceKind, has_volatile};
 
 type Answer<T> = Result<T, Refusal>;
-
-const BLOCKS_PER_SLOT: u32 = SLOT_BYTES / BLOCK_BYTES;
 
 /// Defines an accessor for one interface and the routing table; drives with other interfaces reject
 /// it.
@@ -61,7 +59,7 @@ impl<R: Recorder> Ssd<R> {
         match &self.data_placement.interface {
             Interface::Nvme(nvme) => Ok(nvme.directives()),
             Interface::Fdp(_) => {
-                let all = IDENTIFY | DATA_PLACEMENT;
+                let all = Directives::IDENTIFY | Directives::DATA_PLACEMENT;
                 Ok(Directives { supported: all, enabled: all, persistent: all })
             }
             Interface::None | Interface::Scsi(_) => {
@@ -146,13 +144,6 @@ impl<R: Recorder> Ssd<R> {
         Ok(self.fdp()?.0.configuration(&sizes, volatile))
     }
 
-    /// Reclaim unit handle usage (log page 21h): whether the host can specify each handle.
-    pub fn fdp_usage(&mut self) -> Answer<Vec<bool>> {
-        let (fdp, _) = self.fdp()?;
-        let handles = 0..fdp.reclaim_unit_handles();
-        Ok(handles.map(|handle| fdp.handles.contains(&handle)).collect())
-    }
-
     /// I/O Management Receive, reclaim unit handle status.
     pub fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
         self.end_old_units();
@@ -172,7 +163,7 @@ impl<R: Recorder> Ssd<R> {
             placement_id,
             handle: fdp.reclaim_unit_handle(stream),
             time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(stream, now)),
-            available_blocks: u64::from(slots) * u64::from(BLOCKS_PER_SLOT),
+            available: Bytes(u64::from(slots) * u64::from(SLOT_BYTES)),
         }
     }
 
@@ -187,8 +178,8 @@ impl<R: Recorder> Ssd<R> {
                 modified += 1;
                 let now = self.backend.now;
                 let (fdp, _) = self.fdp()?;
-                fdp.events.count(EventType::NotFullyWritten, 1);
-                fdp.events.about(EventType::NotFullyWritten, now, handle, Some(id), None);
+                fdp.events.count(FdpEventType::NotFullyWritten, 1);
+                fdp.events.about(FdpEventType::NotFullyWritten, now, handle, Some(id), None);
             }
         }
         Ok(modified)
@@ -218,7 +209,7 @@ impl<R: Recorder> Ssd<R> {
         while let Some((handle, at)) = self.limit().and_then(|limit| limit.due(now)) {
             self.abandon(handle);
             if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
-                let (kind, id) = (EventType::TimeLimitExceeded, fdp.placement_id(handle));
+                let (kind, id) = (FdpEventType::TimeLimitExceeded, fdp.placement_id(handle));
                 fdp.events.count(kind, 1);
                 fdp.events.about(kind, at, handle, id, None);
             }
@@ -247,7 +238,12 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
-    pub fn fdp_enable_events(&mut self, id: u16, kinds: &[EventType], enabled: bool) -> Answer<()> {
+    pub fn fdp_enable_events(
+        &mut self,
+        id: u16,
+        kinds: &[FdpEventType],
+        enabled: bool,
+    ) -> Answer<()> {
         let (fdp, _) = self.fdp()?;
         for stream in fdp.streams_of(id)? {
             fdp.events.enable(stream, kinds, enabled);
@@ -261,17 +257,17 @@ impl<R: Recorder> Ssd<R> {
         if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
             let streams: Vec<u16> = fdp.identifiers().map(|(_, stream)| stream).collect();
             for stream in streams {
-                fdp.events.enable(stream, &EventType::ALL, true);
+                fdp.events.enable(stream, &FdpEventType::ALL, true);
             }
         }
     }
 
     /// Get Features, FDP events.
-    pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<EventType>> {
+    pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>> {
         let (fdp, _) = self.fdp()?;
         let streams = fdp.streams_of(id)?;
-        let in_all = |&kind: &EventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
-        Ok(EventType::ALL.into_iter().filter(in_all).collect())
+        let in_all = |&kind: &FdpEventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
+        Ok(FdpEventType::ALL.into_iter().filter(in_all).collect())
     }
 
     /// FDP Events log page (23h): the newest 63 of the host or of the controller, oldest first.
@@ -288,9 +284,9 @@ impl<R: Recorder> Ssd<R> {
     /// The FDP statistics of any drive.
     pub fn statistics(&self) -> FdpStatistics {
         FdpStatistics {
-            hbmw: self.host_write_bytes(),
-            mbmw: self.nand_write_bytes(),
-            mbe: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit_bytes,
+            host_bytes: self.host_write_bytes(),
+            media_bytes: self.nand_write_bytes(),
+            erased_bytes: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit.0,
         }
     }
 
@@ -301,7 +297,7 @@ impl<R: Recorder> Ssd<R> {
         self.end_old_units();
         let now = self.backend.now;
         if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
-            fdp.gather(self.ftl.gc_log_mut().take(), now, BLOCKS_PER_SLOT);
+            fdp.gather(self.ftl.gc_log_mut().take(), now, Bytes(u64::from(SLOT_BYTES)));
         }
     }
 
@@ -322,8 +318,8 @@ impl<R: Recorder> Ssd<R> {
         }
         self.quiesce();
         if let (true, Ok((fdp, _))) = (modified, self.fdp()) {
-            fdp.events.count(EventType::ResetModifiedHandles, 1);
-            fdp.events.about_all(EventType::ResetModifiedHandles, now);
+            fdp.events.count(FdpEventType::ResetModifiedHandles, 1);
+            fdp.events.about_all(FdpEventType::ResetModifiedHandles, now);
         }
     }
 

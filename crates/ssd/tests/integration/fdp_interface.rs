@@ -1,10 +1,10 @@
 //! Flexible data placement: one test for each rule of the standard.
 
 use crate::common::{alone, drive, precondition, user_slots, write};
-use writecliff_base::{Nanos, Prng, StreamId};
-use writecliff_ssd::data_placement::Refusal;
-use writecliff_ssd::data_placement::events::{EventType, LOG_EVENTS};
-use writecliff_ssd::data_placement::fdp::Isolation;
+use writecliff_base::{Bytes, Nanos, Prng, StreamId};
+use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_host_interface::placement::{FdpEventType, Isolation, Refusal};
+use writecliff_ssd::data_placement::events::LOG_EVENTS;
 use writecliff_ssd::{Command, Ssd};
 
 /// Logical blocks of a reclaim unit: 16 pages of 16 KiB on 4 dies.
@@ -27,12 +27,12 @@ fn write_to(ssd: &mut Ssd, id: u16, slot: u64, slots: u32) {
     alone(ssd, Command { stream: StreamId(id), ..write(slot, slots) });
 }
 
-fn happened(ssd: &mut Ssd, kind: EventType) -> u64 {
-    ssd.data_placement_status().unwrap().fdp.unwrap().events[kind as usize]
+fn happened(ssd: &mut Ssd, kind: FdpEventType) -> u64 {
+    ssd.data_placement_status().unwrap().fdp.unwrap().events[kind.index()]
 }
 
 fn available(ssd: &mut Ssd, id: usize) -> u64 {
-    ssd.fdp_handle_status().unwrap()[id].available_blocks
+    ssd.fdp_handle_status().unwrap()[id].available.0 / SECTOR_BYTES
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn the_configuration_matches_the_device_file() {
     use Isolation::{Initially, Persistently};
     let mut ssd = with("handles = [1, 3]", &[]);
     let c = ssd.fdp_configuration().unwrap();
-    assert_eq!((c.rgif, c.reclaim_groups, c.max_placement_ids, c.time_limit_s), (0, 1, 2, 0));
-    assert_eq!((c.reclaim_unit_bytes, c.fdpvwc), (UNIT_BLOCKS * 512, true));
+    assert_eq!((c.rgif, c.reclaim_groups, c.placement_handles.len(), c.time_limit_s), (0, 1, 2, 0));
+    assert_eq!((c.reclaim_unit.0, c.volatile_cache), (UNIT_BLOCKS * 512, true));
     assert_eq!(c.placement_handles, [1, 3]);
     assert_eq!(c.handles, [Persistently; 4]);
-    assert_eq!(ssd.fdp_usage().unwrap(), [false, true, false, true]);
+    assert_eq!([0, 1, 2, 3].map(|handle| c.specifies(handle)), [false, true, false, true]);
     let per_handle = "gc_destination = \"per-handle\"\nisolated_streams = [1, 3]";
     let kinds = |to| {
         let mut ssd = with("", &[("gc_destination = \"per-stream\"", to)]);
@@ -62,8 +62,8 @@ fn identifiers_go_through_the_namespaces_list() {
     write_to(&mut ssd, 1, 0, 1);
     let status = ssd.fdp_handle_status().unwrap();
     assert_eq!((status[1].placement_id, status[1].handle), (1, 0));
-    assert_eq!(status[1].available_blocks, UNIT_BLOCKS - 8);
-    assert_eq!(status[0].available_blocks, UNIT_BLOCKS);
+    assert_eq!(status[1].available.0 / SECTOR_BYTES, UNIT_BLOCKS - 8);
+    assert_eq!(status[0].available.0 / SECTOR_BYTES, UNIT_BLOCKS);
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn available_writes_count_down_and_begin_anew_with_the_next_unit() {
     assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS, "full: the handle references an empty unit");
     write_to(&mut ssd, 2, 256, 3);
     assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 24);
-    assert_eq!(happened(&mut ssd, EventType::ImplicitlyModified), 0, "the host filled it");
+    assert_eq!(happened(&mut ssd, FdpEventType::ImplicitlyModified), 0, "the host filled it");
 }
 
 #[test]
 fn an_update_abandons_the_unit_and_logs_one_event() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(1, &[EventType::NotFullyWritten], true).unwrap();
+    ssd.fdp_enable_events(1, &[FdpEventType::NotFullyWritten], true).unwrap();
     write_to(&mut ssd, 1, 0, 10);
     write_to(&mut ssd, 3, 20, 10);
     assert_eq!(ssd.fdp_update(&[1]), Ok(1));
@@ -93,8 +93,8 @@ fn an_update_abandons_the_unit_and_logs_one_event() {
     let events = ssd.fdp_events(true).unwrap();
     assert_eq!(events.len(), 1, "handle 3 has them not enabled");
     assert_eq!((events[0].kind.code(), events[0].placement_id), (0, Some(1)));
-    assert_eq!((events[0].namespace, events[0].handle), (Some(1), Some(1)));
-    assert_eq!(happened(&mut ssd, EventType::NotFullyWritten), 2, "but it happened twice");
+    assert_eq!(events[0].handle, Some(1));
+    assert_eq!(happened(&mut ssd, FdpEventType::NotFullyWritten), 2, "but it happened twice");
     let status = ssd.data_placement_status().unwrap().fdp.unwrap();
     assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
     ssd.quiesce();
@@ -117,7 +117,7 @@ fn invalid_identifiers_of_an_update_change_nothing() {
         assert!(matches!(ssd.fdp_update(ids), Err(Refusal::InvalidField(_))));
     }
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 80);
-    assert!(ssd.fdp_enable_events(4, &EventType::ALL, true).is_err());
+    assert!(ssd.fdp_enable_events(4, &FdpEventType::ALL, true).is_err());
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn a_drive_that_is_updated_all_the_time_still_works() {
     }
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
-    assert_eq!(happened(&mut ssd, EventType::NotFullyWritten), 600);
+    assert_eq!(happened(&mut ssd, FdpEventType::NotFullyWritten), 600);
 }
 
 #[test]
 fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
     let mut ssd = with("handles = [3, 1]", &[]);
-    ssd.fdp_enable_events(0, &[EventType::InvalidPlacementId], true).unwrap();
+    ssd.fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], true).unwrap();
     write_to(&mut ssd, 2, 0, 2);
     assert_eq!(available(&mut ssd, 0), UNIT_BLOCKS - 16);
     let events = ssd.fdp_events(true).unwrap();
@@ -145,10 +145,10 @@ fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
     assert_eq!((events[0].placement_id, events[0].handle), (Some(2), Some(3)));
     let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (1, 8192));
-    ssd.fdp_enable_events(0, &[EventType::InvalidPlacementId], false).unwrap();
+    ssd.fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], false).unwrap();
     write_to(&mut ssd, 700, 0, 1);
     assert_eq!(ssd.fdp_events(true).unwrap().len(), 1);
-    assert_eq!(happened(&mut ssd, EventType::InvalidPlacementId), 2);
+    assert_eq!(happened(&mut ssd, FdpEventType::InvalidPlacementId), 2);
 }
 
 #[test]
@@ -157,22 +157,22 @@ fn the_status_has_the_log_of_host_and_controller() {
     write_to(&mut ssd, 9, 0, 1);
     assert!(ssd.data_placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
     ssd.fdp_enable_all_events();
-    assert_eq!(ssd.fdp_enabled_events(1).unwrap(), EventType::ALL);
+    assert_eq!(ssd.fdp_enabled_events(1).unwrap(), FdpEventType::ALL);
     precondition(&mut ssd, 2);
     write_to(&mut ssd, 9, 0, 1);
     let log = ssd.data_placement_status().unwrap().fdp.unwrap().log;
     let both = [ssd.fdp_events(true).unwrap(), ssd.fdp_events(false).unwrap()];
     assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
     assert_eq!(log.len(), 1 + LOG_EVENTS);
-    assert_eq!(log[0].kind, EventType::InvalidPlacementId);
+    assert_eq!(log[0].kind, FdpEventType::InvalidPlacementId);
     drive(&[]).fdp_enable_all_events(); // without the interface: nothing
 }
 
 #[test]
 fn the_log_keeps_the_newest() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(0, &EventType::ALL, true).unwrap();
-    assert_eq!(ssd.fdp_enabled_events(0).unwrap(), EventType::ALL);
+    ssd.fdp_enable_events(0, &FdpEventType::ALL, true).unwrap();
+    assert_eq!(ssd.fdp_enabled_events(0).unwrap(), FdpEventType::ALL);
     assert!(ssd.fdp_enabled_events(1).unwrap().is_empty());
     (0..100).for_each(|n| write_to(&mut ssd, 100 + n, 0, 1));
     let events = ssd.fdp_events(true).unwrap();
@@ -197,22 +197,22 @@ fn churn(ssd: &mut Ssd, count: u64) {
 fn media_are_reallocated_for_initially_isolated_handles_only() {
     let mut own = fdp();
     precondition(&mut own, 1);
-    assert_eq!(happened(&mut own, EventType::MediaReallocated), 0);
+    assert_eq!(happened(&mut own, FdpEventType::MediaReallocated), 0);
 
     let mut ssd = with("", &[SHARED]);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
     precondition(&mut ssd, 0);
     churn(&mut ssd, 20_000);
-    let counted = happened(&mut ssd, EventType::MediaReallocated);
+    let counted = happened(&mut ssd, FdpEventType::MediaReallocated);
     assert!(counted > LOG_EVENTS as u64, "{counted}");
     assert!(counted <= ssd.ftl().counters().collections);
     let events = ssd.fdp_events(false).unwrap();
     assert_eq!(events.len(), LOG_EVENTS);
-    assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.blocks_moved.unwrap() >= 8));
+    assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.moved.unwrap() >= Bytes(4096)));
     assert!(events.iter().any(|e| e.placement_id != events[0].placement_id));
     // Each once: reading again finds nothing new.
     assert_eq!(ssd.fdp_events(false).unwrap(), events);
-    assert_eq!(happened(&mut ssd, EventType::MediaReallocated), counted);
+    assert_eq!(happened(&mut ssd, FdpEventType::MediaReallocated), counted);
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn relocated_data_that_fill_the_hosts_unit_modify_its_handle_implicitly() {
     let mut ssd = with("", &[REJOIN]);
     precondition(&mut ssd, 0);
     churn(&mut ssd, 20_000);
-    assert!(happened(&mut ssd, EventType::ImplicitlyModified) > 0);
-    assert_eq!(happened(&mut ssd, EventType::MediaReallocated), 0);
+    assert!(happened(&mut ssd, FdpEventType::ImplicitlyModified) > 0);
+    assert_eq!(happened(&mut ssd, FdpEventType::MediaReallocated), 0);
 }
 
 #[test]
@@ -229,24 +229,27 @@ fn statistics_are_the_counters_of_the_drive() {
     let mut ssd = fdp();
     precondition(&mut ssd, 1);
     let (s, c) = (ssd.fdp_statistics().unwrap(), ssd.counters());
-    assert_eq!((s.hbmw, s.mbmw), (c.host_write_bytes, c.nand_write_bytes));
-    assert_eq!(s.mbmw - s.hbmw, c.gc_moved_bytes + c.wear_moved_bytes + c.padding_bytes);
+    assert_eq!((s.host_bytes, s.media_bytes), (c.host_write_bytes, c.nand_write_bytes));
+    assert_eq!(
+        s.media_bytes - s.host_bytes,
+        c.gc_moved_bytes + c.wear_moved_bytes + c.padding_bytes
+    );
     let erases: u64 = ssd.ftl().wear().erases.iter().map(|&n| u64::from(n)).sum();
-    assert_eq!(s.mbe, erases * UNIT_BLOCKS * 512);
-    assert!(s.mbe > 0);
+    assert_eq!(s.erased_bytes, erases * UNIT_BLOCKS * 512);
+    assert!(s.erased_bytes > 0);
 }
 
 #[test]
 fn a_reset_modifies_handles_only_where_power_loss_would() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(2, &[EventType::ResetModifiedHandles], true).unwrap();
+    ssd.fdp_enable_events(2, &[FdpEventType::ResetModifiedHandles], true).unwrap();
     ssd.controller_reset();
     assert!(ssd.fdp_events(true).unwrap().is_empty(), "nothing was written");
     write_to(&mut ssd, 1, 0, 5);
     ssd.controller_reset();
     let events = ssd.fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].kind.code()), (1, 2));
-    assert_eq!((events[0].placement_id, events[0].namespace, events[0].handle), (None, None, None));
+    assert_eq!((events[0].placement_id, events[0].handle), (None, None));
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
 
     let mut protected =
@@ -254,7 +257,7 @@ fn a_reset_modifies_handles_only_where_power_loss_would() {
     write_to(&mut protected, 1, 0, 5);
     protected.controller_reset();
     assert_eq!(available(&mut protected, 1), UNIT_BLOCKS - 40);
-    assert_eq!(happened(&mut protected, EventType::ResetModifiedHandles), 0);
+    assert_eq!(happened(&mut protected, FdpEventType::ResetModifiedHandles), 0);
 }
 
 const LIMITED: &str = "time_limit = \"10 s\"";
@@ -270,14 +273,14 @@ fn write_at(ssd: &mut Ssd, time: Nanos, id: u16, slot: u64) {
 fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
     let mut ssd = with(LIMITED, &[]);
     assert_eq!(ssd.fdp_configuration().unwrap().time_limit_s, 10);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
     write_to(&mut ssd, 1, 0, 1);
     // The data came a little before the write completed; the unit is open since then.
     let end = ssd.now() + LIMIT;
     write_at(&mut ssd, Nanos::from_secs(4), 2, 100);
     write_at(&mut ssd, end - Nanos(1_000_000), 1, 1);
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 16, "a millisecond before");
-    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 0);
+    assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 0);
     write_at(&mut ssd, end, 1, 2);
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8, "in another unit");
     assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 8, "the other handle has some seconds left");
@@ -297,7 +300,7 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
         ssd.fdp_handle_status().unwrap().iter().map(|row| row.time_remaining_s).collect()
     };
     assert_eq!(left(&mut ssd), [10; 4], "nothing is written: all of it");
-    ssd.fdp_enable_events(0, &[EventType::TimeLimitExceeded], true).unwrap();
+    ssd.fdp_enable_events(0, &[FdpEventType::TimeLimitExceeded], true).unwrap();
     write_to(&mut ssd, 3, 0, 1);
     write_at(&mut ssd, Nanos::from_secs(6), 0, 1);
     assert_eq!(left(&mut ssd), [10, 10, 10, 4]);
@@ -305,13 +308,13 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     assert_eq!(left(&mut ssd), [8, 10, 10, 2]);
     ssd.idle_until(Nanos::from_secs(60));
     assert_eq!(left(&mut ssd), [10; 4]);
-    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 2);
+    assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2);
     // Handle 3 has the event not enabled; that of handle 0 has the time of the limit.
     let events = ssd.fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].handle), (1, Some(0)));
     assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));
     ssd.idle_until(Nanos::from_secs(600));
-    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 2, "empty units have no limit");
+    assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2, "empty units have no limit");
 }
 
 #[test]
@@ -323,9 +326,9 @@ fn a_unit_that_was_filled_in_time_is_no_event_and_the_next_has_all_of_it() {
     write_to(&mut ssd, 1, 256, 1);
     ssd.idle_until(Nanos::from_secs(18));
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8);
-    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 0);
+    assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 0);
     ssd.idle_until(Nanos::from_secs(20));
-    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 1);
+    assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 1);
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
 }
 
@@ -339,7 +342,7 @@ fn a_restored_drive_remembers_since_when_units_are_open() {
     restored.restore(&saved[..]).unwrap();
     for ssd in [&mut ssd, &mut restored] {
         write_at(ssd, Nanos::from_secs(11), 1, 7);
-        assert_eq!(happened(ssd, EventType::TimeLimitExceeded), 1);
+        assert_eq!(happened(ssd, FdpEventType::TimeLimitExceeded), 1);
         assert_eq!(available(ssd, 1), UNIT_BLOCKS - 8);
     }
     assert_eq!(ssd.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
@@ -348,7 +351,7 @@ fn a_restored_drive_remembers_since_when_units_are_open() {
 #[test]
 fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
     let mut ssd = with("", &[SHARED]);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
     precondition(&mut ssd, 0);
     write_to(&mut ssd, 9, 0, 1);
     churn(&mut ssd, 12_000);

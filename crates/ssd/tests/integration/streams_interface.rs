@@ -2,8 +2,7 @@
 
 use crate::common::{alone, command, config, drive, write};
 use writecliff_base::StreamId;
-use writecliff_ssd::data_placement::Refusal;
-use writecliff_ssd::data_placement::streams::{IDENTIFY, STREAMS};
+use writecliff_host_interface::placement::{Directives, Refusal};
 use writecliff_ssd::{Command, Operation, Ssd};
 
 /// The drive of the tests, with this section. It has 4 streams, the default one included.
@@ -36,13 +35,13 @@ fn is_invalid_field<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> bool {
 fn return_parameters_follow_from_geometry_and_what_is_open() {
     let mut ssd = nvme();
     let p = ssd.stream_parameters().unwrap();
-    assert_eq!((p.msl, p.nssa, p.nsso, p.nsa, p.nso), (3, 3, 0, 0, 0));
+    assert_eq!((p.limit, p.available, p.open, p.allocated, p.namespace_open), (3, 3, 0, 0, 0));
     // A program unit is a 16 KiB page, a reclaim unit 16 pages of 4 dies.
-    assert_eq!((p.sws, p.sgs), (16 * 1024 / 512, 16 * 4));
-    assert_eq!(ssd.directives().unwrap().supported, IDENTIFY | STREAMS);
+    assert_eq!((p.write_size.0, p.granularity), (16 * 1024, 16 * 4));
+    assert_eq!(ssd.directives().unwrap().supported, Directives::IDENTIFY | Directives::STREAMS);
     write_in(&mut ssd, 9, 0);
     let p = ssd.stream_parameters().unwrap();
-    assert_eq!((p.nssa, p.nsso, p.nso), (3, 1, 1));
+    assert_eq!((p.available, p.open, p.namespace_open), (3, 1, 1));
 }
 
 #[test]
@@ -102,7 +101,7 @@ fn resources_are_granted_as_far_as_there_are_any_and_once() {
     let mut ssd = nvme();
     assert_eq!(ssd.allocate_streams(2), Ok(2));
     let p = ssd.stream_parameters().unwrap();
-    assert_eq!((p.nsa, p.nssa, p.nsso), (2, 1, 0));
+    assert_eq!((p.allocated, p.available, p.open), (2, 1, 0));
     assert!(is_invalid_field(ssd.allocate_streams(1)), "release first");
     (1..=3).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
     assert_eq!(ssd.stream_status().unwrap(), [1, 2], "no more than are allocated");
@@ -135,7 +134,7 @@ fn disabling_and_reset_release_everything_and_writes_are_plain_then() {
         } else {
             ssd.enable_streams(false).unwrap();
         }
-        assert_eq!(ssd.directives().unwrap().enabled, IDENTIFY);
+        assert_eq!(ssd.directives().unwrap().enabled, Directives::IDENTIFY);
         assert!(is_invalid_field(ssd.stream_status()));
         assert!(is_invalid_field(ssd.allocate_streams(1)));
         write_in(&mut ssd, 1, 0);

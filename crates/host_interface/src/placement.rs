@@ -1,0 +1,267 @@
+//! Data placement: state and parameters of NVMe streams, SCSI streams and Flexible Data Placement
+//! (FDP), as a drive reports them to its host. Section numbers are those of the NVMe Base
+//! Specification 2.1.
+
+use thiserror::Error;
+use writecliff_base::{Bytes, Nanos};
+
+/// Reason for the rejection of an administrative command, with the status code of its standard.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// NVMe generic status 02h.
+    #[error("Invalid Field in Command (02h): {0}")]
+    InvalidField(String),
+    /// Command specific status 7Fh (8.1.8.3).
+    #[error("Stream Resource Allocation Failed (7Fh): the drive has no stream resources")]
+    AllocationFailed,
+    /// SPC: CHECK CONDITION with sense data.
+    #[error("CHECK CONDITION, {}: {about}", sense.name())]
+    CheckCondition { sense: Sense, about: String },
+    /// The drive has a different interface, or none.
+    #[error("the drive has {has}, not {wants}")]
+    OtherInterface { has: &'static str, wants: &'static str },
+}
+
+/// Additional sense code and qualifier, with the sense key if the standard specifies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sense {
+    /// ILLEGAL REQUEST, 24h/00h.
+    InvalidFieldInCdb,
+    /// 55h/10h.
+    TooManyStreams,
+}
+
+impl Sense {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidFieldInCdb => "ILLEGAL REQUEST, INVALID FIELD IN CDB (24h/00h)",
+            Self::TooManyStreams => "MAXIMUM NUMBER OF STREAMS OPEN (55h/10h)",
+        }
+    }
+}
+
+/// Identify directive, Return Parameters (8.1.8.2): bit n of each field is directive type n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directives {
+    pub supported: u8,
+    pub enabled: u8,
+    /// Enabled across a Controller Level Reset.
+    pub persistent: u8,
+}
+
+impl Directives {
+    pub const IDENTIFY: u8 = 1 << 0;
+    pub const STREAMS: u8 = 1 << 1;
+    pub const DATA_PLACEMENT: u8 = 1 << 2;
+}
+
+/// The Streams directive, Return Parameters (8.1.8.3), with sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamParameters {
+    /// Max Streams Limit.
+    pub limit: u16,
+    /// NVM Subsystem Streams Available: not allocated for exclusive use.
+    pub available: u16,
+    /// NVM Subsystem Streams Open, of those without exclusive resources.
+    pub open: u16,
+    /// Stream Write Size: a program unit.
+    pub write_size: Bytes,
+    /// Stream Granularity Size: a reclaim unit, in stream write sizes; FFFFh if it is larger.
+    pub granularity: u16,
+    /// Namespace Streams Allocated for exclusive use.
+    pub allocated: u16,
+    /// Namespace Streams Open.
+    pub namespace_open: u16,
+}
+
+/// Stream-related fields of the Block Limits Extension VPD page (SBC-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockLimitsExtension {
+    pub maximum_number_of_streams: u16,
+    /// Program unit in logical blocks; FFFFh if it is larger.
+    pub optimal_stream_write_size: u16,
+    /// Reclaim unit in optimal stream write sizes.
+    pub stream_granularity_size: u32,
+}
+
+/// Reclaim Unit Handle Type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Isolation {
+    /// Data are isolated until GC relocates them.
+    Initially = 1,
+    /// Data are always isolated.
+    Persistently = 2,
+}
+
+impl Isolation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Initially => "initially isolated",
+            Self::Persistently => "persistently isolated",
+        }
+    }
+}
+
+/// The only FDP configuration of a drive (log page 20h, 5.1.12.1.28): one namespace, enabled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdpConfiguration {
+    /// Type of each reclaim unit handle; the number of handles is NRUH.
+    pub handles: Vec<Isolation>,
+    /// The namespace's list: reclaim unit handle of each placement handle.
+    pub placement_handles: Vec<u16>,
+    /// Reclaim Unit Nominal Size.
+    pub reclaim_unit: Bytes,
+    /// Estimated Reclaim Unit Time Limit in seconds; 0 if not reported.
+    pub time_limit_s: u32,
+    pub reclaim_groups: u16,
+    /// Reclaim Group Identifier Format: upper bits of a placement identifier that name the group;
+    /// the others are the placement handle.
+    pub rgif: u8,
+    /// A volatile write cache is present (FDPVWC).
+    pub volatile_cache: bool,
+}
+
+impl FdpConfiguration {
+    /// Placement identifiers of the namespace: its placement handles in each reclaim group.
+    pub fn identifiers(&self) -> usize {
+        self.placement_handles.len() * usize::from(self.reclaim_groups)
+    }
+
+    /// Returns the reclaim group of a placement identifier, and its placement handle.
+    pub fn split(&self, identifier: u16) -> (u16, u16) {
+        let lower = 16 - u32::from(self.rgif);
+        let group = identifier.checked_shr(lower).unwrap_or(0);
+        (group, identifier & (u16::MAX >> self.rgif))
+    }
+
+    /// Returns `true` if the namespace has a placement identifier.
+    pub fn has(&self, identifier: u16) -> bool {
+        let (group, handle) = self.split(identifier);
+        group < self.reclaim_groups && usize::from(handle) < self.placement_handles.len()
+    }
+
+    /// Returns `true` if the host can specify a reclaim unit handle (log page 21h).
+    pub fn specifies(&self, handle: usize) -> bool {
+        self.placement_handles.iter().any(|&listed| usize::from(listed) == handle)
+    }
+}
+
+/// Reclaim unit handle status descriptor (I/O Management Receive, 7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandleStatus {
+    pub placement_id: u16,
+    pub handle: u16,
+    /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0 if not reported.
+    pub time_remaining_s: u32,
+    /// Reclaim Unit Available Media Writes: space left in the unit.
+    pub available: Bytes,
+}
+
+/// The FDP Statistics log page (22h, 5.1.12.1.30).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FdpStatistics {
+    /// Host Bytes with Metadata Written.
+    pub host_bytes: u64,
+    /// Media Bytes with Metadata Written, by host and controller.
+    pub media_bytes: u64,
+    /// Media Bytes Erased.
+    pub erased_bytes: u64,
+}
+
+/// Types of FDP events by their codes (log page 23h, 5.1.12.1.31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FdpEventType {
+    NotFullyWritten = 0x00,
+    TimeLimitExceeded = 0x01,
+    ResetModifiedHandles = 0x02,
+    InvalidPlacementId = 0x03,
+    MediaReallocated = 0x80,
+    ImplicitlyModified = 0x81,
+}
+
+impl FdpEventType {
+    pub const ALL: [Self; 6] = [
+        Self::NotFullyWritten,
+        Self::TimeLimitExceeded,
+        Self::ResetModifiedHandles,
+        Self::InvalidPlacementId,
+        Self::MediaReallocated,
+        Self::ImplicitlyModified,
+    ];
+
+    /// The Event Type field.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.code() == code)
+    }
+
+    /// Position in [`Self::ALL`].
+    pub fn index(self) -> usize {
+        (self as usize & 0x7f) + if self.is_of_host() { 0 } else { 4 }
+    }
+
+    pub fn is_of_host(self) -> bool {
+        self.code() < 0x80
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotFullyWritten => "reclaim unit not fully written",
+            Self::TimeLimitExceeded => "reclaim unit time limit exceeded",
+            Self::ResetModifiedHandles => "controller reset modified handles",
+            Self::InvalidPlacementId => "invalid placement identifier",
+            Self::MediaReallocated => "media reallocated",
+            Self::ImplicitlyModified => "implicitly modified handle",
+        }
+    }
+}
+
+/// One FDP event; fields that its flags mark as invalid are `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FdpEvent {
+    pub kind: FdpEventType,
+    pub time: Nanos,
+    pub placement_id: Option<u16>,
+    /// Reclaim unit handle, in the reclaim group that the placement identifier names.
+    pub handle: Option<u16>,
+    /// Media reallocated: data moved, at most FFFFh sectors.
+    pub moved: Option<Bytes>,
+}
+
+/// Status of the interface; counts are since the drive was new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataPlacementStatus {
+    pub interface: &'static str,
+    /// `true` if the directive is enabled; SCSI streams always are.
+    pub enabled: bool,
+    /// Streams: identifiers that are open, ascending.
+    pub open_streams: Vec<u16>,
+    /// Streams: maximum number of open streams in addition to the default one. FDP: number of
+    /// placement identifiers: the placement handles in each reclaim group.
+    pub limit: u16,
+    pub streams_opened: u64,
+    pub streams_released: u64,
+    /// Writes to a stream or placement identifier that the drive could not provide.
+    pub overflow_writes: u64,
+    pub overflow_bytes: u64,
+    /// Their bytes by number; 65535 represents all numbers that are not counted individually.
+    pub overflow_by_number: Vec<(u16, u64)>,
+    /// FDP statistics, which every drive has.
+    pub statistics: FdpStatistics,
+    pub fdp: Option<FdpStatus>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdpStatus {
+    pub handles: Vec<HandleStatus>,
+    /// Number of events of each type in `FdpEventType::ALL`, logged or not.
+    pub events: [u64; FdpEventType::ALL.len()],
+    /// The log: events of the host, then of the controller, each oldest first.
+    pub log: Vec<FdpEvent>,
+    pub abandoned_bytes: u64,
+}
