@@ -1,11 +1,13 @@
 //! The speed of the simulator itself.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::IntoPyDict;
 use writecliff_runner::bench::{Bench, CASES};
 
 use crate::device::PyDevice;
+use crate::dict::{Dict, dict};
 use crate::errors;
+use crate::panics::locked;
 
 /// The benchmark's cases, in the order in which they are best run on one device.
 #[pyfunction]
@@ -29,18 +31,10 @@ impl SimBench {
     }
 
     /// Run one case; returns its figures by name.
-    fn run<'py>(&self, py: Python<'py>, case: &str) -> PyResult<Bound<'py, PyDict>> {
-        let row = py.detach(|| {
-            let mut bench = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            bench.run(case)
-        });
+    fn run<'py>(&self, py: Python<'py>, case: &str) -> Dict<'py> {
+        let row = py.detach(|| locked(&self.inner).run(case));
         let row = row.map_err(|e| errors::config(&e.to_string(), None))?;
-        let result = PyDict::new(py);
-        result.set_item("case", &row.case)?;
-        for (name, value) in row.fields() {
-            result.set_item(name, value)?;
-        }
-        Ok(result)
+        Ok(dict! { py, row.{case}, ..row.fields().into_py_dict(py)? })
     }
 
     fn __repr__(&self) -> &'static str {

@@ -2,7 +2,7 @@
 //! it, as plain values.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{IntoPyDict, PyDict};
 use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::placement::{
     BlockLimitsExtension, DataPlacementStatus, FdpConfiguration, FdpEvent, FdpEventType,
@@ -11,6 +11,7 @@ use writecliff_host_interface::placement::{
 use writecliff_runner::AnyDrive;
 use writecliff_ssd::data_placement::Report;
 
+use crate::dict::{Dict, Dicts, dict};
 use crate::drive::Drive;
 use crate::errors;
 
@@ -20,17 +21,6 @@ const NAMESPACE: u32 = 1;
 fn refusal(error: &Refusal) -> PyErr {
     errors::config(&error.to_string(), None)
 }
-
-/// Fields of a dictionary, `name = value`.
-macro_rules! dict {
-    ($py:expr, $($name:literal = $value:expr),* $(,)?) => {{
-        let result = PyDict::new($py);
-        $(result.set_item($name, $value)?;)*
-        result
-    }};
-}
-
-type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 
 fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
     let known = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
@@ -78,8 +68,8 @@ impl DataPlacementCommands {
     // -- NVMe directives ------------------------------------------------------------------------
 
     fn directives<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        let d = answer!(self, directives())?;
-        Ok(dict!(py, "supported" = d.supported, "enabled" = d.enabled, "persistent" = d.persistent))
+        let directives = answer!(self, directives())?;
+        Ok(dict! { py, directives.{supported, enabled, persistent} })
     }
 
     fn enable_streams(&self, enabled: bool) -> PyResult<()> {
@@ -136,7 +126,7 @@ impl DataPlacementCommands {
         Ok((0..config.handles.len()).map(|handle| config.specifies(handle)).collect())
     }
 
-    fn fdp_handle_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn fdp_handle_status<'py>(&self, py: Python<'py>) -> Dicts<'py> {
         handles(py, &answer!(self, fdp_handle_status())?)
     }
 
@@ -159,7 +149,7 @@ impl DataPlacementCommands {
         Ok(kinds.into_iter().map(FdpEventType::name).collect())
     }
 
-    fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> PyResult<Bound<'py, PyList>> {
+    fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> Dicts<'py> {
         let events = answer!(self, fdp_events(of_host))?;
         event_rows(py, &events)
     }
@@ -186,7 +176,7 @@ impl DataPlacementCommands {
 }
 
 fn parameters<'py>(py: Python<'py>, p: &StreamParameters) -> Dict<'py> {
-    Ok(dict!(
+    Ok(dict! {
         py,
         "msl" = p.limit,
         "nssa" = p.available,
@@ -194,17 +184,15 @@ fn parameters<'py>(py: Python<'py>, p: &StreamParameters) -> Dict<'py> {
         "sws" = p.write_size.0 / SECTOR_BYTES,
         "sgs" = p.granularity,
         "nsa" = p.allocated,
-        "nso" = p.namespace_open,
-    ))
+        "nso" = p.namespace_open
+    })
 }
 
 fn block_limits(py: Python<'_>, limits: BlockLimitsExtension) -> Dict<'_> {
-    Ok(dict!(
+    Ok(dict! {
         py,
-        "maximum_number_of_streams" = limits.maximum_number_of_streams,
-        "optimal_stream_write_size" = limits.optimal_stream_write_size,
-        "stream_granularity_size" = limits.stream_granularity_size,
-    ))
+        limits.{maximum_number_of_streams, optimal_stream_write_size, stream_granularity_size}
+    })
 }
 
 /// What a new drive reports of its interface.
@@ -218,81 +206,64 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &Report) -> Dict<'py> {
 
 fn configuration<'py>(py: Python<'py>, c: &FdpConfiguration) -> Dict<'py> {
     let kinds: Vec<&str> = c.handles.iter().map(|kind| kind.name()).collect();
-    Ok(dict!(
+    Ok(dict! {
         py,
-        "rgif" = c.rgif,
+        c.{rgif},
         "fdpvwc" = c.volatile_cache,
-        "reclaim_groups" = c.reclaim_groups,
+        c.{reclaim_groups},
         "handles" = kinds,
         "max_placement_ids" = c.placement_handles.len(),
         "reclaim_unit_bytes" = c.reclaim_unit.0,
-        "time_limit_s" = c.time_limit_s,
-        "placement_handles" = c.placement_handles.clone(),
-    ))
+        c.{time_limit_s, placement_handles}
+    })
 }
 
-fn event_row<'py>(py: Python<'py>, event: &FdpEvent) -> Dict<'py> {
-    Ok(dict!(
-        py,
-        "kind" = event.kind.name(),
-        "code" = event.kind.code(),
-        "time_ns" = event.time.0,
-        "placement_id" = event.placement_id,
-        "namespace" = event.placement_id.map(|_| NAMESPACE),
-        "handle" = event.handle,
-        "blocks_moved" = event.moved.map(|moved| moved.0 / SECTOR_BYTES),
-    ))
-}
-
-fn event_rows<'py>(py: Python<'py>, events: &[FdpEvent]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for event in events {
-        list.append(event_row(py, event)?)?;
-    }
-    Ok(list)
+fn event_rows<'py>(py: Python<'py>, events: &[FdpEvent]) -> Dicts<'py> {
+    let rows = events.iter().map(|event| {
+        Ok(dict! {
+            py,
+            "kind" = event.kind.name(),
+            "code" = event.kind.code(),
+            "time_ns" = event.time.0,
+            event.{placement_id},
+            "namespace" = event.placement_id.map(|_| NAMESPACE),
+            event.{handle},
+            "blocks_moved" = event.moved.map(|moved| moved.0 / SECTOR_BYTES)
+        })
+    });
+    rows.collect()
 }
 
 pub(crate) fn statistics<'py>(py: Python<'py>, s: &FdpStatistics) -> Dict<'py> {
-    Ok(dict!(py, "hbmw" = s.host_bytes, "mbmw" = s.media_bytes, "mbe" = s.erased_bytes))
+    Ok(dict! { py, "hbmw" = s.host_bytes, "mbmw" = s.media_bytes, "mbe" = s.erased_bytes })
 }
 
-fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for row in rows {
-        list.append(dict!(
-            py,
-            "placement_id" = row.placement_id,
-            "handle" = row.handle,
-            "time_remaining_s" = row.time_remaining_s,
-            "available_blocks" = row.available.0 / SECTOR_BYTES,
-        ))?;
-    }
-    Ok(list)
+fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> Dicts<'py> {
+    let row = |row: &HandleStatus| {
+        let blocks = row.available.0 / SECTOR_BYTES;
+        Ok(dict! {
+            py, row.{placement_id, handle, time_remaining_s}, "available_blocks" = blocks
+        })
+    };
+    rows.iter().map(row).collect()
 }
 
 pub(crate) fn status<'py>(py: Python<'py>, seen: &DataPlacementStatus) -> Dict<'py> {
-    let result = dict!(
+    let fdp = seen.fdp.as_ref().map(|fdp| {
+        let events = FdpEventType::ALL.map(FdpEventType::name).into_iter().zip(fdp.events);
+        PyResult::Ok(dict! {
+            py,
+            "handles" = handles(py, &fdp.handles)?,
+            "events" = events.into_py_dict(py)?,
+            "log" = event_rows(py, &fdp.log)?,
+            fdp.{abandoned_bytes}
+        })
+    });
+    Ok(dict! {
         py,
-        "interface" = seen.interface,
-        "enabled" = seen.enabled,
-        "open_streams" = seen.open_streams.clone(),
-        "limit" = seen.limit,
-        "streams_opened" = seen.streams_opened,
-        "streams_released" = seen.streams_released,
-        "overflow_writes" = seen.overflow_writes,
-        "overflow_bytes" = seen.overflow_bytes,
-        "overflow_by_number" = seen.overflow_by_number.clone(),
+        seen.{interface, enabled, open_streams, limit, streams_opened, streams_released},
+        seen.{overflow_writes, overflow_bytes, overflow_by_number},
         "statistics" = statistics(py, &seen.statistics)?,
-    );
-    if let Some(fdp) = &seen.fdp {
-        result.set_item("handles", handles(py, &fdp.handles)?)?;
-        let events = PyDict::new(py);
-        for (kind, count) in FdpEventType::ALL.into_iter().zip(fdp.events) {
-            events.set_item(kind.name(), count)?;
-        }
-        result.set_item("events", events)?;
-        result.set_item("log", event_rows(py, &fdp.log)?)?;
-        result.set_item("abandoned_bytes", fdp.abandoned_bytes)?;
-    }
-    Ok(result)
+        ..fdp.transpose()?.unwrap_or_else(|| PyDict::new(py))
+    })
 }

@@ -1,7 +1,6 @@
 //! `Device`: a parsed device file and device files derived from it.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
 use writecliff_base::Bytes;
 use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{Change, LocatedToml};
@@ -12,6 +11,7 @@ use writecliff_ssd::mechanisms::NOT_TOGETHER;
 use writecliff_ssd::mechanisms::power_loss::recovery;
 
 use crate::data_placement;
+use crate::dict::{Dict, dict};
 use crate::errors;
 
 #[pyclass(module = "writecliff._native", frozen, name = "Device")]
@@ -62,51 +62,45 @@ impl PyDevice {
     }
 
     /// Properties of the drive for reports and listings.
-    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn describe<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let config = self.inner.config();
-        let result = PyDict::new(py);
         let identity = config.identity();
-        result.set_item("name", &identity.name)?;
-        result.set_item("description", &identity.description)?;
-        result.set_item("vendor", &identity.vendor)?;
-        result.set_item("model", &identity.model)?;
-        result.set_item("firmware", &identity.firmware)?;
-        result.set_item("rated_tbw_bytes", identity.rated_writes.map(|b| b.0))?;
-        result.set_item("capacity_bytes", config.user_capacity().0)?;
-        result.set_item("interface", &config.link().interface)?;
-        result.set_item("write_cache", config.write_cache())?;
         let (kind, ssd, disk) = match config {
             AnyConfig::Ssd(ssd) => ("ssd", Some(ssd), None),
             AnyConfig::Disk(disk) => ("disk", None, Some(disk)),
             AnyConfig::Scm(_) => ("scm", None, None),
         };
-        result.set_item("kind", kind)?;
-        result.set_item("rpm", disk.map(|d| d.mechanics.rpm))?;
         let raw_bytes = ssd.map(|s| s.raw_capacity().0);
-        result.set_item("raw_bytes", raw_bytes)?;
         let pieces = ssd.map_or(1, |s| s.pieces_per_slot());
-        result.set_item("mapped_bytes", raw_bytes.unwrap_or(0) * pieces)?;
-        result.set_item("least_scale", self.inner.least_scale())?;
-        result.set_item("reclaim_units", ssd.map(|s| s.geometry.reclaim_units))?;
-        result.set_item("rated_cycles", ssd.map(|s| s.ftl.rated_cycles))?;
-        result.set_item("overprovisioning", ssd.map(|s| s.overprovisioning()))?;
-        result.set_item("nand_type", ssd.map(|s| s.geometry.shape.cell.name()))?;
-        result.set_item("streams", ssd.map_or(1, |s| s.ftl.streams))?;
-        let protected = ssd.is_some_and(|s| s.controller.power_loss_protection);
-        result.set_item("power_loss_protection", protected)?;
         let rebuild = ssd.filter(|s| s.refuses_power_cut().is_none());
-        let rebuild = rebuild.map(|s| recovery::bounds(s).map(|one| one.total().0));
-        result.set_item("rebuild_ns", rebuild)?;
-        result.set_item("power_states", ssd.map_or_else(Vec::new, |s| s.power_states()))?;
         let interface = ssd.and_then(|s| s.data_placement.as_ref());
-        let interface = interface.map_or("none", |p| p.interface.name());
-        result.set_item("data_placement_interface", interface)?;
         let report = ssd.and_then(|s| Report::of(s));
-        let report = report.map(|report| data_placement::report(py, &report)).transpose()?;
-        result.set_item("data_placement_reports", report)?;
-        result.set_item("canonical", config.canonical())?;
-        result.set_item("rows", rows(py, self.inner.toml())?)?;
-        Ok(result)
+        Ok(dict! {
+            py,
+            identity.{name, description, vendor, model, firmware},
+            "rated_tbw_bytes" = identity.rated_writes.map(|b| b.0),
+            "capacity_bytes" = config.user_capacity().0,
+            "interface" = &config.link().interface,
+            "write_cache" = config.write_cache(),
+            "kind" = kind,
+            "rpm" = disk.map(|d| d.mechanics.rpm),
+            "raw_bytes" = raw_bytes,
+            "mapped_bytes" = raw_bytes.unwrap_or(0) * pieces,
+            "least_scale" = self.inner.least_scale(),
+            "reclaim_units" = ssd.map(|s| s.geometry.reclaim_units),
+            "rated_cycles" = ssd.map(|s| s.ftl.rated_cycles),
+            "overprovisioning" = ssd.map(|s| s.overprovisioning()),
+            "nand_type" = ssd.map(|s| s.geometry.shape.cell.name()),
+            "streams" = ssd.map_or(1, |s| s.ftl.streams),
+            "power_loss_protection" = ssd.is_some_and(|s| s.controller.power_loss_protection),
+            "rebuild_ns" = rebuild.map(|s| recovery::bounds(s).map(|one| one.total().0)),
+            "power_states" = ssd.map_or_else(Vec::new, |s| s.power_states()),
+            "data_placement_interface" = interface.map_or("none", |p| p.interface.name()),
+            "data_placement_reports" =
+                report.map(|report| data_placement::report(py, &report)).transpose()?,
+            "canonical" = config.canonical(),
+            "rows" = rows(self.inner.toml())
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -141,20 +135,18 @@ impl PyDevice {
     }
 }
 
-fn rows<'py>(py: Python<'py>, toml: &LocatedToml) -> PyResult<Bound<'py, PyList>> {
+type DocumentedRow = (String, String, String, usize);
+
+fn rows(toml: &LocatedToml) -> Vec<DocumentedRow> {
     let rows = toml.documented().into_iter();
-    PyList::new(py, rows.map(|row| (row.key, row.value, row.comment, row.line)))
+    rows.map(|row| (row.key, row.value, row.comment, row.line)).collect()
 }
 
 /// Keys of a TOML text with their values as written, comments and lines.
 #[pyfunction]
-pub(crate) fn toml_rows<'py>(
-    py: Python<'py>,
-    text: &str,
-    file_name: &str,
-) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn toml_rows(text: &str, file_name: &str) -> PyResult<Vec<DocumentedRow>> {
     let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
-    rows(py, &toml)
+    Ok(rows(&toml))
 }
 
 type KeyRow = (&'static str, String, bool, String, &'static str);

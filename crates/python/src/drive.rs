@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use writecliff_runner::{AnyConfig, AnyDrive, StepOutcome};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::data_placement::DataPlacementCommands;
 use crate::device::PyDevice;
+use crate::dict::Dict;
 use crate::errors;
 use crate::step::{Hook, counters_to_dict, outcome_to_dict};
 
@@ -46,7 +46,7 @@ impl Drive {
         clock: Clock,
         workload: &str,
         hook: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> Dict<'py> {
         let spec = WorkloadSpec::from_json(workload).map_err(|e| errors::spec(&e))?;
         let mut hook = Hook { callback: hook, raised: None };
         let mut drive = self.get()?;
@@ -80,12 +80,7 @@ impl Drive {
     }
 
     #[pyo3(signature = (workload, hook = None))]
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        workload: &str,
-        hook: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    fn run<'py>(&self, py: Python<'py>, workload: &str, hook: Option<Py<PyAny>>) -> Dict<'py> {
         self.on_clock(py, AnyDrive::run, workload, hook)
     }
 
@@ -95,7 +90,7 @@ impl Drive {
         py: Python<'py>,
         workload: &str,
         hook: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> Dict<'py> {
         self.on_clock(py, AnyDrive::fast_forward, workload, hook)
     }
 
@@ -132,7 +127,7 @@ impl Drive {
         DataPlacementCommands { drive: slf }
     }
 
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn counters<'py>(&self, py: Python<'py>) -> Dict<'py> {
         counters_to_dict(py, &self.get()?.counters())
     }
 

@@ -1,12 +1,15 @@
 //! `Histogram` and `Quantile`.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use writecliff_runner::{Histogram, Quantile};
+
+use crate::dict::column;
+use crate::panics::locked;
 
 type Buckets<'py> =
     (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
@@ -22,7 +25,7 @@ impl PyHistogram {
     }
 
     fn get(&self) -> MutexGuard<'_, Histogram> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner)
     }
 }
 
@@ -77,10 +80,7 @@ impl PyHistogram {
 
     fn buckets<'py>(&self, py: Python<'py>) -> Buckets<'py> {
         let rows: Vec<(u64, u64, u64)> = self.get().buckets().collect();
-        let column = |pick: fn(&(u64, u64, u64)) -> u64| {
-            PyArray1::from_vec(py, rows.iter().map(pick).collect())
-        };
-        (column(|r| r.0), column(|r| r.1), column(|r| r.2))
+        (column(py, &rows, |r| r.0), column(py, &rows, |r| r.1), column(py, &rows, |r| r.2))
     }
 
     #[staticmethod]

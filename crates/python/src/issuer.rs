@@ -2,16 +2,15 @@
 //! what becomes of a trace on a drive.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use numpy::PyArray1;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{IntoPyDict, PyDict};
 use writecliff_base::Bytes;
 use writecliff_issuer::generated::{Generated, lanes, times};
-use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
+use writecliff_issuer::traced::{Fit, Fitting, Outside};
 use writecliff_issuer::{
     Done, Feed, Feeder, Issue, JobTime, Lane, Measured, Shared, Target, feed, issue,
 };
@@ -19,17 +18,14 @@ use writecliff_runner::outcome::JobOutcome;
 use writecliff_traces::Batch;
 use writecliff_workload::WorkloadSpec;
 
+use crate::dict::{Dict, column, dict};
 use crate::errors;
 use crate::histogram::PyHistogram;
-use crate::panics::Watch;
+use crate::panics::{Watch, locked};
 use crate::step::{columns_to_dict, job_to_dict};
 use crate::traces::{TraceReader, batch_of};
 
 const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Makes the I/Os of a trace fit a drive. By itself it counts them; an `Issuer` issues them.
 #[pyclass(module = "writecliff._native", frozen)]
@@ -90,28 +86,15 @@ impl TraceFit {
     }
 
     /// What was found so far.
-    fn found<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Fitted { ios, bytes, due_ns, end_bytes, .. } = locked(&self.fitting).fitted;
+    fn found<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let fitted = locked(&self.fitting).fitted;
-        let to = PyDict::new(py);
-        let by_operation = |counts: [u64; 4]| -> PyResult<Bound<'py, PyDict>> {
-            let to = PyDict::new(py);
-            for (name, count) in OPERATION_NAMES.iter().zip(counts) {
-                to.set_item(name, count)?;
-            }
-            Ok(to)
-        };
-        to.set_item("ios", by_operation(ios)?)?;
-        to.set_item("bytes", by_operation(bytes)?)?;
-        to.set_item("due_ns", due_ns)?;
-        to.set_item("end_bytes", end_bytes)?;
-        to.set_item("other_volumes", fitted.other_volumes)?;
-        to.set_item("outside", fitted.outside)?;
-        to.set_item("first_outside", fitted.first_outside)?;
-        to.set_item("widened", fitted.widened)?;
-        to.set_item("too_long", fitted.too_long)?;
-        to.set_item("moved", fitted.moved)?;
-        Ok(to)
+        Ok(dict! {
+            py,
+            "ios" = OPERATION_NAMES.into_iter().zip(fitted.ios).into_py_dict(py)?,
+            "bytes" = OPERATION_NAMES.into_iter().zip(fitted.bytes).into_py_dict(py)?,
+            fitted.{due_ns, end_bytes, other_volumes, outside, first_outside},
+            fitted.{widened, too_long, moved}
+        })
     }
 }
 
@@ -312,25 +295,19 @@ impl Issuer {
     }
 
     /// Of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
-    fn live<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn live<'py>(&self, py: Python<'py>) -> Dict<'py> {
         self.panics.check()?;
         let live = self.shared.live();
-        let to = PyDict::new(py);
-        to.set_item("elapsed_ns", live.elapsed_ns)?;
-        to.set_item("ios", live.ios)?;
-        to.set_item("bytes", live.bytes)?;
-        to.set_item("due_ns", live.due_ns)?;
-        to.set_item("in_flight", live.in_flight)?;
-        Ok(to)
+        Ok(dict! { py, live.{elapsed_ns, ios, bytes, due_ns, in_flight} })
     }
 
     /// I/Os that are done since the last call, as columns.
-    fn done<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn done<'py>(&self, py: Python<'py>) -> Dict<'py> {
         done_columns(py, &self.shared.take())
     }
 
     /// Waits for the end; the results. Raises `OSError` if the kernel's `io_uring` failed.
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn finish<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let state = std::mem::replace(&mut *locked(&self.state), State::Ended);
         let State::Running(thread) = state else {
             return Err(PyRuntimeError::new_err("it is not running"));
@@ -342,30 +319,21 @@ impl Issuer {
     }
 }
 
-fn done_columns<'py>(py: Python<'py>, done: &[Done]) -> PyResult<Bound<'py, PyDict>> {
-    let to = PyDict::new(py);
-    let numbers = |of: fn(&Done) -> u64| PyArray1::from_iter(py, done.iter().map(of));
-    to.set_item("intended_ns", numbers(|one| one.io.due_ns))?;
-    to.set_item("issue_ns", numbers(|one| one.issue_ns))?;
-    to.set_item("complete_ns", numbers(|one| one.complete_ns))?;
-    to.set_item("offset_bytes", numbers(|one| one.io.offset))?;
-    to.set_item("length_bytes", numbers(|one| one.io.length))?;
-    let operations = done.iter().map(|one| one.io.operation as u8);
-    to.set_item("operation", PyArray1::from_iter(py, operations))?;
-    to.set_item("result", PyArray1::from_iter(py, done.iter().map(|one| one.result)))?;
-    Ok(to)
+fn done_columns<'py>(py: Python<'py>, done: &[Done]) -> Dict<'py> {
+    Ok(dict! {
+        py,
+        "intended_ns" = column(py, done, |one| one.io.due_ns),
+        "issue_ns" = column(py, done, |one| one.issue_ns),
+        "complete_ns" = column(py, done, |one| one.complete_ns),
+        "offset_bytes" = column(py, done, |one| one.io.offset),
+        "length_bytes" = column(py, done, |one| one.io.length),
+        "operation" = column(py, done, |one| one.io.operation as u8),
+        "result" = column(py, done, |one| one.result)
+    })
 }
 
-fn results<'py>(
-    py: Python<'py>,
-    measured: Measured,
-    names: &[String],
-) -> PyResult<Bound<'py, PyDict>> {
-    let to = PyDict::new(py);
-    to.set_item("started_ns", measured.started_ns)?;
-    to.set_item("elapsed_ns", measured.elapsed_ns)?;
-    let jobs = PyList::empty(py);
-    for (name, job) in names.iter().zip(measured.jobs) {
+fn results<'py>(py: Python<'py>, measured: Measured, names: &[String]) -> Dict<'py> {
+    let jobs = names.iter().zip(measured.jobs).map(|(name, job)| {
         let (kept, flush) = (job.schedule, job.flush);
         let operations = job.operations.map(|one| (one.ios > 0).then_some(one));
         let job = JobOutcome {
@@ -379,24 +347,21 @@ fn results<'py>(
             queue_depth: 0,
             adherence: kept.adherence(),
         };
-        jobs.append(job_to_dict(py, job)?)?;
-    }
-    to.set_item("jobs", jobs)?;
-    to.set_item("intervals", columns_to_dict(py, measured.intervals)?)?;
+        job_to_dict(py, job)
+    });
     let lateness = measured.lateness;
-    to.set_item("lateness", Py::new(py, PyHistogram::of(lateness.each))?)?;
-    to.set_item("waited", lateness.waited)?;
-    to.set_item("left", lateness.left)?;
-    to.set_item("intended_ns", lateness.intended_ns)?;
-    to.set_item("length_ns", lateness.length_ns)?;
     let failure = measured.failure.map(|one| {
         let name = OPERATION_NAMES[one.io.operation as usize];
         (name, one.io.offset, one.io.length, one.errno, one.moved)
     });
-    to.set_item("failure", failure)?;
-    to.set_item("failures", measured.failures)?;
-    to.set_item("abandoned", measured.abandoned)?;
-    to.set_item("in_flight_max", measured.in_flight_max)?;
-    to.set_item("is_pinned", measured.is_pinned)?;
-    Ok(to)
+    Ok(dict! {
+        py,
+        measured.{started_ns, elapsed_ns},
+        "jobs" = jobs.collect::<PyResult<Vec<_>>>()?,
+        "intervals" = columns_to_dict(py, measured.intervals)?,
+        "lateness" = PyHistogram::of(lateness.each),
+        lateness.{waited, left, intended_ns, length_ns},
+        "failure" = failure,
+        measured.{failures, abandoned, in_flight_max, is_pinned}
+    })
 }

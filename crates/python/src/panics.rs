@@ -21,8 +21,9 @@ struct Panic {
 static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
 const PANICS_MAX: usize = 64;
 
-fn panics() -> MutexGuard<'static, Vec<Panic>> {
-    PANICS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks `mutex`, even after a panic in a thread that held it.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Records panics from now on.
@@ -37,7 +38,7 @@ fn add(info: &PanicHookInfo<'_>) {
     let message = text.unwrap_or("no message").to_owned();
     let place = info.location().map_or_else(String::new, ToString::to_string);
     let stack = Backtrace::force_capture().to_string();
-    let mut panics = panics();
+    let mut panics = locked(&PANICS);
     if panics.len() < PANICS_MAX {
         panics.push(Panic { message, place, stack });
     }
@@ -50,12 +51,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new() -> Self {
-        Self { before: panics().len() }
+        Self { before: locked(&PANICS).len() }
     }
 
     /// Raises `PanicException` if a thread has panicked since this was made.
     pub(crate) fn check(&self) -> PyResult<()> {
-        match panics().get(self.before) {
+        match locked(&PANICS).get(self.before) {
             Some(panic) => Err(PanicException::new_err((panic.message.clone(),))),
             None => Ok(()),
         }
@@ -65,7 +66,8 @@ impl Watch {
 /// The first panics of the process: message, place (file, line and column) and stack of each.
 #[pyfunction]
 pub(crate) fn recorded_panics() -> Vec<(String, String, String)> {
-    panics().iter().map(|p| (p.message.clone(), p.place.clone(), p.stack.clone())).collect()
+    let panics = locked(&PANICS);
+    panics.iter().map(|p| (p.message.clone(), p.place.clone(), p.stack.clone())).collect()
 }
 
 /// Panics, for tests of how panics are reported; with `in_thread` in a thread of its own.

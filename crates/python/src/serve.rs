@@ -2,12 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::IntoPyDict;
 use writecliff_base::{Bytes, Nanos, Prng};
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
@@ -15,21 +14,19 @@ use writecliff_runner::AnyDrive;
 use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
-use writecliff_serve::statistics::{
-    OPERATION_NAMES, OperationStatistics, Operations, Snapshot, operation_number,
-};
+use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot, operation_number};
 use writecliff_serve::{
-    Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, Traced, nbd,
-    nvme,
+    Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, nbd, nvme,
 };
 use writecliff_ssd::Rebuild;
 
 use crate::data_placement;
 use crate::device::PyDevice;
+use crate::dict::{Dict, Dicts, column, dict};
 use crate::drive::Drive;
 use crate::errors;
 use crate::histogram::PyHistogram;
-use crate::panics::Watch;
+use crate::panics::{Watch, locked};
 use crate::step::counters_to_dict;
 
 struct Running {
@@ -49,7 +46,7 @@ pub(crate) struct Server {
 
 impl Server {
     fn slot(&self) -> MutexGuard<'_, Option<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 
     /// Raises `PanicException` if a thread has panicked: nothing of the drive can be trusted then.
@@ -60,8 +57,8 @@ impl Server {
         Ok(running?.served.clone())
     }
 
-    /// Calls `ask` without the interpreter. If the drive fails meanwhile, in this thread or another,
-    /// raises `PanicException` with the first panic.
+    /// Calls `ask` without the interpreter. If the drive fails meanwhile, in this thread or
+    /// another, raises `PanicException` with the first panic.
     fn asked<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Served) -> T + Send) -> PyResult<T> {
         let served = self.served()?;
         let answer = py.detach(|| catch_unwind(AssertUnwindSafe(|| ask(&served))));
@@ -191,7 +188,7 @@ impl Server {
     }
 
     /// Cuts the power now, and gives it back.
-    fn power_cut<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn power_cut<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let cut = self.asked(py, Served::power_cut)?;
         power_cut(py, &cut.map_err(|e| errors::state("the contents", &e))?)
     }
@@ -215,35 +212,35 @@ impl Server {
     }
 
     /// The power cuts so far.
-    fn power_cuts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn power_cuts<'py>(&self, py: Python<'py>) -> Dicts<'py> {
         let cuts = self.asked(py, Served::power_cuts)?;
         cuts.iter().map(|cut| power_cut(py, cut)).collect()
     }
 
-    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn snapshot<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let (snapshot, recent) = self.asked(py, |served| (served.snapshot(), served.recent()))?;
-        let result = PyDict::new(py);
-        result.set_item("streams", streams(py, &snapshot)?)?;
-        result.set_item("wall_ns", snapshot.wall.0)?;
-        result.set_item("drive_time_ns", snapshot.drive_time.0)?;
-        result.set_item("operations", operations(py, snapshot.operations.clone())?)?;
-        result.set_item("recent", operations(py, recent.operations)?)?;
-        result.set_item("lateness_share", snapshot.lateness_share())?;
-        result.set_item("is_late", snapshot.is_late())?;
-        result.set_item("lateness", Py::new(py, PyHistogram::of(snapshot.lateness))?)?;
-        result.set_item("recent_lateness", Py::new(py, PyHistogram::of(recent.lateness))?)?;
-        result.set_item("counters", counters_to_dict(py, &snapshot.counters)?)?;
-        result.set_item("free_units", snapshot.free_units)?;
-        result.set_item("temperature_c", snapshot.celsius)?;
-        result.set_item("connections", snapshot.sessions)?;
-        result.set_item("outstanding", snapshot.outstanding)?;
-        result.set_item("contents_bytes", snapshot.used.0)?;
         let placement = snapshot.data_placement.as_ref();
-        let placement = placement.map(|seen| data_placement::status(py, seen)).transpose()?;
-        result.set_item("data_placement", placement)?;
-        result.set_item("mixed_moved_bytes", snapshot.moved.map(|moved| moved.mixed_bytes))?;
-        result.set_item("power_cycles", snapshot.power.cycles)?;
-        Ok(result)
+        Ok(dict! {
+            py,
+            "streams" = streams(py, &snapshot)?,
+            "wall_ns" = snapshot.wall.0,
+            "drive_time_ns" = snapshot.drive_time.0,
+            "operations" = operations(py, snapshot.operations.clone())?,
+            "recent" = operations(py, recent.operations)?,
+            "lateness_share" = snapshot.lateness_share(),
+            "is_late" = snapshot.is_late(),
+            "lateness" = PyHistogram::of(snapshot.lateness),
+            "recent_lateness" = PyHistogram::of(recent.lateness),
+            "counters" = counters_to_dict(py, &snapshot.counters)?,
+            snapshot.{free_units},
+            "temperature_c" = snapshot.celsius,
+            "connections" = snapshot.sessions,
+            snapshot.{outstanding},
+            "contents_bytes" = snapshot.used.0,
+            "data_placement" = placement.map(|seen| data_placement::status(py, seen)).transpose()?,
+            "mixed_moved_bytes" = snapshot.moved.map(|moved| moved.mixed_bytes),
+            "power_cycles" = snapshot.power.cycles
+        })
     }
 
     /// Begins to keep requests for `take_trace`.
@@ -252,21 +249,21 @@ impl Server {
     }
 
     /// The requests since the last call, as columns.
-    fn take_trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take_trace<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        let mut spare = locked(&self.spare);
         let empty = std::mem::take(&mut *spare);
         let mut trace = self.asked(py, |served| served.take_trace(empty))?.unwrap_or_default();
         let of = &trace.requests;
-        let result = PyDict::new(py);
-        let column =
-            |pick: fn(&Traced) -> u64| PyArray1::from_vec(py, of.iter().map(pick).collect());
-        result.set_item("time_ns", column(|one| one.time.0))?;
-        result.set_item("offset_bytes", column(|one| one.offset))?;
-        result.set_item("length_bytes", column(|one| one.length))?;
-        result.set_item("session", column(|one| u64::from(one.session)))?;
-        result.set_item("stream", column(|one| u64::from(one.stream.0)))?;
-        result.set_item("operation", column(|one| operation_number(one.operation) as u64))?;
-        result.set_item("lost", trace.lost)?;
+        let result = dict! {
+            py,
+            "time_ns" = column(py, of, |one| one.time.0),
+            "offset_bytes" = column(py, of, |one| one.offset),
+            "length_bytes" = column(py, of, |one| one.length),
+            "session" = column(py, of, |one| u64::from(one.session)),
+            "stream" = column(py, of, |one| u64::from(one.stream.0)),
+            "operation" = column(py, of, |one| operation_number(one.operation) as u64),
+            trace.{lost}
+        };
         trace.requests.clear();
         *spare = Trace { lost: 0, ..trace };
         Ok(result)
@@ -303,61 +300,46 @@ impl Server {
     }
 }
 
-fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("wall_ns", cut.wall.0)?;
-    row.set_item("seed", cut.seed)?;
-    row.set_item("writes", cut.writes)?;
-    row.set_item("outstanding", cut.outstanding)?;
-    row.set_item("pages_open", cut.lost.pages_open)?;
-    row.set_item("pages_lost", cut.lost.pages_lost)?;
-    row.set_item("hold_up_ns", cut.recovery.map(|of| of.hold_up.0))?;
-    row.set_item("rebuild_ns", cut.recovery.map(|of| of.rebuild.total().0))?;
-    let parts = cut.recovery.map(|of| rebuild_parts(py, &of.rebuild)).transpose()?;
-    row.set_item("rebuild_parts_ns", parts)?;
-    Ok(row)
+fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> Dict<'py> {
+    let lost = &cut.lost;
+    let parts = cut.recovery.map(|of| rebuild_parts(py, &of.rebuild));
+    Ok(dict! {
+        py,
+        "wall_ns" = cut.wall.0,
+        cut.{seed, writes, outstanding},
+        lost.{pages_open, pages_lost},
+        "hold_up_ns" = cut.recovery.map(|of| of.hold_up.0),
+        "rebuild_ns" = cut.recovery.map(|of| of.rebuild.total().0),
+        "rebuild_parts_ns" = parts.transpose()?
+    })
 }
 
 /// The time to find the mapping, by part.
-pub(crate) fn rebuild_parts<'py>(
-    py: Python<'py>,
-    rebuild: &Rebuild,
-) -> PyResult<Bound<'py, PyDict>> {
+fn rebuild_parts<'py>(py: Python<'py>, rebuild: &Rebuild) -> Dict<'py> {
     let Rebuild { start, checkpoint, journal, scan, erase } = *rebuild;
-    let parts = PyDict::new(py);
     let names = ["start", "checkpoint", "journal", "scan", "erase"];
-    for (name, time) in names.into_iter().zip([start, checkpoint, journal, scan, erase]) {
-        parts.set_item(name, time.0)?;
-    }
-    Ok(parts)
+    let times = [start, checkpoint, journal, scan, erase].map(|time| time.0);
+    names.into_iter().zip(times).into_py_dict(py)
 }
 
-fn operations(py: Python<'_>, all: Operations) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    for (name, OperationStatistics { requests, bytes, latency }) in
-        OPERATION_NAMES.into_iter().zip(all.0)
-    {
-        let row = PyDict::new(py);
-        row.set_item("requests", requests)?;
-        row.set_item("bytes", bytes)?;
-        row.set_item("latency", Py::new(py, PyHistogram::of(latency))?)?;
-        result.set_item(name, row)?;
-    }
-    Ok(result)
+fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
+    let rows = OPERATION_NAMES.into_iter().zip(all.0).map(|(name, row)| {
+        let latency = PyHistogram::of(row.latency);
+        Ok((name, dict! { py, row.{requests, bytes}, "latency" = latency }))
+    });
+    rows.collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
 }
 
 /// What clients wrote by stream number, and what was moved of it, since serving began.
-fn streams<'py>(py: Python<'py>, of: &Snapshot) -> PyResult<Vec<Bound<'py, PyDict>>> {
+fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
     let rows = of.streams.iter().map(|one| {
         let moved = of.moved.as_ref().zip(one.drive_stream);
-        let row = PyDict::new(py);
-        row.set_item("number", one.number)?;
-        row.set_item("requests", one.requests)?;
-        row.set_item("bytes", one.bytes)?;
-        row.set_item("drive_stream", moved.map(|(_, stream)| stream))?;
-        let moved = moved.map(|(moved, stream)| moved.bytes[usize::from(stream)]);
-        row.set_item("moved_bytes", moved)?;
-        Ok(row)
+        Ok(dict! {
+            py,
+            one.{number, requests, bytes},
+            "drive_stream" = moved.map(|(_, stream)| stream),
+            "moved_bytes" = moved.map(|(moved, stream)| moved.bytes[usize::from(stream)])
+        })
     });
     rows.collect()
 }
@@ -385,7 +367,7 @@ pub(crate) fn served_load<'py>(
     queue_depth: u32,
     requests: u64,
     seed: u64,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> Dict<'py> {
     let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
     let operation = if write { Operation::Write } else { Operation::Read };
     let blocks = range_bytes / u64::from(block_bytes).max(1);
@@ -408,8 +390,5 @@ pub(crate) fn served_load<'py>(
         }
     };
     let outcome = outcome.map_err(|e| errors::state(address, &e))?;
-    let result = PyDict::new(py);
-    result.set_item("latency", Py::new(py, PyHistogram::of(outcome.latency))?)?;
-    result.set_item("elapsed_ns", outcome.elapsed_ns)?;
-    Ok(result)
+    Ok(dict! { py, "latency" = PyHistogram::of(outcome.latency), outcome.{elapsed_ns} })
 }

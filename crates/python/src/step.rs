@@ -5,19 +5,19 @@ use std::ops::ControlFlow;
 use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{IntoPyDict, PyDict};
 use writecliff_base::counters::Value;
 use writecliff_host_interface::Cause;
-use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_runner::batches::SHARES;
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer, OperationOutcome};
 use writecliff_runner::series::Columns;
 use writecliff_runner::{
-    Adherence, BatchColumns, BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
+    Adherence, BatchColumns, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
 };
 
 use crate::data_placement;
+use crate::dict::{Dict, column, dict};
 use crate::histogram::PyHistogram;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
@@ -69,88 +69,67 @@ impl Observer for Hook {
     }
 }
 
-pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("started_ns", outcome.started_ns)?;
-    result.set_item("elapsed_ns", outcome.elapsed_ns)?;
-    let jobs = PyList::empty(py);
-    for job in outcome.jobs {
-        jobs.append(job_to_dict(py, job)?)?;
-    }
-    result.set_item("jobs", jobs)?;
-    result.set_item("intervals", columns_to_dict(py, outcome.intervals)?)?;
-    result.set_item("batches", batches_to_dict(py, outcome.batches)?)?;
-    result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
-    result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
-    let look = |seen: &DataPlacementStatus| data_placement::status(py, seen);
-    let seen = match &outcome.data_placement {
-        Some((before, after)) => Some((look(before)?, look(after)?)),
-        None => None,
-    };
-    result.set_item("data_placement", seen)?;
-    result.set_item("warnings", outcome.warnings)?;
-    Ok(result)
+pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> Dict<'_> {
+    let jobs = outcome.jobs.into_iter().map(|job| job_to_dict(py, job));
+    let status = |seen| data_placement::status(py, seen);
+    let seen = outcome.data_placement.as_ref();
+    let seen = seen.map(|(before, after)| PyResult::Ok((status(before)?, status(after)?)));
+    Ok(dict! {
+        py,
+        outcome.{started_ns, elapsed_ns},
+        "jobs" = jobs.collect::<PyResult<Vec<_>>>()?,
+        "intervals" = columns_to_dict(py, outcome.intervals)?,
+        "batches" = batches_to_dict(py, outcome.batches)?,
+        "before" = counters_to_dict(py, &outcome.before)?,
+        "after" = counters_to_dict(py, &outcome.after)?,
+        "data_placement" = seen.transpose()?,
+        outcome.{warnings}
+    })
 }
 
-pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("name", job.name)?;
-    result.set_item("began_ns", job.began_ns)?;
-    result.set_item("elapsed_ns", job.elapsed_ns)?;
-    result.set_item("thread_ios", job.thread_ios)?;
-    result.set_item("ended_by", job.ended_by.map(EndedBy::name))?;
-    result.set_item("queue_depth", job.queue_depth)?;
-    result.set_item(
-        "adherence",
-        job.adherence.map(|kept| adherence_to_dict(py, kept)).transpose()?,
-    )?;
+pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> Dict<'_> {
+    let adherence = |kept: Adherence| -> Dict<'_> {
+        Ok(dict! { py, kept.{ios, span_ns, slope, slope_error, last_age_ns} })
+    };
     let operations = PyDict::new(py);
     for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {
         let Some(operation) = operation else { continue };
         operations.set_item(name, operation_to_dict(py, operation)?)?;
     }
-    result.set_item("operations", operations)?;
-    let flush = job.flush.map(|flush| operation_to_dict(py, flush)).transpose()?;
-    result.set_item("flush", flush)?;
-    Ok(result)
+    Ok(dict! {
+        py,
+        job.{name, began_ns, elapsed_ns, thread_ios},
+        "ended_by" = job.ended_by.map(EndedBy::name),
+        job.{queue_depth},
+        "adherence" = job.adherence.map(adherence).transpose()?,
+        "operations" = operations,
+        "flush" = job.flush.map(|flush| operation_to_dict(py, flush)).transpose()?
+    })
 }
 
-fn adherence_to_dict(py: Python<'_>, kept: Adherence) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("ios", kept.ios)?;
-    result.set_item("span_ns", kept.span_ns)?;
-    result.set_item("slope", kept.slope)?;
-    result.set_item("slope_error", kept.slope_error)?;
-    result.set_item("last_age_ns", kept.last_age_ns)?;
-    Ok(result)
-}
-
-fn operation_to_dict(py: Python<'_>, operation: OperationOutcome) -> PyResult<Bound<'_, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("ios", operation.ios)?;
-    row.set_item("bytes", operation.bytes)?;
-    row.set_item("service", Py::new(py, PyHistogram::of(operation.service))?)?;
-    let response = operation.response.map(|h| Py::new(py, PyHistogram::of(h))).transpose()?;
-    row.set_item("response", response)?;
-    let causes = operation.causes.map(|causes| causes_to_dict(py, &causes)).transpose()?;
-    row.set_item("causes", causes)?;
-    Ok(row)
+fn operation_to_dict(py: Python<'_>, operation: OperationOutcome) -> Dict<'_> {
+    let causes = operation.causes.map(|causes| causes_to_dict(py, &causes));
+    Ok(dict! {
+        py,
+        operation.{ios, bytes},
+        "service" = PyHistogram::of(operation.service),
+        "response" = operation.response.map(PyHistogram::of),
+        "causes" = causes.transpose()?
+    })
 }
 
 /// A row for each non-empty latency bucket.
-fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> PyResult<Bound<'py, PyDict>> {
+fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> Dict<'py> {
     let rows = causes.buckets();
-    let column = |pick: &dyn Fn(&BucketCauses) -> u64| {
-        PyArray1::from_vec(py, rows.iter().map(pick).collect::<Vec<u64>>())
-    };
-    let result = PyDict::new(py);
-    result.set_item("lower_ns", column(&|row| row.lower_ns))?;
-    result.set_item("upper_ns", column(&|row| row.upper_ns))?;
-    result.set_item("ios", column(&|row| row.ios))?;
-    for cause in Cause::ALL {
-        result.set_item(cause.name(), column(&|row| row.spent_ns[cause as usize]))?;
-    }
-    Ok(result)
+    let spent = Cause::ALL
+        .map(|cause| (cause.name(), column(py, &rows, |row| row.spent_ns[cause as usize])));
+    Ok(dict! {
+        py,
+        "lower_ns" = column(py, &rows, |row| row.lower_ns),
+        "upper_ns" = column(py, &rows, |row| row.upper_ns),
+        "ios" = column(py, &rows, |row| row.ios),
+        ..spent.into_py_dict(py)?
+    })
 }
 
 /// All causes of latency: name and meaning.
@@ -159,46 +138,31 @@ pub(crate) fn latency_causes() -> Vec<(&'static str, &'static str)> {
     Cause::ALL.map(|cause| (cause.name(), cause.meaning())).to_vec()
 }
 
-pub(crate) fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("end_ns", PyArray1::from_vec(py, columns.end_ns))?;
-    result.set_item("job", PyArray1::from_vec(py, columns.job))?;
-    result.set_item("operation", PyArray1::from_vec(py, columns.operation))?;
-    result.set_item("ios", PyArray1::from_vec(py, columns.ios))?;
-    result.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
-    result.set_item("latency_mean_ns", PyArray1::from_vec(py, columns.latency_mean_ns))?;
-    result.set_item("latency_max_ns", PyArray1::from_vec(py, columns.latency_max_ns))?;
-    result.set_item("latency_sd_ns", PyArray1::from_vec(py, columns.latency_sd_ns))?;
-    if columns.response_mean_ns.iter().any(|mean| !mean.is_nan()) {
-        result.set_item("response_mean_ns", PyArray1::from_vec(py, columns.response_mean_ns))?;
-        result.set_item("response_max_ns", PyArray1::from_vec(py, columns.response_max_ns))?;
-        result.set_item("response_sd_ns", PyArray1::from_vec(py, columns.response_sd_ns))?;
-    }
-    result.set_item("waf", PyArray1::from_vec(py, columns.waf))?;
-    result.set_item("watts", PyArray1::from_vec(py, columns.watts))?;
-    result.set_item("temperature_c", PyArray1::from_vec(py, columns.celsius))?;
-    Ok(result)
+pub(crate) fn columns_to_dict(py: Python<'_>, columns: Columns) -> Dict<'_> {
+    let responses = if columns.response_mean_ns.iter().any(|mean| !mean.is_nan()) {
+        dict! { py, columns.[response_mean_ns, response_max_ns, response_sd_ns] }
+    } else {
+        PyDict::new(py)
+    };
+    Ok(dict! {
+        py,
+        columns.[end_ns, job, operation, ios, bytes],
+        columns.[latency_mean_ns, latency_max_ns, latency_sd_ns],
+        ..responses,
+        columns.[waf, watts],
+        "temperature_c" = PyArray1::from_vec(py, columns.celsius)
+    })
 }
 
-pub(crate) fn batches_to_dict(
-    py: Python<'_>,
-    columns: BatchColumns,
-) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("end_ns", PyArray1::from_vec(py, columns.end_ns))?;
-    result.set_item("width_ns", PyArray1::from_vec(py, columns.width_ns))?;
-    result.set_item("job", PyArray1::from_vec(py, columns.job))?;
-    result.set_item("operation", PyArray1::from_vec(py, columns.operation))?;
-    result.set_item("is_response", PyArray1::from_vec(py, columns.is_response))?;
-    result.set_item("ios", PyArray1::from_vec(py, columns.ios))?;
-    result.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
-    result.set_item("latency_sum_ns", PyArray1::from_vec(py, columns.latency_sum_ns))?;
-    for (share, slower) in SHARES.into_iter().zip(columns.slower) {
-        result.set_item(slower_column(share), PyArray1::from_vec(py, slower))?;
-    }
-    result.set_item("host_write_bytes", PyArray1::from_vec(py, columns.host_write_bytes))?;
-    result.set_item("nand_write_bytes", PyArray1::from_vec(py, columns.nand_write_bytes))?;
-    Ok(result)
+fn batches_to_dict(py: Python<'_>, columns: BatchColumns) -> Dict<'_> {
+    let slower = SHARES.into_iter().map(slower_column).zip(columns.slower);
+    let slower = slower.map(|(name, slower)| (name, PyArray1::from_vec(py, slower)));
+    Ok(dict! {
+        py,
+        columns.[end_ns, width_ns, job, operation, is_response, ios, bytes, latency_sum_ns],
+        ..slower.into_py_dict(py)?,
+        columns.[host_write_bytes, nand_write_bytes]
+    })
 }
 
 /// Column with the I/Os slower than a quantile of the step: `slower_p999` for 0.999.
@@ -208,10 +172,7 @@ fn slower_column(share: f64) -> String {
 }
 
 /// All declared counters, `None` for those that the drive does not have.
-pub(crate) fn counters_to_dict<'py>(
-    py: Python<'py>,
-    counters: &Counters,
-) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn counters_to_dict<'py>(py: Python<'py>, counters: &Counters) -> Dict<'py> {
     let result = PyDict::new(py);
     for reading in counter_readings(Some(counters)) {
         match reading.value {

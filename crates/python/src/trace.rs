@@ -1,11 +1,10 @@
 //! Traces of file I/O: takes columns, keeps requests, runs replays.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use writecliff_runner::Counters;
 use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
 use writecliff_ssd::Ssd;
@@ -17,8 +16,10 @@ use writecliff_workload::trace::{
 
 use crate::data_placement;
 use crate::device::PyDevice;
+use crate::dict::{Dict, column, dict};
 use crate::errors;
 use crate::histogram::PyHistogram;
+use crate::panics::locked;
 use crate::step::{Hook, counters_to_dict};
 
 fn trace_error(error: &TraceError) -> PyErr {
@@ -42,7 +43,7 @@ pub(crate) struct FileTrace {
 
 impl FileTrace {
     fn get(&self) -> MutexGuard<'_, Events> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner)
     }
 }
 
@@ -93,18 +94,19 @@ impl FileTrace {
         writeback: &str,
         copies: u32,
         hook: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> Dict<'py> {
         let system = file_system(writeback)?;
         let mut hook = Hook { callback: hook, raised: None };
         let found = py.detach(|| {
             self.get().footprint_watched(&system, copies, &mut |share| hook.share(share))
         });
         let ControlFlow::Continue(found) = found else { return Err(hook.stopped()) };
-        let result = PyDict::new(py);
-        result.set_item("peak_bytes", found.peak_blocks * BLOCK_BYTES)?;
-        result.set_item("end_bytes", found.end_blocks * BLOCK_BYTES)?;
-        result.set_item("written_bytes", found.written_blocks * BLOCK_BYTES)?;
-        Ok(result)
+        Ok(dict! {
+            py,
+            "peak_bytes" = found.peak_blocks * BLOCK_BYTES,
+            "end_bytes" = found.end_blocks * BLOCK_BYTES,
+            "written_bytes" = found.written_blocks * BLOCK_BYTES
+        })
     }
 
     #[pyo3(signature = (
@@ -226,7 +228,7 @@ impl PyBlockTrace {
         command_bytes: u32,
         reads_per_block: Option<f64>,
         hook: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> Dict<'py> {
         let config = device.ssd(seed)?;
         let scheme = self.checked(scheme, streams, &config)?;
         let timed = (timed_bytes > 0).then(|| Timed {
@@ -282,41 +284,35 @@ impl PyBlockTrace {
     }
 }
 
-fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("waf", outcome.write_amplification())?;
-    result.set_item("before", counters_to_dict(py, &Counters::Ssd(outcome.before))?)?;
-    result.set_item("after", counters_to_dict(py, &Counters::Ssd(outcome.after))?)?;
+fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> Dict<'_> {
     let (begin, end) = &outcome.statistics;
     let both = (data_placement::statistics(py, begin)?, data_placement::statistics(py, end)?);
-    result.set_item("statistics", both)?;
     let seen = outcome.data_placement.as_ref();
-    let seen = seen.map(|seen| data_placement::status(py, seen)).transpose()?;
-    result.set_item("data_placement", seen)?;
-    result.set_item("overflow", outcome.overflow.clone())?;
-    let column = |pick: fn(&(u64, u64)) -> u64| {
-        let rows = outcome.series.iter().map(|row| pick(row) * BLOCK_BYTES);
-        PyArray1::from_vec(py, rows.collect())
-    };
-    result.set_item("host_bytes", column(|row| row.0))?;
-    result.set_item("nand_bytes", column(|row| row.1))?;
-    let streams = usize::from(outcome.ledger.streams());
-    result.set_item("streams", streams)?;
-    result.set_item("buckets", BUCKETS)?;
-    result.set_item("blocks", PyArray1::from_slice(py, outcome.ledger.counts()))?;
-    result.set_item("reads", Py::new(py, PyHistogram::of(outcome.reads))?)?;
-    result.set_item("writes", Py::new(py, PyHistogram::of(outcome.writes))?)?;
-    result.set_item("timed_ns", outcome.timed_ns)?;
-    result.set_item("timed_written_bytes", outcome.timed_written_bytes)?;
-    let choice = outcome.bucketing.map(|bucketing| match bucketing {
+    let oracle = outcome.bucketing.map(|bucketing| match bucketing {
         Bucketing::Lifetimes => "lifetimes".to_owned(),
         Bucketing::Epochs(blocks) => format!("epochs of {}", megabytes(blocks)),
         Bucketing::Powers(blocks) => format!("powers from {}", megabytes(blocks)),
         Bucketing::LeastSpare => "bounds of least spare space".to_owned(),
         Bucketing::Given => "the rules".to_owned(),
     });
-    result.set_item("oracle", choice)?;
-    Ok(result)
+    Ok(dict! {
+        py,
+        "waf" = outcome.write_amplification(),
+        "before" = counters_to_dict(py, &Counters::Ssd(outcome.before))?,
+        "after" = counters_to_dict(py, &Counters::Ssd(outcome.after))?,
+        "statistics" = both,
+        "data_placement" = seen.map(|seen| data_placement::status(py, seen)).transpose()?,
+        outcome.{overflow},
+        "host_bytes" = column(py, &outcome.series, |row| row.0 * BLOCK_BYTES),
+        "nand_bytes" = column(py, &outcome.series, |row| row.1 * BLOCK_BYTES),
+        "streams" = outcome.ledger.streams(),
+        "buckets" = BUCKETS,
+        "blocks" = PyArray1::from_slice(py, outcome.ledger.counts()),
+        "reads" = PyHistogram::of(outcome.reads),
+        "writes" = PyHistogram::of(outcome.writes),
+        outcome.{timed_ns, timed_written_bytes},
+        "oracle" = oracle
+    })
 }
 
 fn megabytes(blocks: u32) -> String {
@@ -374,22 +370,19 @@ pub(crate) fn synthetic_trace(
     chunk_bytes: u64,
     logged_bytes: u64,
     seed: u64,
-) -> PyResult<Bound<'_, PyDict>> {
+) -> Dict<'_> {
     if chunk_bytes == 0 || table_bytes < chunk_bytes {
         return Err(errors::config("a table must hold a chunk of one byte or more", None));
     }
     let store = synthetic::Store { table_bytes, chunk_bytes, logged_bytes, seed };
     let events = py.detach(|| synthetic::events(&store));
-    let result = PyDict::new(py);
-    let origins = synthetic::ORIGINS.to_vec();
-    result.set_item("origins", origins)?;
-    let ops: Vec<u8> = events.iter().map(|event| event.op as u8).collect();
-    result.set_item("op", PyArray1::from_vec(py, ops))?;
-    result.set_item("file", PyArray1::from_iter(py, events.iter().map(|event| event.file)))?;
-    let offsets = events.iter().map(|event| event.offset);
-    result.set_item("offset_bytes", PyArray1::from_iter(py, offsets))?;
-    let lengths = events.iter().map(|event| event.length);
-    result.set_item("length_bytes", PyArray1::from_iter(py, lengths))?;
-    result.set_item("origin", PyArray1::from_iter(py, events.iter().map(|event| event.origin)))?;
-    Ok(result)
+    Ok(dict! {
+        py,
+        "origins" = synthetic::ORIGINS.to_vec(),
+        "op" = column(py, events.iter(), |event| event.op as u8),
+        "file" = column(py, events.iter(), |event| event.file),
+        "offset_bytes" = column(py, events.iter(), |event| event.offset),
+        "length_bytes" = column(py, events.iter(), |event| event.length),
+        "origin" = column(py, events.iter(), |event| event.origin)
+    })
 }

@@ -1,17 +1,18 @@
 //! `KernelTrace`: reads a tracing instance of the kernel; requests and events as columns.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use numpy::PyArray1;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use writecliff_tracefs::{
-    Anomalies, Buffers, Capture, EventFormat, FormatError, Operation, PageLayout, Request, Requests,
+    Buffers, Capture, EventFormat, FormatError, Operation, PageLayout, Request, Requests,
 };
 
+use crate::dict::{Dict, column, dict};
 use crate::errors;
+use crate::panics::locked;
 
 const SECTOR_BYTES: i64 = 512;
 
@@ -29,7 +30,7 @@ pub(crate) struct KernelTrace {
 
 impl KernelTrace {
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.parts)
     }
 }
 
@@ -60,13 +61,7 @@ impl KernelTrace {
     }
 
     /// Reads what is in the buffers, and gives the requests that are known by `until_ns`.
-    fn drain<'py>(
-        &self,
-        py: Python<'py>,
-        began_ns: u64,
-        until_ns: u64,
-        last: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    fn drain<'py>(&self, py: Python<'py>, began_ns: u64, until_ns: u64, last: bool) -> Dict<'py> {
         let mut guard = self.parts();
         let Parts { buffers, capture } = &mut *guard;
         let requests: Vec<Request> = py
@@ -80,14 +75,15 @@ impl KernelTrace {
                 Ok::<_, std::io::Error>(capture.requests.take().filter(moved).collect())
             })
             .map_err(|e| os_error(&self.instance, &e))?;
-        let result = PyDict::new(py);
-        request_columns(py, &result, &requests, began_ns, self.first_sector)?;
         let events = guard.capture.rows.take();
-        result.set_item("event_time_ns", PyArray1::from_vec(py, events.time_ns))?;
-        result.set_item("event_kind", PyArray1::from_vec(py, events.kind))?;
-        result.set_item("event_thread_id", PyArray1::from_vec(py, events.thread_id))?;
-        result.set_item("event_values", PyArray1::from_vec(py, events.values))?;
-        Ok(result)
+        Ok(dict! {
+            py,
+            ..request_columns(py, &requests, began_ns, self.first_sector)?,
+            "event_time_ns" = PyArray1::from_vec(py, events.time_ns),
+            "event_kind" = PyArray1::from_vec(py, events.kind),
+            "event_thread_id" = PyArray1::from_vec(py, events.thread_id),
+            "event_values" = PyArray1::from_vec(py, events.values)
+        })
     }
 
     /// Closes the buffers.
@@ -102,25 +98,16 @@ impl KernelTrace {
     }
 
     /// Events and bytes read so far, and what the requests cannot show.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let parts = self.parts();
-        let Anomalies { unknown_completions, unissued, open, requeued, merged, other } =
-            parts.capture.requests.anomalies();
-        let result = PyDict::new(py);
-        for (name, value) in [
-            ("events", parts.capture.events),
-            ("read_bytes", parts.buffers.read_bytes),
-            ("lost", parts.buffers.lost),
-            ("unknown_completions", unknown_completions),
-            ("unissued", unissued),
-            ("open", open),
-            ("requeued", requeued),
-            ("merged", merged),
-            ("other", other),
-        ] {
-            result.set_item(name, value)?;
-        }
-        Ok(result)
+        let Parts { buffers, capture } = &*parts;
+        let anomalies = capture.requests.anomalies();
+        Ok(dict! {
+            py,
+            capture.{events},
+            buffers.{read_bytes, lost},
+            anomalies.{unknown_completions, unissued, open, requeued, merged, other}
+        })
     }
 }
 
@@ -139,33 +126,33 @@ fn capture_of(
 }
 
 /// The columns as a trace has them: times since `began_ns`, -1 for those that are not known.
-fn request_columns(
-    py: Python<'_>,
-    to: &Bound<'_, PyDict>,
+fn request_columns<'py>(
+    py: Python<'py>,
     of: &[Request],
     began_ns: u64,
     first_sector: u64,
-) -> PyResult<()> {
+) -> Dict<'py> {
     let since = |time_ns: u64| match time_ns {
         0 => -1,
         known => known.saturating_sub(began_ns).cast_signed(),
     };
-    let wide = |pick: &dyn Fn(&Request) -> i64| PyArray1::from_iter(py, of.iter().map(pick));
-    to.set_item("time_ns", wide(&|one| since(one.time_ns)))?;
-    to.set_item("issue_ns", wide(&|one| since(one.issue_ns)))?;
-    to.set_item("complete_ns", wide(&|one| since(one.complete_ns)))?;
     let offset = |one: &Request| match one.operation {
         Operation::Flush => 0,
         _ => SECTOR_BYTES * one.sector.saturating_sub(first_sector).cast_signed(),
     };
-    to.set_item("offset_bytes", wide(&offset))?;
-    to.set_item("length_bytes", wide(&|one| SECTOR_BYTES * i64::from(one.sectors)))?;
-    let word = |pick: fn(&Request) -> i32| PyArray1::from_iter(py, of.iter().map(pick));
-    to.set_item("name", word(|one| one.name.cast_signed()))?;
-    to.set_item("operation", word(|one| one.operation as i32))?;
-    to.set_item("flags", word(|one| i32::from(one.flags.0)))?;
-    to.set_item("thread_id", word(|one| one.thread_id))?;
-    to.set_item("errno", PyArray1::from_iter(py, of.iter().map(|one| one.errno.cast_signed())))
+    Ok(dict! {
+        py,
+        "time_ns" = column(py, of, |one| since(one.time_ns)),
+        "issue_ns" = column(py, of, |one| since(one.issue_ns)),
+        "complete_ns" = column(py, of, |one| since(one.complete_ns)),
+        "offset_bytes" = column(py, of, offset),
+        "length_bytes" = column(py, of, |one| SECTOR_BYTES * i64::from(one.sectors)),
+        "name" = column(py, of, |one| one.name.cast_signed()),
+        "operation" = column(py, of, |one| one.operation as i32),
+        "flags" = column(py, of, |one| i32::from(one.flags.0)),
+        "thread_id" = column(py, of, |one| one.thread_id),
+        "errno" = column(py, of, |one| one.errno.cast_signed())
+    })
 }
 
 fn config(error: &FormatError) -> PyErr {

@@ -1,9 +1,9 @@
 //! `TraceReader` and `TraceWriter`: block traces of other programs as columns, and back.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,7 +12,9 @@ use writecliff_traces::{
     TIME_UNITS, TraceError, WRITTEN, Writer, runs_of,
 };
 
+use crate::dict::{Dict, column, dict};
 use crate::errors;
+use crate::panics::locked;
 
 /// Batches between two calls that can be interrupted: some 50 ms of work.
 const BATCHES_AT_ONCE: u32 = 16;
@@ -24,10 +26,6 @@ pub(crate) fn config(error: &TraceError) -> PyErr {
 
 fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
     PyOSError::new_err(format!("{}: {error}", path.display()))
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -81,18 +79,19 @@ impl TraceReader {
         if !more.map_err(|error| config(&error))? {
             return Ok(None);
         }
-        let to = PyDict::new(py);
-        let signed = |of: Vec<u64>| of.into_iter().map(u64::cast_signed);
-        let numbers = |of: Vec<u32>| of.into_iter().map(u32::cast_signed);
-        to.set_item("time_ns", PyArray1::from_vec(py, batch.time_ns))?;
-        to.set_item("volume", PyArray1::from_iter(py, numbers(batch.volume)))?;
-        to.set_item("operation", PyArray1::from_vec(py, batch.operation))?;
-        to.set_item("offset_bytes", PyArray1::from_iter(py, signed(batch.offset_bytes)))?;
-        to.set_item("length_bytes", PyArray1::from_iter(py, signed(batch.length_bytes)))?;
-        to.set_item("response_ns", PyArray1::from_vec(py, batch.response_ns))?;
-        to.set_item("process", PyArray1::from_iter(py, numbers(batch.process)))?;
-        to.set_item("content", PyArray1::from_vec(py, batch.content))?;
-        Ok(Some(to))
+        let signed = |values: &[u64]| column(py, values, |value| value.cast_signed());
+        let numbers = |values: &[u32]| column(py, values, |value| value.cast_signed());
+        Ok(Some(dict! {
+            py,
+            batch.[time_ns],
+            "volume" = numbers(&batch.volume),
+            batch.[operation],
+            "offset_bytes" = signed(&batch.offset_bytes),
+            "length_bytes" = signed(&batch.length_bytes),
+            batch.[response_ns],
+            "process" = numbers(&batch.process),
+            batch.[content]
+        }))
     }
 
     #[getter]
@@ -201,13 +200,9 @@ impl TraceWriter {
     }
 
     /// So far: `records`, `left_out` (that the format cannot have), `moved` (to a later time).
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let writer = locked(&self.writer);
-        let to = PyDict::new(py);
-        to.set_item("records", writer.records)?;
-        to.set_item("left_out", writer.left_out)?;
-        to.set_item("moved", writer.moved)?;
-        Ok(to)
+        Ok(dict! { py, writer.{records, left_out, moved} })
     }
 }
 
@@ -348,20 +343,18 @@ pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
 /// The runs of the reads and writes of one volume: `run`, the number of the I/O that began the run
 /// of each, `back`, and `read_ranks` and `write_ranks`.
 #[pyfunction]
-pub(crate) fn trace_runs<'py>(
-    py: Python<'py>,
-    columns: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn trace_runs<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>) -> Dict<'py> {
     let of = batch_of(columns)?;
     if u32::try_from(of.time_ns.len()).is_err() || of.operation.iter().any(|one| *one > 3) {
         return Err(errors::config("too many I/Os, or operations that are none", None));
     }
     let found = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
-    let to = PyDict::new(py);
-    to.set_item("run", PyArray1::from_iter(py, found.run.into_iter().map(i64::from)))?;
-    to.set_item("back", PyArray1::from_iter(py, found.back.into_iter().map(i64::from)))?;
     let [read, write] = found.ranks;
-    to.set_item("read_ranks", read)?;
-    to.set_item("write_ranks", write)?;
-    Ok(to)
+    Ok(dict! {
+        py,
+        "run" = column(py, &found.run, |&run| i64::from(run)),
+        "back" = column(py, &found.back, |&back| i64::from(back)),
+        "read_ranks" = read,
+        "write_ranks" = write
+    })
 }

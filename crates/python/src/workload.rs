@@ -2,10 +2,10 @@
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use writecliff_base::Bytes;
 use writecliff_workload::{Limits, WorkloadFile, WorkloadSpec};
 
+use crate::dict::{Dict, column, dict};
 use crate::errors;
 
 /// A workload file in TOML as JSON, its steps with the workloads that the Python model reads;
@@ -31,7 +31,7 @@ pub(crate) fn check_workload(json: &str, capacity_bytes: u64, streams: u16) -> P
 /// The I/Os of one pass of a workload (as JSON) whose only job has a model, as the columns of a
 /// trace.
 #[pyfunction]
-pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> Dict<'py> {
     let spec = WorkloadSpec::from_json(json).map_err(|e| errors::spec(&e))?;
     let [job] = &spec.jobs[..] else {
         return Err(errors::config("the workload has several jobs", None));
@@ -41,25 +41,22 @@ pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py,
     };
     let log = py.detach(|| model.expand(job.offset_bytes));
     let rows = log.offsets.len();
-    let number = |letter| match letter {
+    let number = |letter: &u8| match letter {
         b'r' => 0_u8,
         b'w' => 1,
         b'f' => 2,
         _ => 3,
     };
-    let to = PyDict::new(py);
-    let times = log.times_ns.into_iter().map(u64::cast_signed);
-    to.set_item("time_ns", PyArray1::from_iter(py, times))?;
-    to.set_item("operation", PyArray1::from_iter(py, log.operations.bytes().map(number)))?;
-    let offsets = log.offsets.into_iter().map(u64::cast_signed);
-    to.set_item("offset_bytes", PyArray1::from_iter(py, offsets))?;
-    to.set_item(
-        "length_bytes",
-        PyArray1::from_iter(py, log.lengths.into_iter().map(u64::cast_signed)),
-    )?;
-    to.set_item("volume", PyArray1::from_vec(py, vec![0_i32; rows]))?;
-    to.set_item("process", PyArray1::from_vec(py, vec![0_i32; rows]))?;
-    to.set_item("response_ns", PyArray1::from_vec(py, vec![-1_i64; rows]))?;
-    to.set_item("content", PyArray1::from_vec(py, vec![0_u64; rows]))?;
-    Ok(to)
+    let signed = |values: &[u64]| column(py, values, |value| value.cast_signed());
+    Ok(dict! {
+        py,
+        "time_ns" = signed(&log.times_ns),
+        "operation" = column(py, log.operations.as_bytes(), number),
+        "offset_bytes" = signed(&log.offsets),
+        "length_bytes" = signed(&log.lengths),
+        "volume" = PyArray1::from_vec(py, vec![0_i32; rows]),
+        "process" = PyArray1::from_vec(py, vec![0_i32; rows]),
+        "response_ns" = PyArray1::from_vec(py, vec![-1_i64; rows]),
+        "content" = PyArray1::from_vec(py, vec![0_u64; rows])
+    })
 }
