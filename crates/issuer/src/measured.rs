@@ -1,9 +1,8 @@
 //! What an issue measures.
 
-use writecliff_runner::outcome::{OPERATIONS, OperationOutcome};
-use writecliff_runner::series::{Cell, Columns, IntervalSeries, WholeDrive};
-use writecliff_runner::{Histogram, ScheduleFit};
-use writecliff_workload::Operation;
+use writecliff_measure::series::{Cell, Columns, IntervalSeries, WholeDrive};
+use writecliff_measure::{Histogram, OPERATIONS, OperationOutcome, ScheduleFit};
+use writecliff_workload::{Operation, SERIES_ROWS_KEPT};
 
 use crate::io::{Failure, Io};
 
@@ -121,7 +120,7 @@ impl Collector {
             ios: 0,
             bytes: 0,
             times: times.to_vec(),
-            series: IntervalSeries::new(0, interval_ns, &cells),
+            series: IntervalSeries::new(0, interval_ns, &cells, SERIES_ROWS_KEPT),
         }
     }
 

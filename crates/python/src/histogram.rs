@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use writecliff_runner::{Histogram, Quantile};
+use writecliff_measure::{Histogram, Quantile};
 
 use crate::dict::column;
 use crate::panics::locked;
@@ -132,7 +132,7 @@ impl PyHistogram {
     }
 }
 
-fn value_error(error: writecliff_runner::HistogramError) -> PyErr {
+fn value_error(error: writecliff_measure::HistogramError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 

@@ -8,13 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use writecliff_base::counters::Value;
 use writecliff_host_interface::Cause;
-use writecliff_runner::batches::SHARES;
+use writecliff_measure::batches::SHARES;
+use writecliff_measure::series::Columns;
+use writecliff_measure::{Adherence, BatchColumns, LatencyCauses, OperationOutcome};
 use writecliff_runner::device::counter_readings;
-use writecliff_runner::outcome::{JobOutcome, Observer, OperationOutcome};
-use writecliff_runner::series::Columns;
-use writecliff_runner::{
-    Adherence, BatchColumns, Counters, EndedBy, LatencyCauses, Live, StepOutcome,
-};
+use writecliff_runner::outcome::{JobOutcome, Observer};
+use writecliff_runner::{Counters, EndedBy, Live, StepOutcome};
 
 use crate::data_placement;
 use crate::dict::{Dict, column, dict};

@@ -16,18 +16,18 @@ use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Completion, Operation};
-use writecliff_workload::{IoRequest, SpecError, WorkloadSpec};
+use writecliff_measure::batches::Batches;
+use writecliff_measure::schedule::ScheduleFit;
+use writecliff_measure::series::{Cell, IntervalSeries};
+use writecliff_measure::{Histogram, OPERATIONS, OperationOutcome};
+use writecliff_workload::{IoRequest, SERIES_ROWS_KEPT, SpecError, WorkloadSpec};
 
 use self::flushes::{Flushes, Stage};
-use crate::Histogram;
-use crate::batches::Batches;
 use crate::device::{Counters, DriveModel};
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
-use crate::outcome::{Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
-use crate::schedule::ScheduleFit;
-use crate::series::{Cell, IntervalSeries};
+use crate::outcome::{Live, Observer, StepOutcome};
 use crate::watch::{Verdict, Watch};
 
 /// Completions between two calls of the observer.
@@ -138,7 +138,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             table: Vec::new(),
             free: Vec::new(),
             timers: BinaryHeap::new(),
-            series: IntervalSeries::new(start_ns, spec.interval_ns, &cells),
+            series: IntervalSeries::new(start_ns, spec.interval_ns, &cells, SERIES_ROWS_KEPT),
             batches: Batches::new(
                 start_ns,
                 cells.len() + spec.jobs.len(),

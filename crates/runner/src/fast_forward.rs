@@ -9,15 +9,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use writecliff_host_interface::Operation;
+use writecliff_measure::batches::BatchColumns;
+use writecliff_measure::series::Columns;
 use writecliff_workload::{SpecError, WorkloadSpec};
 
-use crate::batches::BatchColumns;
 use crate::device::DriveModel;
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
 use crate::overflow;
-use crate::series::Columns;
 
 /// Requests between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 20;

@@ -1,9 +1,9 @@
 //! Changes of drive counters between intervals.
 
 use writecliff_base::Nanos;
+use writecliff_measure::series::WholeDrive;
 
 use crate::device::DriveModel;
-use crate::series::WholeDrive;
 
 /// The drive's counters at the end of the last interval.
 pub(crate) struct IntervalCounters {

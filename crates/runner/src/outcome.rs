@@ -3,30 +3,12 @@
 use std::ops::ControlFlow;
 
 use writecliff_host_interface::placement::DataPlacementStatus;
+use writecliff_measure::schedule::Adherence;
+use writecliff_measure::series::Columns;
+use writecliff_measure::{BatchColumns, OPERATIONS, OperationOutcome};
 
-use crate::batches::BatchColumns;
 use crate::device::Counters;
-use crate::histogram::Histogram;
-use crate::latency_causes::LatencyCauses;
-use crate::schedule::Adherence;
-use crate::series::Columns;
 use crate::watch::EndedBy;
-
-/// Number of operations that count as I/Os and have a series: read, write, trim.
-pub const OPERATIONS: usize = 3;
-
-/// One operation of one job.
-#[derive(Clone, Debug, Default)]
-pub struct OperationOutcome {
-    pub ios: u64,
-    pub bytes: u64,
-    /// Service times, from issue to completion.
-    pub service: Histogram,
-    /// Response times, from intended arrival to completion, for jobs with a rate only.
-    pub response: Option<Histogram>,
-    /// What the service times were spent on, if the drive records it.
-    pub causes: Option<LatencyCauses>,
-}
 
 #[derive(Clone, Debug)]
 pub struct JobOutcome {

@@ -20,7 +20,8 @@ use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace}
 
 pub use self::ledger::{BUCKETS, Ledger};
 pub use self::timed::Timed;
-use crate::Histogram;
+use writecliff_measure::Histogram;
+
 use crate::device::Counters;
 use crate::outcome::{Live, Observer};
 

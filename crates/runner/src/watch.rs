@@ -5,12 +5,12 @@ mod depth_search;
 mod steady;
 
 use writecliff_base::Nanos;
+use writecliff_measure::series::Columns;
+use writecliff_measure::{OPERATIONS, OperationOutcome};
 use writecliff_workload::{JobSpec, LeastRate};
 
 use self::depth_search::DepthSearch;
 use self::steady::Steadiness;
-use crate::outcome::{OPERATIONS, OperationOutcome};
-use crate::series::Columns;
 
 /// A rate below the least one counts from here on, as in fio.
 const SETTLED_NS: u64 = 2_000_000_000;

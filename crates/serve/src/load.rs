@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use writecliff_host_interface::Operation;
-use writecliff_runner::Histogram;
+use writecliff_measure::Histogram;
 
 use crate::input::Input;
 use crate::listener::Address;

@@ -8,8 +8,9 @@ use std::thread::JoinHandle;
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
+use writecliff_measure::Histogram;
 use writecliff_nvme::{ErrorEntry, ErrorLog};
-use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
+use writecliff_runner::{AnyConfig, AnyDrive};
 
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
 use writecliff_host_interface::placement::DataPlacementStatus;
-use writecliff_runner::{Counters, Histogram, MovedByStream};
+use writecliff_measure::Histogram;
+use writecliff_runner::{Counters, MovedByStream};
 
 use crate::life::Life;
 use crate::request::Request;

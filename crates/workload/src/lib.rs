@@ -30,7 +30,7 @@ mod uniform;
 mod zipf;
 mod zoned;
 
-pub use check::memory::SERIES_ROWS_MAX;
+pub use check::memory::{SERIES_ROWS_KEPT, SERIES_ROWS_MAX};
 pub use check::{Limits, SpecError, limits};
 pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use file::{FileStep, WorkloadFile};

@@ -1,11 +1,12 @@
 //! Batches of a step on the timed clock.
 
+use writecliff_measure::batches::{Totals, Written};
+use writecliff_measure::series::IntervalSeries;
+use writecliff_measure::{OPERATIONS, OperationOutcome};
+
 use super::Run;
 use super::flushes::Flushes;
-use crate::batches::{Totals, Written};
 use crate::device::DriveModel;
-use crate::outcome::{OPERATIONS, OperationOutcome};
-use crate::series::IntervalSeries;
 
 /// Bytes written to the drive and to its flash since it was new.
 pub(super) fn written<D: DriveModel>(drive: &D) -> Written {
@@ -24,27 +25,26 @@ pub(super) fn totals<'a>(
     flushes: &'a Flushes,
 ) -> impl Iterator<Item = Totals<'a>> + Clone {
     let operations = results.iter().flatten().zip(series.open_cells()).enumerate();
-    let operations = operations.map(|(cell, (result, (bytes, open)))| Totals {
-        job: (cell / OPERATIONS) as u32,
-        operation: (cell % OPERATIONS) as u8,
-        bytes: result.bytes + bytes,
-        ios: result.ios + open.count(),
-        service_ns: result.service.moments().sum + open.sum,
-        service: &result.service,
-        service_range_ns: (
-            result.service.moments().min.min(open.min),
-            result.service.moments().max.max(open.max),
-        ),
-        response: result.response.as_ref(),
+    let operations = operations.map(|(cell, (result, (bytes, open)))| {
+        let mut moments = *result.service.moments();
+        moments.merge(open);
+        Totals {
+            job: (cell / OPERATIONS) as u32,
+            operation: (cell % OPERATIONS) as u8,
+            bytes: result.bytes + bytes,
+            ios: result.ios + open.count(),
+            moments,
+            service: &result.service,
+            response: result.response.as_ref(),
+        }
     });
     operations.chain((0..).zip(flushes.outcomes()).map(|(job, result)| Totals {
         job,
         operation: FLUSH,
         bytes: 0,
         ios: result.ios,
-        service_ns: result.service.moments().sum,
+        moments: *result.service.moments(),
         service: &result.service,
-        service_range_ns: (result.service.moments().min, result.service.moments().max),
         response: None,
     }))
 }

@@ -6,11 +6,11 @@
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::{Command, Content, Operation, TimeByCause};
+use writecliff_measure::OperationOutcome;
 use writecliff_workload::JobSpec;
 
 use super::Run;
 use crate::device::DriveModel;
-use crate::outcome::OperationOutcome;
 
 /// Role of an outstanding command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,11 @@
 
 use std::cmp::Reverse;
 
+use writecliff_measure::OPERATIONS;
+
 use super::flushes::Stage;
 use super::{Run, end_all};
 use crate::device::DriveModel;
-use crate::outcome::OPERATIONS;
 
 impl<D: DriveModel> Run<'_, D> {
     /// Ends the ramp of a job at `now`.

@@ -6,11 +6,11 @@
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
+use writecliff_measure::Histogram;
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 
 use super::{LOOK_EVERY, Run, look, trims, write};
-use crate::Histogram;
 use crate::outcome::Observer;
 
 const READERS_LABEL: u64 = 0x7265_6164;

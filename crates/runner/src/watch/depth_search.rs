@@ -5,10 +5,10 @@
 //! the target may count as met. After a change of depth one interval is left out, in which I/Os of
 //! the former depth complete. The depth found is measured afresh for one more window.
 
+use writecliff_measure::{OPERATIONS, OperationOutcome};
 use writecliff_workload::LatencyTarget;
 
 use super::{EndedBy, Verdict};
-use crate::outcome::{OPERATIONS, OperationOutcome};
 
 pub(super) struct DepthSearch {
     target: LatencyTarget,

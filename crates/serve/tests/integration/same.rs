@@ -10,8 +10,9 @@ use std::collections::BinaryHeap;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Operation};
+use writecliff_measure::Histogram;
+use writecliff_runner::AnyDrive;
 use writecliff_runner::outcome::Unobserved;
-use writecliff_runner::{AnyDrive, Histogram};
 use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nbd::client::Client;
 use writecliff_serve::{Address, Timing};

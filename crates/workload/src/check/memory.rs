@@ -9,6 +9,9 @@ use crate::spec::{AddressKind, JobSpec, WorkloadSpec};
 /// Rows of a step's series: one for each interval, job and operation. With what is stored and drawn
 /// of it, a row takes up to 500 bytes.
 pub const SERIES_ROWS_MAX: u64 = 3_000_000;
+/// Rows of a series in memory: an eighth more than a workload may ask for, because I/Os complete
+/// after its end.
+pub const SERIES_ROWS_KEPT: u64 = SERIES_ROWS_MAX / 8 * 9;
 /// Jobs that run at the same time; each has histograms, and lines in the report.
 pub(super) const JOBS_MAX: usize = 2000;
 /// Of the threads of all jobs, by the figures below.

@@ -42,6 +42,7 @@ impl Default for LatencyCauses {
 
 impl LatencyCauses {
     /// Records an I/O; `spent` must add up to its latency.
+    #[inline]
     pub fn record(&mut self, latency_ns: u64, spent: &TimeByCause) {
         debug_assert_eq!(spent.total().0, latency_ns, "causes do not add up: {spent:?}");
         let bucket = bucket_of(latency_ns);

@@ -14,6 +14,7 @@
 //! to forget the totals between them.
 
 use crate::histogram::{BUCKETS, Histogram, bucket_of};
+use crate::moments::Moments;
 
 /// Most batches of a step; a power of two.
 pub const MOST: usize = 128;
@@ -55,12 +56,10 @@ pub struct Totals<'a> {
     pub operation: u8,
     pub bytes: u64,
     pub ios: u64,
-    /// Sum of the service times.
-    pub service_ns: u128,
+    /// Moments of the service times.
+    pub moments: Moments,
     /// Only its buckets are read, because its moments may lack those of an open interval.
     pub service: &'a Histogram,
-    /// Least and greatest service time; any pair without I/Os.
-    pub service_range_ns: (u64, u64),
     pub response: Option<&'a Histogram>,
 }
 
@@ -133,6 +132,7 @@ impl Batches {
     }
 
     /// End of the open batch, on the caller's clock. It belongs to the batch.
+    #[inline]
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -261,15 +261,11 @@ impl Batches {
 
 impl Cell {
     fn of(total: &Totals<'_>) -> Self {
-        let response = |histogram: &Histogram| {
-            let moments = histogram.moments();
-            Latencies::of(histogram, (moments.min, moments.max), moments.sum)
-        };
         Self {
             ios: total.ios,
             bytes: total.bytes,
-            service: Latencies::of(total.service, total.service_range_ns, total.service_ns),
-            response: total.response.map(response),
+            service: Latencies::of(total.service, &total.moments),
+            response: total.response.map(|times| Latencies::of(times, times.moments())),
         }
     }
 
@@ -279,11 +275,12 @@ impl Cell {
 }
 
 impl Latencies {
-    /// Copies the buckets of a histogram whose values are all in `range_ns`.
-    fn of(histogram: &Histogram, range_ns: (u64, u64), sum_ns: u128) -> Self {
-        let first_bucket = bucket_of(range_ns.0);
-        let counts = &histogram.bucket_counts()[first_bucket..=bucket_of(range_ns.1)];
-        Self { first_bucket, counts: counts.iter().map(|&count| count as u32).collect(), sum_ns }
+    /// Copies the buckets of a histogram whose values have these moments.
+    fn of(histogram: &Histogram, moments: &Moments) -> Self {
+        let first_bucket = bucket_of(moments.min);
+        let counts = &histogram.bucket_counts()[first_bucket..=bucket_of(moments.max)];
+        let counts = counts.iter().map(|&count| count as u32).collect();
+        Self { first_bucket, counts, sum_ns: moments.sum }
     }
 
     /// I/Os in buckets above `limit`, modulo 2^32.

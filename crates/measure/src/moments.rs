@@ -47,6 +47,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.wrapping_add((value * value).wrapping_mul(count));
     }
 
+    #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.min = self.min.min(other.min);
@@ -74,6 +75,7 @@ impl Moments {
         Self { count, min, max, sum, sum_of_squares: central.wrapping_add(about_zero) }
     }
 
+    #[inline]
     pub fn count(&self) -> u64 {
         self.count
     }

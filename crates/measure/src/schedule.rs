@@ -58,6 +58,7 @@ impl Default for ScheduleFit {
 
 impl ScheduleFit {
     /// Counts an I/O that was due at `arrival_ns` and completed `age_ns` later.
+    #[inline]
     pub fn record(&mut self, arrival_ns: u64, age_ns: u64) {
         self.recent[self.ios as usize % LAST] = age_ns;
         self.ios += 1;

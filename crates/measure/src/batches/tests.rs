@@ -14,9 +14,8 @@ fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
         operation: 0,
         bytes: 512 * histogram.count(),
         ios: histogram.count(),
-        service_ns: histogram.moments().sum,
+        moments: *histogram.moments(),
         service: histogram,
-        service_range_ns: (histogram.moments().min, histogram.moments().max),
         response: None,
     })
 }

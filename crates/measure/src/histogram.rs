@@ -84,12 +84,13 @@ impl Histogram {
 
     /// Records a latency but for its moments, which [`Self::add_moments`] brings later.
     #[inline]
-    pub(crate) fn record_bucket(&mut self, value_ns: u64) {
+    pub fn record_bucket(&mut self, value_ns: u64) {
         self.counts[bucket_of(value_ns)] += 1;
     }
 
     /// Adds the moments of latencies that were recorded without.
-    pub(crate) fn add_moments(&mut self, moments: &Moments) {
+    #[inline]
+    pub fn add_moments(&mut self, moments: &Moments) {
         self.moments.merge(moments);
     }
 

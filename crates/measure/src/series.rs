@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use writecliff_workload::SERIES_ROWS_MAX;
-
 use crate::moments::Moments;
 
 /// Columns of equal length, one row per (interval, cell).
@@ -82,11 +80,13 @@ pub struct IntervalSeries {
     open_ios: u64,
     cells: Vec<Accumulator>,
     columns: Columns,
+    rows_max: u64,
 }
 
 impl IntervalSeries {
-    /// A series that begins at `start_ns` of the caller's clock. `width_ns` must not be 0.
-    pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell]) -> Self {
+    /// A series that begins at `start_ns` of the caller's clock and keeps `rows_max` rows.
+    /// `width_ns` must not be 0.
+    pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell], rows_max: u64) -> Self {
         assert!(width_ns > 0, "an interval has a width");
         let none = Moments::EMPTY;
         let accumulator = |&cell| Accumulator { cell, bytes: 0, latency: none, response: none };
@@ -97,10 +97,12 @@ impl IntervalSeries {
             open_ios: 0,
             cells: cells.iter().map(accumulator).collect(),
             columns: Columns::default(),
+            rows_max,
         }
     }
 
     /// End of the open interval, on the caller's clock.
+    #[inline]
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -112,6 +114,7 @@ impl IntervalSeries {
     }
 
     /// Start of the open interval, on the caller's clock.
+    #[inline]
     pub fn opened_ns(&self) -> u64 {
         self.end_ns - self.width_ns
     }
@@ -152,12 +155,11 @@ impl IntervalSeries {
         }
     }
 
-    /// Whether the rows until `now_ns` are no more than are kept; ask before [`Self::advance`].
-    /// There is an eighth more than a workload may ask for, because I/Os complete after its end.
+    /// `true` if the rows until `now_ns` are no more than are kept; check before [`Self::advance`].
     pub fn has_room(&self, now_ns: u64) -> bool {
         let due = now_ns.saturating_sub(self.end_ns).div_ceil(self.width_ns).saturating_add(1);
         let rows = due.saturating_mul(self.cells.len() as u64);
-        rows.saturating_add(self.columns.end_ns.len() as u64) <= SERIES_ROWS_MAX / 8 * 9
+        rows.saturating_add(self.columns.end_ns.len() as u64) <= self.rows_max
     }
 
     /// Closes every interval that ends before `now_ns`. `drive` is called once for each, with its
@@ -219,12 +221,13 @@ mod tests {
         WholeDrive { waf, watts: 10.0 * waf, celsius: f64::NAN }
     }
 
+    const ROWS_MAX: u64 = 1000;
     const READ: Cell = Cell { job: 0, operation: 0 };
     const WRITE: Cell = Cell { job: 1, operation: 1 };
 
     #[test]
     fn rows_hold_what_completed_in_their_interval() {
-        let mut series = IntervalSeries::new(1000, 100, &[READ, WRITE]);
+        let mut series = IntervalSeries::new(1000, 100, &[READ, WRITE], ROWS_MAX);
         series.record(0, 4096, 10);
         series.record(0, 4096, 30);
         assert!(!series.is_due(1100), "the end of an interval belongs to it");
@@ -251,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_series_is_not_longer_than_is_kept() {
-        let mut series = IntervalSeries::new(0, 1, &[READ, WRITE]);
-        let most = SERIES_ROWS_MAX / 8 * 9 / 2;
+        let most = 1_500_000;
+        let mut series = IntervalSeries::new(0, 1, &[READ, WRITE], 2 * most);
         assert!(series.has_room(most));
         assert!(!series.has_room(most + 1));
         assert!(!series.has_room(u64::MAX));
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn silent_intervals_have_rows_of_zeros() {
-        let mut series = IntervalSeries::new(0, 10, &[READ]);
+        let mut series = IntervalSeries::new(0, 10, &[READ], ROWS_MAX);
         series.record(0, 1, 1);
         series.advance(45, |_| waf(f64::NAN));
         assert_eq!(series.columns().end_ns, [10, 20, 30, 40]);
@@ -272,10 +275,13 @@ mod tests {
 
     #[test]
     fn a_step_that_ends_on_a_tick_has_no_extra_row() {
-        let mut series = IntervalSeries::new(0, 10, &[READ]);
+        let mut series = IntervalSeries::new(0, 10, &[READ], ROWS_MAX);
         series.record(0, 1, 1);
         assert_eq!(series.finish(10, |_| waf(1.0)).end_ns, [10]);
-        assert_eq!(IntervalSeries::new(0, 10, &[READ]).finish(0, |_| waf(1.0)), Columns::default());
+        assert_eq!(
+            IntervalSeries::new(0, 10, &[READ], ROWS_MAX).finish(0, |_| waf(1.0)),
+            Columns::default()
+        );
     }
 
     proptest! {
@@ -283,7 +289,7 @@ mod tests {
         fn nothing_is_lost_or_counted_twice(
             steps in proptest::collection::vec((0_u64..500, 0_usize..2, 1_u64..9), 0..200),
         ) {
-            let mut series = IntervalSeries::new(7, 100, &[READ, WRITE]);
+            let mut series = IntervalSeries::new(7, 100, &[READ, WRITE], ROWS_MAX);
             let (mut now, mut bytes) = (7, 0);
             for &(step, cell, size) in &steps {
                 now += step;

@@ -1,0 +1,19 @@
+//! Results of one operation of one job.
+
+use crate::{Histogram, LatencyCauses};
+
+/// Number of operations that count as I/Os and have a series: read, write, trim.
+pub const OPERATIONS: usize = 3;
+
+/// One operation of one job.
+#[derive(Clone, Debug, Default)]
+pub struct OperationOutcome {
+    pub ios: u64,
+    pub bytes: u64,
+    /// Service times, from issue to completion.
+    pub service: Histogram,
+    /// Response times, from intended arrival to completion, for jobs with a rate only.
+    pub response: Option<Histogram>,
+    /// What the service times were spent on, if the drive records it.
+    pub causes: Option<LatencyCauses>,
+}
