@@ -22,6 +22,7 @@ PREFIX = "writecliff-"
 DEPENDENCIES = {
     "base": set(),
     "contents": {"base"},
+    "filesystem": {"base"},
     "flash": {"base"},
     "ftl": {"base", "flash", "host-interface"},
     "host-interface": {"base"},
@@ -33,6 +34,7 @@ DEPENDENCIES = {
     "runner": {
         "base",
         "disk",
+        "filesystem",
         "flash",
         "ftl",
         "host-interface",
@@ -57,6 +59,7 @@ DEPENDENCIES = {
     "python": {
         "base",
         "contents",
+        "filesystem",
         "flash",
         "ftl",
         "host-interface",
@@ -74,7 +77,7 @@ DEPENDENCIES = {
     "traces": {"base", "tracefs"},
 }
 # Crates that must stay free of the simulated drives, and of the host that drives them.
-WITHOUT_SIMULATOR = ["contents", "issuer", "measure", "nvme", "nvme-tcp", "traces", "workload"]
+WITHOUT_SIMULATOR = ["contents", "filesystem", "issuer", "measure", "nvme", "nvme-tcp", "traces", "workload"]
 SIMULATOR = {"disk", "flash", "ftl", "runner", "scm", "ssd"}
 
 

@@ -5,22 +5,21 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use writecliff_runner::Counters;
-use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
-use writecliff_ssd::Ssd;
-use writecliff_workload::assign::{Bucketing, Scheme};
-use writecliff_workload::trace::{
+use writecliff_filesystem::assign::{Bucketing, Scheme};
+use writecliff_filesystem::{
     Allocator, BLOCK_BYTES, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut,
     Repeats, TraceError, WriteBack, deaths, synthetic,
 };
+use writecliff_runner::Counters;
+use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
+use writecliff_ssd::Ssd;
 
-use crate::data_placement;
 use crate::device::PyDevice;
 use crate::dict::{Dict, column, dict};
-use crate::errors;
 use crate::histogram::PyHistogram;
 use crate::panics::locked;
 use crate::step::{Hook, counters_to_dict};
+use crate::{data_placement, errors};
 
 fn trace_error(error: &TraceError) -> PyErr {
     errors::config(&error.to_string(), error.hint().as_deref())

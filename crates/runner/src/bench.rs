@@ -13,12 +13,12 @@ use std::time::Instant;
 
 use thiserror::Error;
 use writecliff_base::{Bytes, Nanos};
+use writecliff_filesystem::assign::Scheme;
+use writecliff_filesystem::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_flash::{Geometry, GeometryError};
 use writecliff_ftl::{ConfigError, limit};
 use writecliff_ssd::snapshot::RestoreError;
 use writecliff_ssd::{DeviceConfig, Ssd};
-use writecliff_workload::assign::Scheme;
-use writecliff_workload::trace::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 
 use crate::device::Counters;

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use writecliff_base::StreamId;
+use writecliff_filesystem::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
+use writecliff_filesystem::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::placement::{DataPlacementStatus, FdpStatistics};
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
-use writecliff_workload::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
-use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 
 pub use self::ledger::{BUCKETS, Ledger};
 pub use self::timed::Timed;

@@ -7,7 +7,6 @@
 //! other threads. Threads with [`HostZones`] share their zones: the order of their draws matters.
 
 mod address;
-pub mod assign;
 mod block_map;
 mod check;
 mod ends;
@@ -25,7 +24,6 @@ mod spec;
 mod sprandom;
 mod striding;
 mod toml_form;
-pub mod trace;
 mod uniform;
 mod zipf;
 mod zoned;

@@ -1,7 +1,7 @@
 //! Counts blocks by origin, stream and lifetime.
 
-use writecliff_workload::assign::Piece;
-use writecliff_workload::trace::BlockTrace;
+use writecliff_filesystem::BlockTrace;
+use writecliff_filesystem::assign::Piece;
 
 /// Lifetime buckets: bucket n counts lifetimes from 2^(n-1) to below 2^n blocks written, the last
 /// one data alive at the end of the trace.

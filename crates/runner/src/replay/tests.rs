@@ -1,10 +1,10 @@
 //! Replays on a small drive: what is known of them beforehand.
 
 use writecliff_base::Prng;
-use writecliff_ssd::{DeviceConfig, device_file};
-use writecliff_workload::trace::{
+use writecliff_filesystem::{
     Events, FileOp, FileSystem, LayOut, Repeats, TraceEvent, deaths, synthetic,
 };
+use writecliff_ssd::{DeviceConfig, device_file};
 
 use super::*;
 use crate::outcome::Unobserved;

@@ -23,7 +23,7 @@
 
 use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};
-use crate::trace::BlockRequest;
+use crate::BlockRequest;
 
 /// Segments averaged for the bound (n_c in the paper).
 const SEGMENTS_IN_MEAN: u32 = 16;

@@ -1,7 +1,7 @@
 //! The scheme `none`: every write goes to the default stream, as from a host without streams.
 
 use super::{Assigner, Piece};
-use crate::trace::BlockRequest;
+use crate::BlockRequest;
 
 /// Assigns stream 0 to every write.
 pub struct NoStreams;

@@ -32,7 +32,7 @@ pub use sfr::Sfr;
 
 use writecliff_base::Prng;
 
-use crate::trace::{BlockRequest, BlockTrace};
+use crate::{BlockRequest, BlockTrace};
 
 /// A run of consecutive blocks of one write that go to the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

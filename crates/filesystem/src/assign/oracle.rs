@@ -23,7 +23,7 @@
 //! given garbage-collection policy is unknown.
 
 use super::{Assigner, Piece, push_block};
-use crate::trace::{BlockRequest, NEVER};
+use crate::{BlockRequest, NEVER};
 
 /// How death times are mapped to streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    /// Creates the oracle from the trace's death times as [`crate::trace::deaths`] returns them.
+    /// Creates the oracle from the trace's death times as [`crate::deaths`] returns them.
     pub fn new(deaths: &'a [u32], streams: u16, bucketing: Bucketing) -> Self {
         let bounds = match bucketing {
             Bucketing::Epochs(_) | Bucketing::Given => Vec::new(),

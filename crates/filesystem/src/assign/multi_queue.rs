@@ -19,7 +19,7 @@
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};
-use crate::trace::BlockRequest;
+use crate::BlockRequest;
 
 /// 1 MiB.
 const CHUNK_BLOCKS: u32 = 256;

@@ -1,7 +1,7 @@
 //! Tests of the stream assignment schemes.
 
 use super::*;
-use crate::trace::{BlockOp, FileSystem, LayOut, Repeats, deaths, synthetic};
+use crate::{BlockOp, FileSystem, LayOut, Repeats, deaths, synthetic};
 
 fn request(block: u32, count: u32, stream: u16) -> BlockRequest {
     BlockRequest { block, count, op: BlockOp::Write, stream, origin: 0 }
@@ -186,7 +186,7 @@ fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
 #[test]
 fn the_oracle_groups_data_by_death_time() {
     // Epochs of 10 and 4 streams: three streams take epochs in turn, the last takes later deaths.
-    let deaths = [10, 10, 30, 30, crate::trace::NEVER, 12];
+    let deaths = [10, 10, 30, 30, crate::NEVER, 12];
     let mut epochs = Oracle::new(&deaths, 4, Bucketing::Epochs(10));
     assert_eq!(streams_of(&mut epochs, &request(0, 6, 0), 0), [1, 1, 3, 3, 3, 1]);
     let lives = [1, 2, 3, 4, 104, 105, 106, 107];

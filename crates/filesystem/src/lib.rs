@@ -12,7 +12,9 @@
 //! | `redraw.rs` | addresses that change places from round to round |
 //! | `deaths.rs` | death times of written data |
 //! | `synthetic.rs` | a small log-structured merge tree store, for tests and benchmarks |
+//! | `assign/` | schemes of stream assignment |
 
+pub mod assign;
 mod block_trace;
 mod classes;
 mod deaths;

@@ -18,7 +18,7 @@
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};
-use crate::trace::BlockRequest;
+use crate::BlockRequest;
 
 /// 2 MiB.
 const CHUNK_BLOCKS: u32 = 512;

@@ -5,7 +5,7 @@
 //! for streams that could not be opened (NVMe Base Specification, Streams Directive).
 
 use super::{Assigner, Piece};
-use crate::trace::BlockRequest;
+use crate::BlockRequest;
 
 /// Passes the trace's own stream numbers through.
 pub struct Given {
