@@ -1,188 +1,261 @@
-//! Checks all invariants of the FTL's state, for tests. O(drive), so never called during I/O.
+//! Checks of the whole state: what a restored state must hold so that no I/O can come upon a
+//! contradiction, because a file may be right by its checksums and still have been written by
+//! nobody's drive; and all invariants, for tests.
 
-use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
+use writecliff_base::Ppa;
 
-use crate::frontier::FrontierId;
+use crate::frontier::Frontier;
 use crate::ftl::Ftl;
-use crate::table::UnitState;
+use crate::groups::{Group, Groups};
+use crate::parts::Parts;
+use crate::table::{Owner, UnitState};
 
-impl Ftl {
-    /// Checks the whole state; returns a description of the first violated invariant.
-    pub fn check_invariants(&self) -> Result<(), String> {
-        self.check_maps()?;
-        self.check_units()?;
-        self.check_dropped()?;
-        self.check_streams()
+impl Parts {
+    /// Each open unit has one frontier, in that unit, before which everything is written and behind
+    /// which nothing is.
+    fn frontiers_hold(&self) -> bool {
+        let mut open: Vec<_> = self.table.in_state(UnitState::Open).collect();
+        self.frontiers.open().all(|(_, frontier)| {
+            let at = open.iter().position(|&unit| unit == frontier.unit);
+            at.map(|at| open.swap_remove(at)).is_some() && self.frontier_holds(frontier)
+        }) && open.is_empty()
     }
 
-    /// Forward and reverse maps agree, and the valid counts are those of the maps.
-    fn check_maps(&self) -> Result<(), String> {
-        let mut valid = vec![0_u32; self.table.len() as usize];
-        let mut mapped = 0;
-        for (lpn, &ppa) in self.forward.iter().enumerate() {
-            if ppa.is_none() {
-                continue;
+    fn frontier_holds(&self, f: &Frontier) -> bool {
+        let first = self.geometry.first_ppa(f.unit);
+        let per_program = self.geometry.ppas_per_program_unit;
+        first <= f.next
+            && f.next <= f.fill_end
+            && f.fill_end <= f.end
+            && f.end == first + self.geometry.ppas_per_reclaim_unit
+            && f.fill_end - f.next <= per_program
+            && (f.fill_end - first).is_multiple_of(per_program)
+            && (self.packer.is_some()
+                || f.moved <= f.filled(per_program)
+                    && (f.next..f.end).all(|ppa| self.map.holder(Ppa(ppa)).is_none()))
+    }
+
+    /// Checks owners: the open unit of a frontier belongs to its stream.
+    fn check_owners(&self) -> Result<(), String> {
+        for (id, f) in self.frontiers.open() {
+            let owner = self.table.owner[f.unit.index()];
+            let is_relocated = !self.frontiers.is_of_host(id);
+            if owner != (Owner { stream: self.frontiers.stream_of(id), relocated: is_relocated }) {
+                return Err(format!("{id:?} writes to a unit of {owner:?}"));
             }
-            mapped += 1;
-            let Some(alloc_units) = self.own_alloc_units(Lpn(lpn as u32), ppa) else { continue };
-            if self.reverse[ppa.index()] != Lpn(lpn as u32) {
-                let back = self.reverse[ppa.index()];
-                return Err(format!("lpn {lpn} maps to {ppa:?}, which holds {back:?}"));
+            if f.moved > self.filled(id) {
+                return Err(format!("{id:?}: more slots relocated than filled"));
             }
-            valid[self.geometry.reclaim_unit_of(ppa).index()] += alloc_units;
         }
-        if let Some(r) = &self.reduction {
-            self.check_shared(r, &mut valid)?;
+        Ok(())
+    }
+}
+
+impl Groups {
+    /// Whether each unit in use is in the group of its stream.
+    fn hold_units(&self, parts: &Parts) -> bool {
+        (0..).zip(&parts.table.owner).all(|(index, owner)| {
+            let is_free = parts.table.state[index as usize] == UnitState::Free;
+            let group = usize::from(owner.stream.0 / parts.frontiers.handles);
+            is_free || self.iter().nth(group).is_some_and(|group| group.units.contains(&index))
+        })
+    }
+
+    /// Whether each victim is scanned within its group, and no unit is a victim otherwise.
+    fn hold_victims(&self, parts: &Parts) -> bool {
+        let size = parts.geometry.ppas_per_reclaim_unit;
+        let is_own = |group: &Group| {
+            let (victim, next_position) = (group.collection.victim, group.collection.next_position);
+            next_position <= size && (victim.is_none() || group.units.contains(&victim.0))
+        };
+        let mut victims: Vec<_> = self.victims().collect();
+        victims.sort_unstable_by_key(|victim| victim.0);
+        self.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
+    }
+
+    /// The free lists have each free unit of their group once, and what is free or dropped holds no
+    /// data.
+    fn check_free(&self, parts: &Parts) -> Result<(), &'static str> {
+        let table = &parts.table;
+        let mut listed = vec![false; table.state.len()];
+        for group in self.iter() {
+            for unit in &group.free {
+                match listed.get_mut(unit.index()) {
+                    Some(seen) if !*seen && group.units.contains(&unit.0) => *seen = true,
+                    _ => return Err("ftl.free"),
+                }
+            }
         }
-        if mapped != self.mapped {
-            return Err(format!("{mapped} pages are mapped, but {} are counted", self.mapped));
+        let is_free = |state: &UnitState| *state == UnitState::Free;
+        if !table.state.iter().map(is_free).eq(listed) {
+            return Err("ftl.free");
         }
-        if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != self.table.valid[u]) {
-            let (is, counted) = (valid[unit], self.table.valid[unit]);
-            return Err(format!("unit {unit} has {is} valid alloc_units, counts {counted}"));
+        let is_empty = |state| matches!(state, UnitState::Free | UnitState::Dropped);
+        let mut units = table.state.iter().zip(&table.valid);
+        if units.any(|(&state, &valid)| is_empty(state) && valid != 0) {
+            return Err("ftl.valid");
         }
         Ok(())
     }
 
-    /// Free units hold no valid data; states match the free list, the frontiers and the victim;
-    /// written and unwritten allocation units add up to all of them, and no more are valid than
-    /// written.
-    fn check_units(&self) -> Result<(), String> {
-        let (mut free, listed) = (0, self.all_free().collect::<Vec<_>>());
-        for index in 0..self.table.len() {
-            let unit = ReclaimUnitId(index);
-            match self.table.state[unit.index()] {
-                UnitState::Free => {
-                    free += 1;
-                    if self.table.valid[unit.index()] != 0 {
-                        return Err(format!("free unit {index} holds valid data"));
-                    }
-                    if !listed.contains(&unit) {
-                        return Err(format!("free unit {index} is not in the free list"));
-                    }
-                }
-                UnitState::Open => {
-                    if !self.frontiers.iter().any(|f| f.unit == unit && !f.needs_unit()) {
-                        return Err(format!("open unit {index} has no frontier"));
-                    }
-                }
-                UnitState::Closed => {}
-                UnitState::Dropped => {
-                    if self.table.valid[unit.index()] != 0 {
-                        return Err(format!("dropped unit {index} holds valid data"));
-                    }
-                }
-                UnitState::Victim => {
-                    if !self.victims().contains(&unit) {
-                        return Err(format!(
-                            "unit {index} is in the victim state but is not being garbage-collected"
-                        ));
-                    }
-                }
-            }
-        }
-        if free != listed.len() {
-            return Err(format!(
-                "{free} units are free, but {} are in the free list",
-                listed.len()
-            ));
-        }
-        if !self.groups_hold() {
-            return Err("a reclaim unit is in another reclaim group than its stream".to_owned());
-        }
-        let idle = self.check_idle()?;
-        let all = i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
-        let valid: i64 = self.table.valid.iter().map(|&v| i64::from(v)).sum();
-        if valid + idle > all {
-            return Err(format!(
-                "{valid} allocation units are valid, but only {} are written",
-                all - idle
-            ));
-        }
-        Ok(())
-    }
-
-    /// The idle allocation units are as many as counted, in each reclaim group; returns their sum.
-    fn check_idle(&self) -> Result<i64, String> {
-        let in_charge = (self.pool(), self.free.len(), self.idle);
-        let others = self.groups.iter().flat_map(|groups| groups.idle());
-        let others =
-            others.map(|(group, free, idle)| (self.geometry.units_of_group(group), free, idle));
-        let mut all = 0;
-        for (units, free, counted) in others.chain([in_charge]) {
-            let idle = self.idle_in(&units, free);
+    /// Checks that as many allocation units are idle as counted; returns those of all groups.
+    fn check_idle(&self, parts: &Parts) -> Result<i64, String> {
+        for group in self.iter() {
+            let (idle, counted) = (group.count_idle(parts), group.idle);
             if idle != counted {
                 return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
             }
-            all += idle;
         }
-        Ok(all)
+        Ok(self.iter().map(|group| group.idle).sum())
     }
+}
 
-    /// Checks owners: an open host unit belongs to its frontier's stream.
-    fn check_streams(&self) -> Result<(), String> {
-        for (id, f) in self.frontiers.iter().enumerate() {
-            if f.needs_unit() {
-                continue;
-            }
-            let owner = self.table.owner[f.unit.index()];
-            let (stream, host) =
-                (id as u16 % self.config.streams, (id as u16) < self.config.streams);
-            if owner.stream.0 != stream || owner.relocated == host {
-                return Err(format!("frontier {id} writes to a unit of {owner:?}"));
-            }
-            let filled = match &self.reduction {
-                None => f.filled(self.geometry.ppas_per_program_unit),
-                Some(r) => r.pieces(FrontierId(id as u16)),
-            };
-            if f.moved > filled {
-                return Err(format!("frontier {id}: more slots relocated than filled"));
-            }
+/// Checks a state against the valid pages of each unit by the maps, unless pieces have sizes;
+/// returns the name of the section that is damaged. O(reclaim units).
+pub(crate) fn check_sections(
+    parts: &Parts,
+    groups: &Groups,
+    valid: &[u32],
+) -> Result<(), &'static str> {
+    if parts.packer.is_none() && valid != parts.table.valid {
+        return Err("ftl.valid");
+    }
+    let is_unknown = |owner: &Owner| owner.stream.0 >= parts.config.streams;
+    if parts.table.owner.iter().any(is_unknown) || !groups.hold_units(parts) {
+        return Err("ftl.owners");
+    }
+    groups.check_free(parts)?;
+    if !parts.frontiers_hold() {
+        return Err("ftl.frontiers");
+    }
+    if groups.hold_victims(parts) { Ok(()) } else { Err("ftl.collection") }
+}
+
+impl Ftl {
+    /// Checks the whole state; returns a description of the first violated invariant. O(drive), so
+    /// never called during I/O.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        let (parts, table) = (&self.parts, &self.parts.table);
+        let valid = parts.map.check(&parts.geometry)?;
+        if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != table.valid[u]) {
+            let (is, counted) = (valid[unit], table.valid[unit]);
+            return Err(format!("unit {unit} has {is} valid allocation units, counts {counted}"));
         }
-        Ok(())
+        let damaged = |section| format!("{section} contradicts the other parts of the state");
+        check_sections(parts, &self.groups, &valid).map_err(damaged)?;
+        let idle = self.groups.check_idle(parts)?;
+        let all = i64::from(table.len()) * i64::from(table.alloc_units_per_reclaim_unit);
+        let valid: i64 = valid.iter().map(|&v| i64::from(v)).sum();
+        if valid + idle > all {
+            let written = all - idle;
+            return Err(format!("{valid} allocation units are valid, only {written} are written"));
+        }
+        let dropped = table.in_state(UnitState::Dropped).count() as u64;
+        match &parts.bad_blocks {
+            Some(bad) => bad.check(dropped)?,
+            None if dropped > 0 => return Err(format!("{dropped} units are dropped")),
+            None => {}
+        }
+        parts.check_owners()
     }
+}
 
-    /// A digest of the complete state (maps in canonical form), to compare two drives.
-    pub fn digest(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let mut eat = |value: u64| {
-            hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+#[cfg(test)]
+mod tests {
+    use writecliff_base::codec::{StateReader, StateWriter};
+    use writecliff_base::{Bytes, Lpn, ReclaimUnitId, StreamId};
+    use writecliff_flash::{CellType, Geometry, Shape};
+
+    use crate::frontier::FrontierId;
+    use crate::gc::GcPolicy;
+    use crate::gc_destination::GcDestination;
+    use crate::spare::SparePolicy;
+    use crate::table::UnitState;
+    use crate::wear_leveling::WearPolicy;
+    use crate::{FastForward, Ftl, FtlConfig, GcPacing};
+
+    fn drive() -> Ftl {
+        let shape = Shape {
+            channels: 1,
+            dies_per_channel: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 64,
+            pages_per_block: 16,
+            page: Bytes(4096),
+            cell: CellType::Slc,
+            multi_plane: false,
+            one_shot: false,
         };
-        self.forward.iter().for_each(|p| eat(u64::from(p.0)));
-        for index in 0..self.table.len() as usize {
-            eat(self.table.state[index] as u64);
-            eat(u64::from(self.table.valid[index]));
-            eat(u64::from(self.table.owner[index].stream.0));
-            eat(u64::from(self.table.owner[index].relocated));
-            eat(self.table.closed_at[index]);
-            eat(u64::from(self.table.erased[index]));
-            eat(u64::from(self.wear.erases[index]));
-        }
-        self.free.iter().for_each(|u| eat(u64::from(u.0)));
-        for f in &self.frontiers {
-            eat(u64::from(f.unit.0) << 32 | u64::from(f.next));
-            eat(u64::from(f.moved));
-        }
-        let c = &self.collection;
-        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_position));
-        eat(u64::from(c.moved));
-        eat(self.idle as u64);
-        eat(self.idle_target as u64);
-        eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
-        eat(c.last_wear_move);
-        self.counters.to_array().into_iter().for_each(&mut eat);
-        self.spare.to_words().into_iter().for_each(&mut eat);
-        self.groups.iter().for_each(|groups| groups.to_words().into_iter().for_each(&mut eat));
-        self.random.state().into_iter().for_each(&mut eat);
-        self.reduction.iter().for_each(|r| r.words().for_each(&mut eat));
-        self.bad_blocks.iter().for_each(|bad| bad.words().into_iter().for_each(&mut eat));
-        hash
+        let config = FtlConfig {
+            user_slots: 800,
+            streams: 1,
+            gc: GcPolicy::Greedy,
+            gc_pacing: GcPacing::Incremental,
+            gc_destination: GcDestination::PerStream,
+            spare: SparePolicy::Global,
+            wear: WearPolicy::None,
+            gc_high_watermark: 4,
+            gc_low_watermark: 2,
+            gc_idle_watermark: 8,
+            rated_cycles: 1000,
+            volatile_buffer: false,
+            seed: 1,
+            reduction: None,
+            bad_blocks: None,
+        };
+        Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
     }
 
-    /// Current logical page of a physical page address, if it holds valid data of exactly one.
-    pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
-        let lpn = self.reverse[ppa.index()];
-        let own = self.forward.get(lpn.index()).is_some_and(|&mapped| mapped == ppa);
-        own.then_some(lpn)
+    /// What restoring says of the state of a used drive that `change` has made.
+    fn restored(change: impl FnOnce(&mut Ftl)) -> Result<(), String> {
+        let mut ftl = drive();
+        for n in 0..5000 {
+            ftl.write(Lpn(n * 37 % 800), StreamId(0), 4096, &mut FastForward);
+        }
+        change(&mut ftl);
+        let mut out = StateWriter::new(Vec::new()).unwrap();
+        ftl.save(&mut out).unwrap();
+        let saved = out.finish().unwrap();
+        let input = &mut StateReader::new(&saved[..]).unwrap();
+        drive().restore(input).map_err(|error| error.to_string())
+    }
+
+    type Change = fn(&mut Ftl);
+
+    fn unit_in(ftl: &Ftl, state: UnitState) -> usize {
+        ftl.parts.table.state.iter().position(|&one| one == state).unwrap()
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert_eq!(restored(|_| ()), Ok(()));
+        let cases: [(&str, Change); 10] = [
+            ("valid", |ftl| {
+                let free = unit_in(ftl, UnitState::Free);
+                ftl.parts.table.valid[free] = 16;
+            }),
+            ("valid", |ftl| {
+                let closed = unit_in(ftl, UnitState::Closed);
+                ftl.parts.table.valid[closed] += 1;
+            }),
+            ("forward", |ftl| ftl.parts.map.forward[700] = ftl.parts.map.forward[7]),
+            ("owners", |ftl| ftl.parts.table.owner[3].stream = StreamId(9)),
+            ("free", |ftl| ftl.groups.current_mut().free.push_back(ReclaimUnitId(64))),
+            ("free", |ftl| {
+                let free = &mut ftl.groups.current_mut().free;
+                free.push_back(free[0]);
+            }),
+            ("free", |ftl| {
+                let closed = unit_in(ftl, UnitState::Closed);
+                ftl.parts.table.state[closed] = UnitState::Free;
+            }),
+            ("frontiers", |ftl| ftl.parts.frontiers[FrontierId(0)].end += 16),
+            ("frontiers", |ftl| ftl.parts.frontiers[FrontierId(0)].unit = ReclaimUnitId(70)),
+            ("collection", |ftl| ftl.groups.current_mut().collection.victim = ReclaimUnitId(99)),
+        ];
+        for (section, change) in cases {
+            let said = restored(change).unwrap_err();
+            assert!(said.contains(&format!("'ftl.{section}'")), "{section}: {said}");
+        }
     }
 }

@@ -1,7 +1,13 @@
 //! Write frontiers: the open reclaim units. The host has one for each stream. GC has its own, so
 //! that relocated (older) data are not mixed with newly written data.
 
-use writecliff_base::{Ppa, ReclaimUnitId};
+use std::ops::{Index, IndexMut};
+
+use writecliff_base::{Ppa, ReclaimUnitId, StreamId};
+use writecliff_flash::Geometry;
+
+use crate::gc_destination::GcDestination;
+use crate::table::Owner;
 
 /// Index of a frontier: `0..streams` belong to the host, `streams..2*streams` to GC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +40,19 @@ impl Frontier {
     pub const CLOSED: Self =
         Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0, since: u64::MAX };
 
+    /// The frontier at the start of an empty unit.
+    pub(crate) fn at_start(unit: ReclaimUnitId, geometry: &Geometry) -> Self {
+        let first = geometry.first_ppa(unit);
+        Self {
+            unit,
+            next: first,
+            fill_end: first + geometry.ppas_per_program_unit,
+            end: first + geometry.ppas_per_reclaim_unit,
+            moved: 0,
+            since: u64::MAX,
+        }
+    }
+
     #[inline]
     pub fn needs_unit(&self) -> bool {
         self.next == self.end
@@ -45,8 +64,141 @@ impl Frontier {
         if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
     }
 
+    /// Unused addresses of the reclaim unit.
     #[inline]
-    pub fn next_ppa(&self) -> Ppa {
-        Ppa(self.next)
+    pub fn room(&self) -> u32 {
+        self.end - self.next
+    }
+
+    /// Leaves the rest of the program unit unwritten. Returns `true` if it was the last one of the
+    /// reclaim unit.
+    #[inline]
+    pub(crate) fn finish_program_unit(&mut self, ppas_per_program_unit: u32) -> bool {
+        debug_assert!(self.next <= self.fill_end && self.fill_end <= self.end);
+        self.next = self.fill_end;
+        let at_end = self.fill_end == self.end;
+        if !at_end {
+            self.fill_end += ppas_per_program_unit;
+        }
+        at_end
+    }
+}
+
+/// All frontiers of a drive, and the streams that they are numbered by. Streams are numbered group
+/// after group: those of a reclaim group are its reclaim unit handles.
+#[derive(Clone, Debug)]
+pub(crate) struct Frontiers {
+    all: Vec<Frontier>,
+    pub streams: u16,
+    /// Streams of a reclaim group.
+    pub handles: u16,
+}
+
+impl Index<FrontierId> for Frontiers {
+    type Output = Frontier;
+
+    #[inline]
+    fn index(&self, frontier: FrontierId) -> &Frontier {
+        &self.all[frontier.index()]
+    }
+}
+
+impl IndexMut<FrontierId> for Frontiers {
+    #[inline]
+    fn index_mut(&mut self, frontier: FrontierId) -> &mut Frontier {
+        &mut self.all[frontier.index()]
+    }
+}
+
+impl Frontiers {
+    pub(crate) fn new(streams: u16, groups: u32) -> Self {
+        let handles = streams / groups as u16;
+        assert!(handles > 0, "each reclaim group has a stream");
+        Self { all: vec![Frontier::CLOSED; 2 * usize::from(streams)], streams, handles }
+    }
+
+    pub(crate) fn close_all(&mut self) {
+        self.all.fill(Frontier::CLOSED);
+    }
+
+    /// The frontier that host writes of `stream` go to.
+    #[inline]
+    pub(crate) fn of_host(&self, stream: StreamId) -> FrontierId {
+        debug_assert!(stream.0 < self.streams);
+        FrontierId(stream.0)
+    }
+
+    #[inline]
+    pub(crate) fn is_of_host(&self, frontier: FrontierId) -> bool {
+        frontier.0 < self.streams
+    }
+
+    pub(crate) fn stream_of(&self, frontier: FrontierId) -> StreamId {
+        StreamId(frontier.0 % self.streams)
+    }
+
+    /// The reclaim unit handle of a stream, as a stream of the first group.
+    pub(crate) fn handle_of(&self, stream: StreamId) -> StreamId {
+        StreamId(stream.0 % self.handles)
+    }
+
+    /// The reclaim group of a frontier.
+    pub(crate) fn group_of(&self, frontier: FrontierId) -> usize {
+        usize::from(self.stream_of(frontier).0 / self.handles)
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = FrontierId> + use<> {
+        (0..2 * self.streams).map(FrontierId)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Frontier> {
+        self.all.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frontier> {
+        self.all.iter_mut()
+    }
+
+    /// Frontiers that have a unit, and their numbers.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (FrontierId, &Frontier)> {
+        self.ids().zip(&self.all).filter(|(_, f)| !f.needs_unit())
+    }
+
+    /// The frontier whose open unit this is.
+    pub(crate) fn of_unit(&self, unit: ReclaimUnitId) -> Option<FrontierId> {
+        self.open().find(|(_, f)| f.unit == unit).map(|(id, _)| id)
+    }
+
+    /// Whether an address of an open unit is in a program unit that is not full yet.
+    #[inline]
+    pub(crate) fn is_filling(
+        &self,
+        ppa: Ppa,
+        unit: ReclaimUnitId,
+        ppas_per_program_unit: u32,
+    ) -> bool {
+        self.all.iter().any(|f| {
+            (f.fill_end - ppas_per_program_unit.min(f.fill_end)..f.next).contains(&ppa.0)
+                && f.unit == unit
+        })
+    }
+
+    /// Frontier that the relocated data of a unit go to.
+    #[inline]
+    pub(crate) fn destination(&self, policy: GcDestination, owner: Owner) -> FrontierId {
+        if self.handles == self.streams {
+            policy.frontier(owner, self.streams)
+        } else {
+            self.destination_in_group(policy, owner)
+        }
+    }
+
+    #[cold]
+    fn destination_in_group(&self, policy: GcDestination, owner: Owner) -> FrontierId {
+        let handle = self.handle_of(owner.stream);
+        let first = owner.stream.0 - handle.0;
+        let FrontierId(found) = policy.frontier(Owner { stream: handle, ..owner }, self.handles);
+        let of_gc = if found < self.handles { 0 } else { self.streams - self.handles };
+        FrontierId(first + found + of_gc)
     }
 }

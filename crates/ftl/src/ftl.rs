@@ -1,71 +1,34 @@
-//! Host operations of the FTL and the allocation of physical addresses.
+//! The flash translation layer: what the host does to it. Power and saved states are in files of
+//! their own.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
-use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId, memory};
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{Geometry, Wear};
+use writecliff_host_interface::Content;
 
 use crate::bad_blocks::BadBlocks;
 use crate::config::{ConfigError, FtlConfig};
 use crate::counters::{Allocated, Counters};
-use crate::frontier::{Frontier, FrontierId};
-use crate::garbage_collection::Collection;
+use crate::frontier::FrontierId;
 use crate::gc_log::GcLog;
-use crate::groups::Groups;
-use crate::reduce::Reduction;
-use crate::sink::{FlashSink, ProgramUnit};
-use crate::spare::{Spare, StreamSpare};
+use crate::groups::{Group, Groups};
+use crate::map::{prefetch, prefetch_far};
+use crate::parts::Parts;
+use crate::reduce::ReductionCounters;
+use crate::sink::FlashSink;
+use crate::spare::StreamSpare;
 use crate::table::{UnitState, UnitTable};
 
-/// Label of the random generator for the FTL's choices.
-const SEED_LABEL: u64 = 0x0046_544c;
-
-/// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
-/// one that misses delays all that follow.
-pub(crate) const WRITE_AHEAD: usize = 64;
-
 /// A flash translation layer and its state. See the crate documentation for its contract.
+///
+/// What happens in one reclaim group is done by [`Group`]: allocating, opening, programming and
+/// garbage collection. This type decides which group that is.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    pub(crate) geometry: Geometry,
-    pub(crate) config: FtlConfig,
-    /// Physical address of every logical page; `NONE` if nothing is stored.
-    pub(crate) forward: Vec<Ppa>,
-    /// Last logical page written to each slot. An entry is current only if `forward` points back to
-    /// the slot, so a slot without data can contain 0 and no "none" value is needed.
-    pub(crate) reverse: Vec<Lpn>,
-    pub(crate) table: UnitTable,
-    pub(crate) wear: Wear,
-    pub(crate) free: VecDeque<ReclaimUnitId>,
-    pub(crate) frontiers: Vec<Frontier>,
-    pub(crate) collection: Collection,
-    pub(crate) spare: Spare,
-    pub(crate) counters: Counters,
-    /// Allocation units that GC and wear levelling have moved, by the stream of the unit that they
-    /// were in; the last element is of units that hold relocated data of several streams. Not
-    /// saved: it counts from when the FTL was made or restored.
-    pub(crate) moved_by_stream: Vec<u64>,
-    pub(crate) gc_log: GcLog,
-    pub(crate) random: Prng,
-    pub(crate) mapped: u64,
-    /// Allocation units that can be written without garbage collection: those of free reclaim
-    /// units and the unwritten rest of open ones.
-    pub(crate) idle: i64,
-    /// Target of pacing for `idle`.
-    pub(crate) idle_target: i64,
-    /// State of data reduction, if the controller compresses or deduplicates.
-    pub(crate) reduction: Option<Box<Reduction>>,
-    /// The blocks that fail, if the device file says how.
-    pub(crate) bad_blocks: Option<Box<BadBlocks>>,
-    /// A die that is not written to any more.
-    pub(crate) lost_die: Option<u32>,
-    /// Whether dies are in stripes, or one is lost.
-    pub(crate) has_stripes: bool,
-    /// Parity units programmed.
-    pub(crate) parity_programs: u64,
-    /// The reclaim groups, if there are several.
-    pub(crate) groups: Option<Box<Groups>>,
+    pub(crate) parts: Parts,
+    pub(crate) groups: Groups,
 }
 
 impl Ftl {
@@ -76,166 +39,198 @@ impl Ftl {
             None => geometry,
         };
         geometry.check_addresses(0)?;
-        let units = geometry.reclaim_units;
-        let table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
-        let mut ftl = Self {
-            forward: memory::filled(Ppa::NONE, config.user_slots as usize),
-            reverse: memory::zeroed(geometry.raw_ppas() as usize),
-            idle: i64::from(units) * i64::from(table.alloc_units_per_reclaim_unit),
-            table,
-            wear: Wear::new(units, config.rated_cycles),
-            free: (0..units).map(ReclaimUnitId).collect(),
-            frontiers: vec![Frontier::CLOSED; 2 * config.streams as usize],
-            collection: Collection::default(),
-            spare: Spare::new(config.spare, config.streams, units),
-            counters: Counters::default(),
-            moved_by_stream: vec![0; config.streams as usize + 1],
-            gc_log: GcLog::default(),
-            random: Prng::derive(config.seed, SEED_LABEL),
-            mapped: 0,
-            idle_target: 0,
-            reduction: Reduction::of(&config),
-            bad_blocks: config.blocks(&geometry).map(Box::new),
-            lost_die: None,
-            has_stripes: geometry.stripes().is_some(),
-            parity_programs: 0,
-            groups: Groups::of(&geometry, &config),
-            geometry,
-            config,
-        };
-        ftl.drop_factory_units();
-        ftl.update_idle_target();
-        ftl.divide_units();
-        Ok(ftl)
+        let parts = Parts::new(geometry, config);
+        let groups = Groups::new(&parts);
+        Ok(Self { parts, groups })
     }
 
     pub fn geometry(&self) -> &Geometry {
-        &self.geometry
+        &self.parts.geometry
     }
 
     pub fn config(&self) -> &FtlConfig {
-        &self.config
+        &self.parts.config
     }
 
     /// User capacity in slots, of which there are no more than page numbers.
     #[inline]
     pub fn user_slots(&self) -> u32 {
-        self.config.user_slots as u32
+        self.parts.config.user_slots as u32
     }
 
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.parts.counters
     }
 
     pub fn wear(&self) -> &Wear {
-        &self.wear
+        &self.parts.wear
     }
 
     pub fn table(&self) -> &UnitTable {
-        &self.table
+        &self.parts.table
     }
 
     /// GC's actions on host units, for data placement events.
     pub fn gc_log(&self) -> &GcLog {
-        &self.gc_log
+        &self.parts.gc_log
     }
 
     pub fn gc_log_mut(&mut self) -> &mut GcLog {
-        &mut self.gc_log
+        &mut self.parts.gc_log
     }
 
     /// Allocation units moved since the FTL was made or restored, by the stream of the unit that
     /// they were in; the last element is of units that hold relocated data of several streams.
     pub fn moved_by_stream(&self) -> &[u64] {
-        &self.moved_by_stream
+        &self.parts.moved_by_stream
     }
 
     /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
-        self.spare.streams()
+        self.parts.spare.streams()
     }
 
     /// The drive's blocks, if it has bad ones.
     pub fn bad_blocks(&self) -> Option<&BadBlocks> {
-        self.bad_blocks.as_deref()
+        self.parts.bad_blocks.as_deref()
     }
 
     pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
-        self.bad_blocks.as_deref_mut()
+        self.parts.bad_blocks.as_deref_mut()
     }
 
+    /// Whether no spare space is left, so that host writes must be refused.
+    pub fn is_read_only(&self) -> bool {
+        self.bad_blocks().is_some_and(BadBlocks::is_read_only)
+    }
+
+    /// Free reclaim units of the group that the host writes to.
     pub fn free_units(&self) -> u32 {
-        self.free.len() as u32
+        self.groups.current().free.len() as u32
     }
 
     /// Logical pages that hold data.
     pub fn mapped_slots(&self) -> u64 {
-        self.mapped
+        self.parts.map.mapped
+    }
+
+    /// Counters of data reduction, if the drive reduces data.
+    #[inline]
+    pub fn reduction(&self) -> Option<&ReductionCounters> {
+        self.parts.packer.as_ref().map(|packer| &packer.counters)
     }
 
     /// Bytes allocated on flash since the drive was new, by cause; data that are not yet programmed
     /// count.
     #[inline]
     pub fn allocated(&self) -> Allocated {
-        match &self.reduction {
-            None => Allocated::in_slots(&self.counters),
-            Some(reduction) => Allocated::in_sectors(&reduction.counters),
+        match self.reduction() {
+            None => Allocated::in_slots(&self.parts.counters),
+            Some(counters) => Allocated::in_sectors(counters),
         }
+    }
+
+    /// Parity units programmed since the drive was new.
+    pub fn parity_programs(&self) -> u64 {
+        self.parts.parity.programs
     }
 
     /// Physical address of a logical page; `Ppa::NONE` if it holds nothing.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Ppa {
-        let ppa = self.forward[lpn.index()];
-        match &self.reduction {
-            Some(reduction) => reduction.shared.resolve(ppa),
-            None => ppa,
-        }
+        self.parts.map.lookup(lpn)
+    }
+
+    /// Current logical page of a physical page address, if it holds valid data of exactly one.
+    pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
+        self.parts.map.holder(ppa)
+    }
+
+    /// Allocation units of a logical page's data: sectors, or 1 slot without data reduction.
+    #[inline]
+    pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
+        self.parts.map.alloc_units_of(lpn)
+    }
+
+    /// Whether writing a slot takes space, which it does not if its data are already stored.
+    pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
+        let Some(packer) = &self.parts.packer else { return true };
+        let original = self.parts.map.forward.get(content.same_as.index());
+        let is_stored = original.is_some_and(|ppa| !ppa.is_none());
+        !(packer.config.duplicates && bytes == SLOT_BYTES && is_stored)
     }
 
     /// The frontier that host writes of `stream` go to.
     #[inline]
     pub fn host_frontier(&self, stream: StreamId) -> FrontierId {
-        debug_assert!(stream.0 < self.config.streams);
-        FrontierId(stream.0)
+        self.parts.frontiers.of_host(stream)
     }
 
     pub fn is_host_frontier(&self, frontier: FrontierId) -> bool {
-        frontier.0 < self.config.streams
+        self.parts.frontiers.is_of_host(frontier)
     }
 
     /// Slots that the host has written in the open unit of `frontier`, a host frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
-        let f = &self.frontiers[frontier.index()];
-        if let Some(r) = &self.reduction {
-            return r.pieces(frontier) - f.moved;
-        }
-        f.filled(self.geometry.ppas_per_program_unit) - f.moved
+        self.parts.filled(frontier) - self.parts.frontiers[frontier].moved
     }
 
     /// Whether the slot, which is in reclaim unit `unit`, is in a program unit that is not full
     /// yet.
     #[inline]
     pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
-        self.table.state[unit.index()] == UnitState::Open
-            && self.frontiers.iter().any(|f| {
-                (f.fill_end - self.geometry.ppas_per_program_unit.min(f.fill_end)..f.next)
-                    .contains(&ppa.0)
-                    && f.unit == unit
-            })
+        let Parts { table, frontiers, geometry, .. } = &self.parts;
+        table.state[unit.index()] == UnitState::Open
+            && frontiers.is_filling(ppa, unit, geometry.ppas_per_program_unit)
+    }
+
+    /// Slots that can still be written to the open unit of a host frontier, and whether any part of
+    /// it has been written. A frontier without a unit will open an empty one.
+    pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
+        let f = &self.parts.frontiers[frontier];
+        let size = self.parts.geometry.slots_per_reclaim_unit;
+        if f.needs_unit() { (size, false) } else { (f.room(), f.room() < size) }
+    }
+
+    /// The partly written unit of a host frontier.
+    pub fn host_unit(&self, frontier: FrontierId) -> Option<ReclaimUnitId> {
+        self.host_room(frontier).1.then(|| self.parts.frontiers[frontier].unit)
+    }
+
+    /// The open reclaim units.
+    pub fn open_units(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
+        self.parts.frontiers.open().map(|(_, f)| f.unit)
+    }
+
+    /// Program units of an open reclaim unit that are full.
+    pub fn full_units(&self, unit: ReclaimUnitId) -> u32 {
+        self.parts.full_units(unit)
     }
 
     /// Prefetches the memory that a later `write(lpn)` will access. Has no effect on the state.
     /// (The per-unit counters are few and always cached.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        prefetch_far(&self.forward, lpn.index());
+        prefetch_far(&self.parts.map.forward, lpn.index());
     }
 
     /// The same for an access that is about to come.
     #[inline]
     pub fn prefetch_now(&self, lpn: Lpn) {
-        prefetch(&self.forward, lpn.index());
+        prefetch(&self.parts.map.forward, lpn.index());
+    }
+
+    /// The group of a frontier, which becomes the current one, and the parts beside it.
+    fn enter_for(&mut self, frontier: FrontierId) -> (&mut Group, &mut Parts) {
+        let group = self.parts.frontiers.group_of(frontier);
+        (self.groups.enter(group), &mut self.parts)
+    }
+
+    /// Chooses the reclaim group that the host's next slot for `stream` goes to, and returns the
+    /// stream that it goes to: `stream` itself or, while its group is full, the same handle in
+    /// another group.
+    pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
+        self.groups.choose_stream(&self.parts, stream)
     }
 
     /// Writes `bytes` bytes of one slot. A partial write is merged with the slot's old data, which
@@ -255,40 +250,83 @@ impl Ftl {
         bytes: u32,
         sink: &mut S,
     ) {
-        debug_assert!(self.reduction.is_none(), "see write_reduced");
-        let frontier = self.host_frontier(stream);
-        debug_assert!(self.is_in_charge(frontier), "see choose_stream");
+        let Self { parts, groups } = self;
+        debug_assert!(parts.packer.is_none(), "see write_reduced");
+        let frontier = parts.frontiers.of_host(stream);
+        debug_assert!(groups.is_current(parts.frontiers.group_of(frontier)), "see choose_stream");
+        let group = groups.current_mut();
         if bytes < SLOT_BYTES {
-            self.merge(frontier, lpn, sink);
+            parts.merge(frontier, lpn, sink);
         }
-        let ppa = self.allocate(frontier, lpn, sink);
-        // Look up only now, because making room for the new slot may have relocated the old one.
-        let old = self.forward[lpn.index()];
-        if old.is_none() {
-            self.mapped += 1;
-        } else {
-            self.invalidate(old);
+        let ppa = group.allocate(parts, frontier, lpn, sink);
+        // Replace only now, because making room for the new slot may have relocated the old one.
+        let old = parts.map.place(lpn, ppa);
+        if !old.is_none() {
+            parts.table.invalidate(parts.geometry.reclaim_unit_of(old), 1);
         }
-        self.forward[lpn.index()] = ppa;
         sink.placed(lpn, ppa, old);
-        self.counters.host_slots += 1;
-        self.counters.host_bytes += u64::from(bytes);
-        self.pace(sink);
+        parts.counters.host_slots += 1;
+        parts.counters.host_bytes += u64::from(bytes);
+        group.pace(parts, sink);
     }
 
-    /// Reads the rest of a slot of which only a part is written.
-    #[cold]
-    pub(crate) fn merge<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
-        let old = self.lookup(lpn);
-        if !old.is_none() {
-            sink.read_for(frontier, old, 1);
+    /// [`Ftl::write`] on a drive that reduces data: `content` is that of this slot.
+    pub fn write_reduced<S: FlashSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        content: Content,
+        sink: &mut S,
+    ) {
+        let takes_space = self.takes_space(content, bytes);
+        let (parts, group) = (&mut self.parts, self.groups.current_mut());
+        let frontier = parts.frontiers.of_host(stream);
+        if bytes < SLOT_BYTES {
+            parts.merge(frontier, lpn, sink);
         }
+        let released = if takes_space {
+            let sectors = parts.packer.as_ref().map_or(0, |packer| packer.stored(content));
+            assert!(sectors > 0, "a drive that reduces data");
+            let ppa = group.allocate_packed(parts, frontier, lpn, sectors, sink);
+            parts.stored(|c| c.host_sectors += u64::from(sectors));
+            parts.map.place_piece(lpn, ppa, sectors)
+        } else {
+            parts.stored(|c| c.duplicate_slots += 1);
+            parts.map.refer(lpn, content.same_as)
+        };
+        parts.invalidate(released);
+        parts.counters.host_slots += 1;
+        parts.counters.host_bytes += u64::from(bytes);
+        group.pace(parts, sink);
+    }
+
+    /// Writes the slots of an indirection unit, of which the host gives `bytes` bytes. The rest is
+    /// read from where it is, and written with them.
+    pub fn write_unit<S: FlashSink>(
+        &mut self,
+        unit: Range<u32>,
+        stream: StreamId,
+        bytes: u32,
+        sink: &mut S,
+    ) {
+        let whole = unit.len() as u32 * SLOT_BYTES;
+        if bytes < whole {
+            let frontier = self.host_frontier(stream);
+            let group = self.parts.geometry.ppas_per_read_group;
+            let read = |first, count| sink.read_for(frontier, first, count);
+            self.parts.map.read_runs(unit.clone(), group, read);
+        }
+        for lpn in unit {
+            self.write(Lpn(lpn), stream, SLOT_BYTES, sink);
+        }
+        self.parts.counters.host_bytes -= u64::from(whole - bytes);
     }
 
     /// Unmaps a logical page (TRIM, deallocate).
     pub fn trim(&mut self, lpn: Lpn) {
         if self.supersede(lpn) {
-            self.counters.trimmed_slots += 1;
+            self.parts.counters.trimmed_slots += 1;
         }
     }
 
@@ -296,191 +334,98 @@ impl Ftl {
     /// whether it had any.
     #[inline]
     pub fn supersede(&mut self, lpn: Lpn) -> bool {
-        let old = self.forward[lpn.index()];
-        if old.is_none() {
-            return false;
+        let released = self.parts.map.remove(lpn);
+        self.parts.invalidate(released);
+        released.is_some()
+    }
+
+    /// Closes the host's open unit if data that the host is about to write do not fit into it.
+    pub fn make_fit<S: FlashSink>(&mut self, stream: StreamId, content: Content, sink: &mut S) {
+        let (parts, group) = (&mut self.parts, self.groups.current_mut());
+        if let Some(packer) = &parts.packer {
+            let sectors = packer.stored(content);
+            group.close_if_short(parts, parts.frontiers.of_host(stream), sectors, sink);
         }
-        if self.reduction.is_some() {
-            self.release(lpn, old);
-        } else {
-            self.invalidate(old);
-        }
-        self.forward[lpn.index()] = Ppa::NONE;
-        self.mapped -= 1;
-        true
     }
 
     /// Closes the program unit that a host frontier is filling by padding it. Returns whether there
     /// was one.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
-        if self.reduction.is_some() {
-            return self.pad_packed(frontier, sink);
-        }
-        let slots = self.geometry.slots_per_program_unit;
-        let f = &mut self.frontiers[frontier.index()];
-        let filled = f.filled(slots);
-        if filled == 0 {
-            return false;
-        }
-        let padding = slots - filled;
-        f.next = f.fill_end;
-        self.enter_for(frontier);
-        self.counters.padding_slots += u64::from(padding);
-        self.idle -= i64::from(padding);
-        self.program_filled(frontier, filled, sink);
-        true
+        let (group, parts) = self.enter_for(frontier);
+        group.pad(parts, frontier, sink)
     }
 
-    /// Slots that can still be written to the open unit of a host frontier, and whether any part of
-    /// it has been written. A frontier without a unit will open an empty one.
-    pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
-        let f = &self.frontiers[frontier.index()];
-        let size = self.geometry.slots_per_reclaim_unit;
-        if f.needs_unit() { (size, false) } else { (f.end - f.next, f.end - f.next < size) }
-    }
-
-    /// The partly written unit of a host frontier.
-    pub fn host_unit(&self, frontier: FrontierId) -> Option<ReclaimUnitId> {
-        self.host_room(frontier).1.then(|| self.frontiers[frontier.index()].unit)
+    /// Opens a unit for a host frontier that needs one, as the next write to it would: garbage
+    /// collection may fill the frontier's program unit before that.
+    pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+        if self.parts.frontiers[frontier].needs_unit() {
+            let (group, parts) = self.enter_for(frontier);
+            group.open_for_host(parts, frontier, sink);
+        }
     }
 
     /// Closes the open unit of a host frontier early: its next write opens an empty one. Returns
     /// how many slots stay unwritten, 0 if there was no unit.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
-        self.pad(frontier, sink);
-        self.enter_for(frontier);
-        let f = &mut self.frontiers[frontier.index()];
-        let rest = f.end - f.next;
-        if rest > 0 {
-            self.table.close(f.unit, self.counters.host_slots);
-            *f = Frontier::CLOSED;
-            self.idle -= i64::from(rest);
-            self.update_idle_target();
-        }
-        rest
+        let (group, parts) = self.enter_for(frontier);
+        group.abandon(parts, frontier, sink)
     }
 
     /// Returns to the state of "no writes": every block erased, nothing mapped. Counters and wear
     /// are kept.
     pub fn purge(&mut self) {
-        self.forward.fill(Ppa::NONE);
-        self.mapped = 0;
-        for index in 0..self.table.len() {
-            if !self.table.erased[index as usize] {
-                self.wear.record_erase(ReclaimUnitId(index));
-            }
-        }
-        let new = UnitTable::new(self.table.len(), self.table.alloc_units_per_reclaim_unit);
-        let old = std::mem::replace(&mut self.table, new);
-        self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
-        self.frontiers.fill(Frontier::CLOSED);
-        self.collection = Collection::default();
-        self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
-        self.idle =
-            i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
-        if let Some(reduction) = &mut self.reduction {
-            reduction.forget_data();
-        }
-        if self.bad_blocks.is_some() {
-            self.purge_dropped(&old.state);
-        }
-        self.update_idle_target();
-        self.groups = Groups::of(&self.geometry, &self.config);
-        self.divide_units();
+        self.parts.purge();
+        self.groups = Groups::new(&self.parts);
     }
 
-    #[inline]
-    fn invalidate(&mut self, ppa: Ppa) {
-        debug_assert!(self.reduction.is_none(), "pieces have sizes");
-        let unit = self.geometry.reclaim_unit_of(ppa);
-        debug_assert!(self.table.valid[unit.index()] > 0);
-        self.table.valid[unit.index()] -= 1;
+    /// Whether `gc_in_background` would have work to do.
+    pub fn needs_background_gc(&self) -> bool {
+        self.groups.iter().any(|group| group.needs_background_gc(&self.parts))
     }
 
-    /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
-    /// updates the map.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    pub(crate) fn allocate<S: FlashSink>(
+    /// Runs one step of background GC, a read group. Returns `false` when there is nothing left to
+    /// do.
+    pub fn gc_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
+        self.groups.enter_any(|group| group.step_in_background(&mut self.parts, sink))
+    }
+
+    /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns `false`
+    /// if the next victim has more, there is none, or GC is in progress.
+    pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
+        self.groups.enter_any(|group| group.relocate_early(&mut self.parts, valid_max, sink))
+    }
+
+    /// Relocates all data of a closed unit, after the victim that is being emptied. Returns `false`
+    /// if it is no longer closed then.
+    pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
+        let group = self.parts.geometry.group_of(unit) as usize;
+        self.groups.enter(group).relocate_unit(&mut self.parts, unit, sink)
+    }
+
+    /// From now on program units on this die stay unwritten.
+    ///
+    /// # Errors
+    /// Fails if what is left does not hold the user capacity and what garbage collection needs.
+    pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
+        let Parts { geometry, config, .. } = &self.parts;
+        let units = geometry.program_units_per_reclaim_unit;
+        let lost = (0..units).filter(|&unit| geometry.die_of_unit(unit) == die).count() as u32;
+        let left = geometry.slots_per_program_unit * (units - lost);
+        config.with_fewer_slots(geometry, left).map_err(|e| format!("without die {die}, {e}"))?;
+        self.parts.parity.lose_die(die);
+        for group in self.groups.iter_mut() {
+            group.skip_all_lost(&mut self.parts);
+        }
+        Ok(())
+    }
+
+    /// Relocates the data of a reclaim unit that are on a die. Returns how many slots.
+    pub fn relocate_from_die<S: FlashSink>(
         &mut self,
-        frontier: FrontierId,
-        lpn: Lpn,
+        unit: ReclaimUnitId,
+        die: u32,
         sink: &mut S,
-    ) -> Ppa {
-        if self.frontiers[frontier.index()].needs_unit() {
-            self.open_for_host(frontier, sink);
-        }
-        let f = &mut self.frontiers[frontier.index()];
-        let slot = f.next;
-        f.next += 1;
-        self.idle -= 1;
-        self.table.valid[f.unit.index()] += 1;
-        let full = f.next == f.fill_end;
-        self.reverse[slot as usize] = lpn;
-        prefetch(&self.reverse, slot as usize + WRITE_AHEAD);
-        if full {
-            self.program_filled(frontier, self.geometry.slots_per_program_unit, sink);
-        }
-        Ppa(slot)
+    ) -> u64 {
+        self.groups.of_unit(unit).relocate_from_die(&mut self.parts, unit, die, sink)
     }
-
-    pub(crate) fn program_filled<S: FlashSink>(
-        &mut self,
-        frontier: FrontierId,
-        data: u32,
-        sink: &mut S,
-    ) {
-        let ppas = self.geometry.ppas_per_program_unit;
-        let f = &mut self.frontiers[frontier.index()];
-        let first = self.geometry.first_ppa(f.unit);
-        let unit = (f.fill_end - first) / ppas - 1;
-        let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
-        let moved_slots = std::mem::take(&mut f.moved);
-        let since = f.since.min(self.counters.collections);
-        f.since = u64::MAX;
-        if at_end {
-            self.table.close(reclaim_unit, self.counters.host_slots);
-        } else {
-            f.fill_end += ppas;
-        }
-        if self.awaits_failure() {
-            self.program_may_fail(reclaim_unit, unit, sink);
-        }
-        self.counters.programs += 1;
-        self.counters.programmed_slots += u64::from(self.geometry.slots_per_program_unit);
-        let data_slots = data;
-        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
-        sink.program(frontier, full);
-        if self.has_stripes {
-            self.programmed_in_stripe(frontier, unit);
-        }
-    }
-}
-
-/// Prefetches an element that will be needed soon. `index` may be beyond the end: then nothing that
-/// is used is fetched.
-#[inline]
-pub(crate) fn prefetch<T>(array: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch has no architectural effect, at any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (array, index);
-}
-
-/// Prefetches one of many elements into the second-level cache, which supports more outstanding
-/// misses than the first and has room for them.
-#[inline]
-pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().wrapping_add(index).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (array, index);
 }

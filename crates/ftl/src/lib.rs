@@ -7,9 +7,12 @@
 //! | file | content |
 //! |---|---|
 //! | `ftl.rs` | host operations: write, TRIM, purge |
-//! | `opening.rs` | opening reclaim units |
+//! | `groups.rs` | reclaim groups: dies, free units and garbage collection of their own |
+//! | `parts.rs` | what the groups share |
+//! | `map.rs` | the map between logical and physical pages |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |
+//! | `opening.rs` | writing to open units, programming, opening |
 //! | `garbage_collection.rs` | emptying victims: pacing, relocating, freeing |
 //! | `gc/` | victim selection: one policy per file |
 //! | `spare/` | division of spare space between streams: one policy per file |
@@ -17,38 +20,35 @@
 //! | `bad_blocks/` | bad blocks, their replacement, dropped units, the end of spare space |
 //! | `reduce/` | data reduction: compression and deduplication |
 //! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
-//! | `check.rs` | invariant checks, for tests |
-//! | `state.rs` | save and restore |
-//! | `restored.rs` | what a restored state must hold |
-//! | `indirection.rs` | units of several slots that are mapped as one |
+//! | `check.rs` | invariant checks, of restored states and for tests |
+//! | `state.rs` | save, restore and digest |
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |
 //! | `power_up.rs` | the state after a loss of power |
-//! | `groups.rs` | reclaim groups: dies, free units and garbage collection of their own |
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
 //! | `limit.rs` | the least work of a page-mapped FTL, for benchmarks |
 //! | `theory.rs` | closed forms for write amplification, for validation |
 
 pub mod bad_blocks;
-pub mod check;
+mod check;
 pub mod config;
 pub mod counters;
 pub mod frontier;
-pub mod ftl;
-pub mod garbage_collection;
+mod ftl;
+mod garbage_collection;
 pub mod gc;
 pub mod gc_destination;
 pub mod gc_log;
 mod groups;
-mod indirection;
 pub mod limit;
 mod lost_die;
+mod map;
 mod opening;
+mod parts;
 pub mod power_up;
 pub mod reduce;
-mod restored;
 pub mod sink;
 pub mod spare;
-pub mod state;
+mod state;
 pub mod table;
 pub mod theory;
 pub mod wear_leveling;

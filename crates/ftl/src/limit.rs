@@ -5,7 +5,7 @@
 
 use writecliff_base::{Prng, memory};
 
-use crate::ftl::prefetch;
+use crate::map::prefetch;
 
 const NONE: u32 = u32::MAX;
 /// Free units below which data are relocated.

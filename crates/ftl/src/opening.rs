@@ -1,93 +1,215 @@
-//! Opening reclaim units.
+//! Writing to the open reclaim units of a group: allocating addresses, programming what is full,
+//! and opening units.
 
-use writecliff_base::{ReclaimUnitId, StreamId};
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::{Frontier, FrontierId};
-use crate::ftl::Ftl;
-use crate::sink::FlashSink;
+use crate::groups::Group;
+use crate::parts::Parts;
+use crate::sink::{FlashSink, ProgramUnit};
 use crate::table::{Owner, UnitState};
 
-impl Ftl {
-    /// Opens a unit for a host frontier that needs one, as the next write to it would: garbage
-    /// collection may fill the frontier's program unit before that.
-    pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        if self.frontiers[frontier.index()].needs_unit() {
-            self.enter_for(frontier);
-            self.open_for_host(frontier, sink);
+impl Group {
+    /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
+    /// updates the map.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn allocate<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        lpn: Lpn,
+        sink: &mut S,
+    ) -> Ppa {
+        if parts.frontiers[frontier].needs_unit() {
+            self.open_for_host(parts, frontier, sink);
         }
+        let f = &mut parts.frontiers[frontier];
+        debug_assert!(self.units.contains(&f.unit.0), "the host writes to this group");
+        let slot = f.next;
+        f.next += 1;
+        self.idle -= 1;
+        parts.table.valid[f.unit.index()] += 1;
+        let full = f.next == f.fill_end;
+        parts.map.hold(slot, lpn);
+        if full {
+            self.program_filled(parts, frontier, parts.geometry.slots_per_program_unit, sink);
+        }
+        Ppa(slot)
+    }
+
+    /// Programs the program unit of a frontier, of which `data_slots` slots hold data.
+    pub(crate) fn program_filled<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        data_slots: u32,
+        sink: &mut S,
+    ) {
+        let ppas = parts.geometry.ppas_per_program_unit;
+        let f = &mut parts.frontiers[frontier];
+        let reclaim_unit = f.unit;
+        let unit = (f.fill_end - parts.geometry.first_ppa(reclaim_unit)) / ppas - 1;
+        let moved_slots = std::mem::take(&mut f.moved);
+        let since = f.since.min(parts.counters.collections);
+        debug_assert!(moved_slots <= data_slots, "relocated slots hold data");
+        f.since = u64::MAX;
+        if f.finish_program_unit(ppas) {
+            parts.table.close(reclaim_unit, parts.counters.host_slots);
+        }
+        if parts.bad_blocks.as_ref().is_some_and(|bad| bad.awaits_failure()) {
+            self.program_may_fail(parts, reclaim_unit, unit, sink);
+        }
+        parts.counters.programs += 1;
+        parts.counters.programmed_slots += u64::from(parts.geometry.slots_per_program_unit);
+        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since });
+        if parts.parity.is_in_use() {
+            self.programmed_in_stripe(parts, frontier, unit);
+        }
+    }
+
+    #[cold]
+    fn program_may_fail<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        unit: ReclaimUnitId,
+        program: u32,
+        sink: &mut S,
+    ) {
+        let Some(bad) = &mut parts.bad_blocks else { return };
+        for unit in bad.program(unit, program, &mut self.free, &parts.wear, sink) {
+            self.drop_unit(parts, unit);
+        }
+    }
+
+    /// Takes a unit out of use that is no longer in the list of free ones.
+    fn drop_unit(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
+        debug_assert!(!self.free.contains(&unit));
+        parts.table.drop_unit(unit);
+        self.idle -= i64::from(parts.table.alloc_units_per_reclaim_unit);
+    }
+
+    /// Closes the program unit that a frontier is filling by padding it. Returns whether there was
+    /// one.
+    pub(crate) fn pad<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) -> bool {
+        if let Some(packer) = &parts.packer {
+            let is_filled = packer[frontier].used > 0;
+            if is_filled {
+                self.close_packed(parts, frontier, sink);
+            }
+            return is_filled;
+        }
+        let slots = parts.geometry.slots_per_program_unit;
+        let filled = parts.frontiers[frontier].filled(slots);
+        if filled == 0 {
+            return false;
+        }
+        let padding = slots - filled;
+        parts.counters.padding_slots += u64::from(padding);
+        self.idle -= i64::from(padding);
+        self.program_filled(parts, frontier, filled, sink);
+        true
+    }
+
+    /// Closes the open unit of a frontier early. Returns how many slots stay unwritten.
+    pub(crate) fn abandon<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) -> u32 {
+        self.pad(parts, frontier, sink);
+        let f = &mut parts.frontiers[frontier];
+        let rest = f.room();
+        if rest > 0 {
+            parts.table.close(f.unit, parts.counters.host_slots);
+            *f = Frontier::CLOSED;
+            self.idle -= i64::from(rest);
+            self.update_idle_target(parts);
+        }
+        rest
     }
 
     /// Opens the next unit of a host frontier, after reserving space for GC.
     #[cold]
-    pub(crate) fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        self.make_room(sink);
+    pub(crate) fn open_for_host<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) {
+        self.make_room(parts, sink);
         // Making room may already have opened the unit, if relocated data go to the host's unit.
-        if self.frontiers[frontier.index()].needs_unit() {
-            self.open(frontier, sink);
+        if parts.frontiers[frontier].needs_unit() {
+            self.open(parts, frontier, sink);
         }
     }
 
     #[cold]
-    pub(crate) fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        let host = self.is_host_frontier(frontier);
-        let cold = !host && self.collection.is_for_wear();
+    pub(crate) fn open<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) {
+        debug_assert!(parts.frontiers[frontier].needs_unit());
+        let is_of_host = parts.frontiers.is_of_host(frontier);
+        let is_cold = !is_of_host && self.collection.is_for_wear();
         let unit = loop {
-            let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
+            let unit = parts.config.wear.take(&mut self.free, &parts.wear, is_cold);
             // `FtlConfig::check` ensures spare space for every frontier, and `make_room` keeps the
             // reserve.
             let unit = unit.expect("a free reclaim unit is always reserved for garbage collection");
-            if self.make_ready(unit, frontier, sink) {
+            assert!(self.units.contains(&unit.0), "a group opens its own units");
+            if self.make_ready(parts, unit, frontier, sink) {
                 break unit;
             }
         };
-        let index = unit.index();
-        self.table.erased[index] = false;
-        self.table.state[index] = UnitState::Open;
-        let stream = StreamId(frontier.0 % self.config.streams);
-        if host {
-            self.spare.host_opened(stream);
+        let stream = parts.frontiers.stream_of(frontier);
+        if is_of_host {
+            parts.spare.host_opened(stream);
         }
-        self.table.owner[index] = Owner { stream, relocated: !host };
-        let first = self.geometry.first_ppa(unit);
-        self.frontiers[frontier.index()] = Frontier {
-            unit,
-            next: first,
-            fill_end: first + self.geometry.ppas_per_program_unit,
-            end: first + self.geometry.ppas_per_reclaim_unit,
-            moved: 0,
-            since: u64::MAX,
-        };
-        if self.lost_die.is_some() {
-            self.skip_lost(frontier);
-        }
-        self.update_idle_target();
+        parts.table.open(unit, Owner { stream, relocated: !is_of_host });
+        parts.frontiers[frontier] = Frontier::at_start(unit, &parts.geometry);
+        self.skip_lost(parts, frontier);
+        self.update_idle_target(parts);
     }
 
-    /// Erases a free unit before it is opened. False: its blocks have failed, and it is dropped.
+    /// Erases a free unit before it is opened. Returns `false` if its blocks have failed, so that
+    /// it is dropped.
     fn make_ready<S: FlashSink>(
         &mut self,
+        parts: &mut Parts,
         unit: ReclaimUnitId,
         frontier: FrontierId,
         sink: &mut S,
     ) -> bool {
         let index = unit.index();
-        assert_eq!(self.table.state[index], UnitState::Free);
-        assert_eq!(self.table.valid[index], 0, "a unit with valid data must not be erased");
-        let is_erased = self.table.erased[index];
+        assert_eq!(parts.table.state[index], UnitState::Free);
+        assert_eq!(parts.table.valid[index], 0, "a unit with valid data must not be erased");
+        let is_erased = parts.table.erased[index];
         // Whose data must be replaced on flash first: those of the unit, and of the reserve.
-        let mut freed_at = (!is_erased).then_some(self.table.freed_at[index]);
-        if self.config.volatile_buffer {
-            if self.is_host_frontier(frontier) {
-                freed_at = freed_at.max(self.reserve_freed_at());
+        let mut freed_at = (!is_erased).then_some(parts.table.freed_at[index]);
+        if parts.config.volatile_buffer {
+            if parts.frontiers.is_of_host(frontier) {
+                freed_at = freed_at.max(self.reserve_freed_at(parts));
             }
             if let Some(freed_at) = freed_at {
-                self.pad_filled_since(freed_at, sink);
+                self.pad_filled_since(parts, freed_at, sink);
             }
         }
         if !is_erased {
-            self.wear.record_erase(unit);
+            parts.wear.record_erase(unit);
         }
-        if self.bad_blocks.is_some() && !self.blocks_hold(unit, sink) {
+        if let Some(bad) = &mut parts.bad_blocks
+            && !bad.open(unit, parts.wear.of(unit), self.free.len(), sink)
+        {
+            self.drop_unit(parts, unit);
             return false;
         }
         match freed_at {
@@ -96,5 +218,35 @@ impl Ftl {
             None => {}
         }
         true
+    }
+
+    /// When the second of the free units was freed, by how long they have been free; `None` if it
+    /// is erased. If the host takes another one, garbage collection needs these after a loss of
+    /// power: one to begin with, and one if it has already begun.
+    fn reserve_freed_at(&self, parts: &Parts) -> Option<u64> {
+        let table = &parts.table;
+        let freed = |unit: &ReclaimUnitId| {
+            (!table.erased[unit.index()]).then_some(table.freed_at[unit.index()])
+        };
+        let mut all = self.free.iter().map(freed);
+        let mut oldest = all.next()?;
+        let mut second = None;
+        for freed_at in all {
+            let later = oldest.max(freed_at);
+            second = Some(second.map_or(later, |second: Option<u64>| second.min(later)));
+            oldest = oldest.min(freed_at);
+        }
+        second.unwrap_or(oldest)
+    }
+
+    /// Programs what may replace data of a reclaim unit that was freed after `freed_at` others, so
+    /// that it can be erased.
+    fn pad_filled_since<S: FlashSink>(&mut self, parts: &mut Parts, freed_at: u64, sink: &mut S) {
+        for id in parts.frontiers.ids() {
+            if parts.frontiers[id].since <= freed_at {
+                debug_assert!(self.units.contains(&parts.frontiers[id].unit.0));
+                self.pad(parts, id, sink);
+            }
+        }
     }
 }

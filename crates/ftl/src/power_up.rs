@@ -9,8 +9,10 @@ use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::Ftl;
+use crate::groups::Group;
+use crate::parts::Parts;
 use crate::sink::FlashSink;
-use crate::table::{Among, UnitState};
+use crate::table::UnitState;
 
 /// A change of the mapping that the flash does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,24 +60,12 @@ pub struct OpenUnit {
 }
 
 impl Ftl {
-    /// The open reclaim units.
-    pub fn open_units(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
-        self.frontiers.iter().filter(|f| !f.needs_unit()).map(|f| f.unit)
-    }
-
-    /// Program units of an open reclaim unit that are full.
-    pub fn full_units(&self, unit: ReclaimUnitId) -> u32 {
-        let open = self.frontiers.iter().find(|f| f.unit == unit && !f.needs_unit());
-        let ppas = self.geometry.ppas_per_program_unit;
-        open.map_or(0, |f| (f.fill_end - self.geometry.first_ppa(unit)) / ppas - 1)
-    }
-
     /// Begins to rebuild the state from what the flash holds: [`Self::return_to`] follows for each
     /// change that the flash does not hold, newest first, and [`Self::power_up`].
     pub fn power_off(&mut self) {
-        assert!(self.reduction.is_none(), "pieces have sizes");
-        if self.collection.is_running() {
-            self.give_back_victim();
+        assert!(self.parts.packer.is_none(), "pieces have sizes");
+        for group in self.groups.iter_mut().filter(|group| group.collection.is_running()) {
+            group.give_back_victim(&mut self.parts);
         }
     }
 
@@ -83,40 +73,30 @@ impl Ftl {
     /// erased first is as it was before it was opened.
     pub fn power_up(&mut self, open: &[OpenUnit]) {
         for unit in open {
-            self.continue_unit(unit);
+            self.groups.of_unit(unit.unit).continue_unit(&mut self.parts, unit);
         }
-        self.idle = self.count_idle();
-        self.update_idle_target();
+        for group in self.groups.iter_mut() {
+            assert!(!group.collection.is_running(), "see power_off");
+            group.idle = group.count_idle(&self.parts);
+            group.update_idle_target(&self.parts);
+        }
     }
 
     /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
     pub fn return_to(&mut self, lpn: Lpn, before: Ppa) {
-        let lost = std::mem::replace(&mut self.forward[lpn.index()], before);
+        let Parts { map, table, geometry, .. } = &mut self.parts;
+        let lost = map.return_to(lpn, before);
         if !lost.is_none() {
-            self.table.valid[self.geometry.reclaim_unit_of(lost).index()] -= 1;
-            self.mapped -= 1;
+            table.invalidate(geometry.reclaim_unit_of(lost), 1);
         }
         if before.is_none() {
             return;
         }
-        self.reverse[before.index()] = lpn;
-        self.mapped += 1;
-        let unit = self.geometry.reclaim_unit_of(before);
-        self.table.valid[unit.index()] += 1;
-        if self.table.state[unit.index()] == UnitState::Free {
-            self.table.state[unit.index()] = UnitState::Closed;
-            self.free.retain(|&free| free != unit);
-        }
-    }
-
-    /// Gives up a unit that was opened and not erased. It may still hold data: its erase waits for
-    /// those that replace them.
-    fn put_back(&mut self, unit: ReclaimUnitId) {
-        if self.table.valid[unit.index()] > 0 {
-            self.table.state[unit.index()] = UnitState::Closed;
-        } else {
-            self.table.state[unit.index()] = UnitState::Free;
-            self.free.push_back(unit);
+        let unit = geometry.reclaim_unit_of(before);
+        table.valid[unit.index()] += 1;
+        if table.state[unit.index()] == UnitState::Free {
+            table.state[unit.index()] = UnitState::Closed;
+            self.groups.of_unit(unit).free.retain(|&free| free != unit);
         }
     }
 
@@ -124,104 +104,85 @@ impl Ftl {
     /// units whose relocated data were lost are not free any more.
     /// Returns whether it did anything; all of it is then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
-        let collections = self.counters.collections;
-        self.in_each_group(|ftl| ftl.empty_units(sink));
-        let has_relocated = self.counters.collections > collections;
+        let collections = self.parts.counters.collections;
+        for group in self.groups.iter_mut() {
+            group.empty_units(&mut self.parts, sink);
+        }
+        let has_relocated = self.parts.counters.collections > collections;
         if has_relocated {
-            (0..self.frontiers.len() as u16).for_each(|id| {
-                self.pad(FrontierId(id), sink);
-            });
+            for id in self.parts.frontiers.ids() {
+                self.pad(id, sink);
+            }
         }
         has_relocated
     }
+}
 
-    fn empty_units<S: FlashSink>(&mut self, sink: &mut S) {
-        while self.free.len() as u32 <= self.config.gc_low_watermark {
+impl Group {
+    fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
+        while self.is_short_of_units(parts) {
             if self.collection.is_running() {
-                self.give_back_victim();
+                self.give_back_victim(parts);
             }
-            let closed = self.table.candidates(Among::All);
-            let closed = closed.min_by_key(|unit| self.table.valid[unit.index()]);
+            let among = self.among();
+            let closed = parts.table.candidates(&among);
+            let closed = closed.min_by_key(|unit| parts.table.valid[unit.index()]);
             let Some(victim) = closed else { break };
-            if self.table.valid[victim.index()] == self.table.alloc_units_per_reclaim_unit {
+            if parts.table.valid[victim.index()] == parts.table.alloc_units_per_reclaim_unit {
                 break;
             }
-            self.begin_victim(victim);
+            self.begin_victim(parts, victim);
             while self.collection.is_running() {
-                let frontier = self.frontier_with_room(victim);
-                self.relocate_group_to(frontier, sink);
+                let frontier = self.frontier_with_room(parts, victim);
+                self.relocate_read_group_to(parts, frontier, sink);
             }
         }
     }
 
-    /// Where the next data of a victim go: where they belong, unless that needs a free unit and
-    /// there is none.
-    fn frontier_with_room(&self, victim: ReclaimUnitId) -> FrontierId {
-        let owner = self.table.owner[victim.index()];
-        let own = self.destination(owner);
-        let room = |id: FrontierId| {
-            let f = &self.frontiers[id.index()];
-            f.end - f.next
-        };
-        if room(own) >= self.geometry.ppas_per_read_group || !self.free.is_empty() {
+    /// Frontier that the next data of a victim go to: where they belong, unless that needs a free
+    /// unit and there is none.
+    fn frontier_with_room(&self, parts: &Parts, victim: ReclaimUnitId) -> FrontierId {
+        let own = parts.destination(victim);
+        let frontiers = &parts.frontiers;
+        let room = |id: FrontierId| frontiers[id].room();
+        if room(own) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {
             return own;
         }
-        let all = (0..self.frontiers.len() as u16).map(FrontierId);
-        let all = all.filter(|&id| self.is_in_charge(id));
+        let group = frontiers.group_of(own);
+        let all = frontiers.ids().filter(|&id| frontiers.group_of(id) == group);
         all.max_by_key(|&id| room(id)).unwrap_or(own)
     }
 
-    fn continue_unit(&mut self, open: &OpenUnit) {
-        let Some(id) = self.frontiers.iter().position(|f| f.unit == open.unit && !f.needs_unit())
-        else {
-            return;
-        };
+    fn continue_unit(&mut self, parts: &mut Parts, open: &OpenUnit) {
+        let Some(id) = parts.frontiers.of_unit(open.unit) else { return };
         if open.begun == 0 && open.is_unerased {
-            self.frontiers[id] = Frontier::CLOSED;
-            return self.put_back(open.unit);
+            parts.frontiers[id] = Frontier::CLOSED;
+            return self.put_back(parts, open.unit);
         }
-        let full = self.full_units(open.unit);
+        let full = parts.full_units(open.unit);
         // On the fast-forward clock data are on flash before their program unit is full.
-        let mut filling = self.geometry.unit_ppas(open.unit, full);
-        let is_filled = filling.any(|ppa| self.holder(Ppa(ppa)).is_some());
+        let mut filling = parts.geometry.unit_ppas(open.unit, full);
+        let is_filled = filling.any(|ppa| parts.map.holder(Ppa(ppa)).is_some());
         let begun = if is_filled { full + 1 } else { open.begun };
-        let ppas = self.geometry.ppas_per_program_unit;
-        let f = &mut self.frontiers[id];
-        f.next = self.geometry.first_ppa(open.unit) + begun * ppas;
+        let ppas = parts.geometry.ppas_per_program_unit;
+        let f = &mut parts.frontiers[id];
+        f.next = parts.geometry.first_ppa(open.unit) + begun * ppas;
         (f.moved, f.since) = (0, u64::MAX);
         if f.next == f.end {
-            self.table.close(open.unit, self.counters.host_slots);
+            parts.table.close(open.unit, parts.counters.host_slots);
         } else {
             f.fill_end = f.next + ppas;
         }
     }
 
-    /// When the second of the free units was freed, by how long they have been free; `None` if it
-    /// is erased. If the host takes another one, garbage collection needs these after a loss of
-    /// power: one to begin with, and one if it has already begun.
-    pub(crate) fn reserve_freed_at(&self) -> Option<u64> {
-        let table = &self.table;
-        let freed = |unit: &ReclaimUnitId| {
-            (!table.erased[unit.index()]).then_some(table.freed_at[unit.index()])
-        };
-        let mut all = self.free.iter().map(freed);
-        let mut oldest = all.next()?;
-        let mut second = None;
-        for freed_at in all {
-            let later = oldest.max(freed_at);
-            second = Some(second.map_or(later, |second: Option<u64>| second.min(later)));
-            oldest = oldest.min(freed_at);
-        }
-        second.unwrap_or(oldest)
-    }
-
-    /// Programs what may replace data of a reclaim unit that was freed after `freed_at` others, so
-    /// that it can be erased.
-    pub(crate) fn pad_filled_since<S: FlashSink>(&mut self, freed_at: u64, sink: &mut S) {
-        for id in 0..self.frontiers.len() {
-            if self.frontiers[id].since <= freed_at {
-                self.pad(FrontierId(id as u16), sink);
-            }
+    /// Gives up a unit that was opened and not erased. It may still hold data: its erase waits for
+    /// those that replace them.
+    fn put_back(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
+        let is_empty = parts.table.valid[unit.index()] == 0;
+        let state = if is_empty { UnitState::Free } else { UnitState::Closed };
+        parts.table.state[unit.index()] = state;
+        if is_empty {
+            self.free.push_back(unit);
         }
     }
 }

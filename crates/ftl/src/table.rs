@@ -4,9 +4,13 @@
 //! Space is counted in allocation units: slots, or sectors if the controller reduces data and a
 //! piece of data takes one or more of them (`reduce/`).
 
+use std::io::{Read, Write};
 use std::ops::Range;
 
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::{ReclaimUnitId, StreamId};
+
+use crate::state::damaged;
 
 /// State of a reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,21 +43,17 @@ pub struct Owner {
     pub relocated: bool,
 }
 
-/// Set of units that a policy may choose from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Among {
-    All,
-    /// Units of one stream.
-    Stream(StreamId),
+/// Set of units that a policy may choose from: those of a reclaim group, or of one of its streams.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Among {
+    pub units: Range<u32>,
+    pub stream: Option<StreamId>,
 }
 
 impl Among {
     #[inline]
-    pub fn holds(self, owner: Owner) -> bool {
-        match self {
-            Self::All => true,
-            Self::Stream(stream) => owner.stream == stream,
-        }
+    pub fn holds(&self, owner: Owner) -> bool {
+        self.stream.is_none_or(|stream| owner.stream == stream)
     }
 }
 
@@ -72,8 +72,6 @@ pub struct UnitTable {
     /// Number of reclaim units freed before this one when it was last freed: data that were
     /// allocated earlier may replace what it holds.
     pub freed_at: Vec<u64>,
-    /// The units that policies choose from: those of the reclaim group in charge.
-    pub pool: Range<u32>,
 }
 
 impl UnitTable {
@@ -87,7 +85,6 @@ impl UnitTable {
             closed_at: vec![0; n],
             erased: vec![true; n],
             freed_at: vec![0; n],
-            pool: 0..units,
         }
     }
 
@@ -107,28 +104,96 @@ impl UnitTable {
 
     /// Whether a policy may choose the unit from `among`.
     #[inline]
-    pub fn is_candidate(&self, unit: ReclaimUnitId, among: Among) -> bool {
+    pub fn is_candidate(&self, unit: ReclaimUnitId, among: &Among) -> bool {
         self.is_closed(unit) && among.holds(self.owner[unit.index()])
     }
 
     /// Candidates in ascending order.
-    pub fn candidates(&self, among: Among) -> impl Iterator<Item = ReclaimUnitId> + '_ {
-        self.pool().filter(move |&u| self.is_candidate(u, among))
+    pub fn candidates<'a>(&'a self, among: &'a Among) -> impl Iterator<Item = ReclaimUnitId> + 'a {
+        among.units.clone().map(ReclaimUnitId).filter(move |&u| self.is_candidate(u, among))
     }
 
-    /// The units that policies choose from.
-    pub fn pool(&self) -> impl Iterator<Item = ReclaimUnitId> + use<> {
-        self.pool.clone().map(ReclaimUnitId)
+    /// Units in a state, in ascending order.
+    pub fn in_state(&self, state: UnitState) -> impl Iterator<Item = ReclaimUnitId> + '_ {
+        (0..self.len()).map(ReclaimUnitId).filter(move |u| self.state[u.index()] == state)
     }
 
     /// Closed units in ascending order.
     pub fn closed(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
-        (0..self.len()).map(ReclaimUnitId).filter(|&u| self.is_closed(u))
+        self.in_state(UnitState::Closed)
+    }
+
+    /// Makes an erased or erasable unit one that a frontier writes to.
+    pub(crate) fn open(&mut self, unit: ReclaimUnitId, owner: Owner) {
+        let index = unit.index();
+        debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Free, 0));
+        self.erased[index] = false;
+        self.state[index] = UnitState::Open;
+        self.owner[index] = owner;
     }
 
     pub fn close(&mut self, unit: ReclaimUnitId, now: u64) {
         debug_assert_eq!(self.state[unit.index()], UnitState::Open);
         self.state[unit.index()] = UnitState::Closed;
         self.closed_at[unit.index()] = now;
+    }
+
+    /// Makes a victim without valid data free, as unit number `number` in order of becoming free.
+    pub(crate) fn free(&mut self, unit: ReclaimUnitId, number: u64) {
+        let index = unit.index();
+        debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Victim, 0));
+        self.state[index] = UnitState::Free;
+        self.freed_at[index] = number;
+    }
+
+    /// Takes a free unit out of use.
+    pub(crate) fn drop_unit(&mut self, unit: ReclaimUnitId) {
+        let index = unit.index();
+        assert_eq!((self.state[index], self.valid[index]), (UnitState::Free, 0));
+        self.state[index] = UnitState::Dropped;
+    }
+
+    /// Counts allocation units of a unit that no longer hold valid data.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) {
+        debug_assert!(self.valid[unit.index()] >= alloc_units, "more is invalid than was valid");
+        self.valid[unit.index()] -= alloc_units;
+    }
+
+    /// Forgets all data. Dropped units stay dropped.
+    pub(crate) fn purge(&mut self) {
+        let state = std::mem::take(&mut self.state);
+        *self = Self::new(state.len() as u32, self.alloc_units_per_reclaim_unit);
+        for (now, before) in self.state.iter_mut().zip(state) {
+            if before == UnitState::Dropped {
+                *now = before;
+            }
+        }
+    }
+
+    /// Saves all but `freed_at`.
+    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+        out.bytes("ftl.states", &self.state.iter().map(|&s| s as u8).collect::<Vec<u8>>())?;
+        out.u32s("ftl.valid", &self.valid)?;
+        let owner = |o: &Owner| u32::from(o.stream.0) << 1 | u32::from(o.relocated);
+        out.u32s("ftl.owners", &self.owner.iter().map(owner).collect::<Vec<u32>>())?;
+        out.u64s("ftl.closed_at", &self.closed_at)?;
+        out.bytes("ftl.erased", &self.erased.iter().map(|&e| u8::from(e)).collect::<Vec<u8>>())
+    }
+
+    pub(crate) fn restore<R: Read>(
+        &mut self,
+        input: &mut StateReader<R>,
+    ) -> Result<(), CodecError> {
+        let units = self.state.len();
+        let states = input.bytes("ftl.states")?;
+        let states: Option<Vec<_>> = states.into_iter().map(UnitState::from_u8).collect();
+        self.state = states.filter(|s| s.len() == units).ok_or_else(|| damaged("ftl.states"))?;
+        self.valid = input.u32s("ftl.valid", units)?;
+        let owner = |o: u32| Owner { stream: StreamId((o >> 1) as u16), relocated: o & 1 == 1 };
+        self.owner = input.u32s("ftl.owners", units)?.into_iter().map(owner).collect();
+        self.closed_at = input.u64s("ftl.closed_at", units)?;
+        self.erased = input.bytes("ftl.erased")?.into_iter().map(|e| e == 1).collect();
+        if self.erased.len() == units { Ok(()) } else { Err(damaged("ftl.erased")) }
     }
 }

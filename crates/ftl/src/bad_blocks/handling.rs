@@ -10,12 +10,13 @@
 //! Where a unit would have to be dissolved that garbage collection cannot do without now, the block
 //! stays in use until one can be. That is also what happens on a read-only drive.
 
+use std::collections::VecDeque;
+
 use writecliff_base::ReclaimUnitId;
+use writecliff_flash::Wear;
 
 use super::{BadBlocks, Due, uniform};
-use crate::ftl::Ftl;
 use crate::sink::FlashSink;
-use crate::table::UnitState;
 
 /// Free units that garbage collection must find when a unit is dissolved: the one that is opened
 /// instead, or that a victim is moved to.
@@ -40,147 +41,111 @@ impl BadBlocks {
         uniform(self.failures_salt, 2 * self.number()) < self.config.found_by_erase
     }
 
-    /// The program in which a block fails, if there are `programs` in a reclaim unit.
-    fn failing_program(&self, position: u32, programs: u32) -> u32 {
-        let rows = programs / self.dies;
+    /// The program in which a block fails.
+    fn failing_program(&self, position: u32) -> u32 {
+        let rows = self.programs_per_unit / self.dies;
         let row = (uniform(self.failures_salt, 2 * self.number() + 1) * f64::from(rows)) as u32;
         row * self.dies + position / self.planes
     }
-}
 
-impl Ftl {
-    /// Handles the blocks of a unit that fail now that it is opened. False: it was dissolved.
+    /// Handles the blocks of a unit that fail now that it is opened, while `free` other units are
+    /// free. Returns `false` if it was dissolved.
     #[cold]
-    pub(crate) fn blocks_hold<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
-        let erases = self.wear.of(unit);
-        let Some(bad) = self.bad_blocks.as_mut() else { return true };
-        if bad.first[unit.index()] > erases {
+    pub(crate) fn open<S: FlashSink>(
+        &mut self,
+        unit: ReclaimUnitId,
+        erases: u32,
+        free: usize,
+        sink: &mut S,
+    ) -> bool {
+        if self.first[unit.index()] > erases {
             return true;
         }
-        for position in 0..bad.positions {
-            if !bad.has_failed(unit, position, erases) {
+        for position in 0..self.positions {
+            if !self.has_failed(unit, position, erases) {
                 continue;
             }
-            if bad.config.replaces && !bad.is_found_by_erase() {
-                let programs =
-                    self.geometry.ppas_per_reclaim_unit / self.geometry.ppas_per_program_unit;
-                let program = bad.failing_program(position, programs);
-                bad.due.push(Due { unit, program, position });
+            if self.config.replaces && !self.is_found_by_erase() {
+                let program = self.failing_program(position);
+                self.due.push(Due { unit, program, position });
                 continue;
             }
-            if bad.config.replaces && bad.take_spare(unit, position, erases) {
-                bad.counts.erase_failures += 1;
-                sink.block_replaced(position / bad.planes, 0);
-            } else if self.free.len() >= FREE_MIN && bad.may_drop() {
-                bad.due.retain(|due| due.unit != unit);
-                bad.dissolve(unit, erases);
-                self.table.state[unit.index()] = UnitState::Dropped;
-                self.idle -= i64::from(self.table.alloc_units_per_reclaim_unit);
+            if self.config.replaces && self.take_spare(unit, position, erases) {
+                self.counts.erase_failures += 1;
+                sink.block_replaced(position / self.planes, 0);
+            } else if free >= FREE_MIN && self.may_drop() {
+                self.due.retain(|due| due.unit != unit);
+                self.dissolve(unit, erases);
                 return false;
             }
         }
-        bad.find_first(unit);
+        self.find_first(unit);
         true
     }
 
     /// Called before a program while some are due to fail: replaces the block, if it is this one.
+    /// Takes the units that are dissolved for that from the free ones, and returns them.
     #[cold]
-    pub(crate) fn program_may_fail<S: FlashSink>(
+    pub(crate) fn program<S: FlashSink>(
         &mut self,
         unit: ReclaimUnitId,
         program: u32,
+        free: &mut VecDeque<ReclaimUnitId>,
+        wear: &Wear,
         sink: &mut S,
-    ) {
-        let Some(bad) = self.bad_blocks.as_mut() else { return };
+    ) -> Vec<ReclaimUnitId> {
+        let mut dissolved = Vec::new();
         while let Some(index) =
-            bad.due.iter().position(|due| due.unit == unit && due.program == program)
+            self.due.iter().position(|due| due.unit == unit && due.program == program)
         {
-            let position = bad.due.swap_remove(index).position;
-            let erases = self.wear.of(unit);
-            while !bad.take_spare(unit, position, erases) {
-                if self.free.len() <= FREE_MIN || !bad.may_drop() {
-                    return;
+            let position = self.due.swap_remove(index).position;
+            while !self.take_spare(unit, position, wear.of(unit)) {
+                if free.len() <= FREE_MIN || !self.may_drop() {
+                    return dissolved;
                 }
-                let Some(donor) = self.free.pop_back() else { return };
-                bad.dissolve(donor, self.wear.of(donor));
-                self.table.state[donor.index()] = UnitState::Dropped;
-                self.idle -= i64::from(self.table.alloc_units_per_reclaim_unit);
+                let Some(donor) = free.pop_back() else { return dissolved };
+                self.dissolve(donor, wear.of(donor));
+                dissolved.push(donor);
             }
-            bad.counts.program_failures += 1;
-            let rows = program / bad.dies;
-            let slots = rows * self.geometry.slots_per_program_unit / bad.planes;
-            bad.counts.moved_slots += u64::from(slots);
-            sink.block_replaced(position / bad.planes, rows);
-            bad.find_first(unit);
+            self.counts.program_failures += 1;
+            let rows = program / self.dies;
+            self.counts.moved_slots += u64::from(rows * self.slots_per_program_unit / self.planes);
+            sink.block_replaced(position / self.planes, rows);
+            self.find_first(unit);
         }
+        dissolved
     }
 
     /// Whether a program is due to fail.
     #[inline]
     pub(crate) fn awaits_failure(&self) -> bool {
-        self.bad_blocks.as_ref().is_some_and(|bad| !bad.due.is_empty())
+        !self.due.is_empty()
     }
 
-    /// Whether no spare space is left, so that host writes must be refused.
-    pub fn is_read_only(&self) -> bool {
-        self.bad_blocks.as_ref().is_some_and(|bad| bad.is_read_only())
+    /// Forgets the programs that will fail: the data that they were for have been purged.
+    pub(crate) fn forget_failing_programs(&mut self) {
+        self.due.clear();
     }
 
-    /// Takes the units out of use that the factory's bad blocks have cost.
-    pub(crate) fn drop_factory_units(&mut self) {
-        let Some(bad) = &self.bad_blocks else { return };
-        for unit in bad.dropped_when_new() {
-            self.table.state[unit.index()] = UnitState::Dropped;
+    /// Checks that the units in the table that are dropped are as many as bad blocks cost: every
+    /// block of a dropped unit is bad, spare or in use elsewhere, and no more units are dropped
+    /// than the position with the most bad blocks has cost.
+    pub(crate) fn check(&self, dropped: u64) -> Result<(), String> {
+        let counts = &self.counts;
+        let counted = counts.dropped_units;
+        if dropped != counted {
+            return Err(format!("{dropped} units are dropped, but {counted} are counted"));
         }
-        self.leave_dropped();
-    }
-
-    /// Keeps dropped units dropped after a purge; `before` are the states before it.
-    pub(crate) fn purge_dropped(&mut self, before: &[UnitState]) {
-        for (now, &before) in self.table.state.iter_mut().zip(before) {
-            if before == UnitState::Dropped {
-                *now = before;
-            }
-        }
-        if let Some(bad) = &mut self.bad_blocks {
-            bad.due.clear();
-        }
-        self.leave_dropped();
-    }
-
-    /// Rebuilds the list of free units and what is idle without the units that are dropped.
-    pub(crate) fn leave_dropped(&mut self) {
-        let state = &self.table.state;
-        self.free.retain(|unit| state[unit.index()] != UnitState::Dropped);
-        self.idle = self.count_idle();
-    }
-
-    /// Checks that dropped units are counted, and are as many as bad blocks cost.
-    pub(crate) fn check_dropped(&self) -> Result<(), String> {
-        let in_table = self.table.state.iter().filter(|&&s| s == UnitState::Dropped).count() as u64;
-        let counted = self.bad_blocks.as_ref().map_or(0, |bad| bad.counts.dropped_units);
-        if in_table != counted {
-            return Err(format!("{in_table} units are dropped, but {counted} are counted"));
-        }
-        self.bad_blocks.as_ref().map_or(Ok(()), |bad| bad.check())
-    }
-}
-
-impl BadBlocks {
-    /// Every block of a dropped unit is bad, spare or in use elsewhere; and no more units are
-    /// dropped than the position with the most bad blocks has cost.
-    fn check(&self) -> Result<(), String> {
         if !self.config.replaces {
             return Ok(());
         }
-        let counts = &self.counts;
         let bad = counts.factory + counts.erase_failures + counts.program_failures;
         let spare: u64 = self.spare.iter().map(|spare| spare.len() as u64).sum();
-        let given = counts.dropped_units * u64::from(self.positions);
+        let given = dropped * u64::from(self.positions);
         if given != bad + spare {
             return Err(format!("{given} blocks were given up, but {bad} are bad, {spare} spare"));
         }
-        if counts.dropped_units > 0 && self.spare.iter().all(|spare| !spare.is_empty()) {
+        if dropped > 0 && self.spare.iter().all(|spare| !spare.is_empty()) {
             return Err("a unit was dropped although every position had a spare block".to_owned());
         }
         Ok(())

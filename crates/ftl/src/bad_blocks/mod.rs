@@ -78,6 +78,8 @@ pub struct BadBlocks {
     dies: u32,
     positions: u32,
     units: u32,
+    programs_per_unit: u32,
+    slots_per_program_unit: u32,
     /// Fewest reclaim units with which the drive can be written to.
     least_units: u32,
     /// Reclaim units when the drive was new.
@@ -172,6 +174,8 @@ impl BadBlocks {
             dies,
             positions,
             units,
+            programs_per_unit: geometry.program_units_per_reclaim_unit,
+            slots_per_program_unit: geometry.slots_per_program_unit,
             least_units,
             units_when_new: units,
             first: vec![0; units as usize],

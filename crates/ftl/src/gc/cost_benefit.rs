@@ -7,7 +7,7 @@ use writecliff_base::ReclaimUnitId;
 
 use crate::table::{Among, UnitTable};
 
-pub(super) fn choose(table: &UnitTable, among: Among, now: u64) -> Option<ReclaimUnitId> {
+pub(super) fn choose(table: &UnitTable, among: &Among, now: u64) -> Option<ReclaimUnitId> {
     let mut best: Option<(f64, ReclaimUnitId)> = None;
     for unit in table.candidates(among) {
         let valid = f64::from(table.valid[unit.index()]);

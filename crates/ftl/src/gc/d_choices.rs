@@ -11,7 +11,7 @@ const TRIES: u32 = 64;
 
 pub(super) fn choose(
     table: &UnitTable,
-    among: Among,
+    among: &Among,
     d: u32,
     random: &mut Prng,
 ) -> Option<ReclaimUnitId> {
@@ -25,10 +25,10 @@ pub(super) fn choose(
     best
 }
 
-fn draw(table: &UnitTable, among: Among, random: &mut Prng) -> Option<ReclaimUnitId> {
+fn draw(table: &UnitTable, among: &Among, random: &mut Prng) -> Option<ReclaimUnitId> {
     for _ in 0..TRIES {
-        let nth = random.below(table.pool.len() as u64) as u32;
-        let unit = ReclaimUnitId(table.pool.start + nth);
+        let nth = random.below(among.units.len() as u64) as u32;
+        let unit = ReclaimUnitId(among.units.start + nth);
         if table.is_candidate(unit, among) {
             return Some(unit);
         }

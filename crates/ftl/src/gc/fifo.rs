@@ -7,6 +7,6 @@ use writecliff_base::ReclaimUnitId;
 
 use crate::table::{Among, UnitTable};
 
-pub(super) fn choose(table: &UnitTable, among: Among) -> Option<ReclaimUnitId> {
+pub(super) fn choose(table: &UnitTable, among: &Among) -> Option<ReclaimUnitId> {
     table.candidates(among).min_by_key(|u| (table.closed_at[u.index()], u.0))
 }

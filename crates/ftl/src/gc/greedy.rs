@@ -9,10 +9,10 @@ use writecliff_base::ReclaimUnitId;
 
 use crate::table::{Among, UnitState, UnitTable};
 
-pub(super) fn choose(table: &UnitTable, among: Among) -> Option<ReclaimUnitId> {
+pub(super) fn choose(table: &UnitTable, among: &Among) -> Option<ReclaimUnitId> {
     let mut best = (table.alloc_units_per_reclaim_unit, 0);
     let mut victim = None;
-    let pool = table.pool.start as usize..table.pool.end as usize;
+    let pool = among.units.start as usize..among.units.end as usize;
     let units = table.valid[pool.clone()].iter().zip(&table.state[pool.clone()]);
     for (index, (&valid, &state)) in pool.zip(units) {
         if valid > best.0

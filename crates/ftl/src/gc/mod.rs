@@ -35,7 +35,7 @@ impl GcPolicy {
     pub fn choose(
         self,
         table: &UnitTable,
-        among: Among,
+        among: &Among,
         now: u64,
         random: &mut Prng,
     ) -> Option<ReclaimUnitId> {
@@ -67,6 +67,8 @@ mod tests {
     use super::*;
     use crate::table::UnitState;
 
+    const ALL: Among = Among { units: 0..5, stream: None };
+
     /// Five units of 8 slots: 0 open, 1..4 closed at times 40, 10, 30, 20 with 6, 7, 2, 4 valid.
     fn table() -> UnitTable {
         let mut table = UnitTable::new(5, 8);
@@ -91,13 +93,13 @@ mod tests {
             (GcPolicy::WindowedGreedy { window: 64 }, 3),
         ];
         for (policy, victim) in rows {
-            let chosen = policy.choose(&table, Among::All, 50, &mut random);
+            let chosen = policy.choose(&table, &ALL, 50, &mut random);
             assert_eq!(chosen, Some(ReclaimUnitId(victim)), "{}", policy.name());
         }
         // At time 1000 unit 4 is almost as old as unit 3 but costs more: still unit 3.
         let mut aged = table.clone();
         aged.closed_at[3] = 995;
-        let chosen = GcPolicy::CostBenefit.choose(&aged, Among::All, 1000, &mut random);
+        let chosen = GcPolicy::CostBenefit.choose(&aged, &ALL, 1000, &mut random);
         assert_eq!(chosen, Some(ReclaimUnitId(4)));
     }
 
@@ -109,7 +111,7 @@ mod tests {
         let all =
             [GcPolicy::Greedy, GcPolicy::Fifo, GcPolicy::DChoices { d: 2 }, GcPolicy::CostBenefit];
         for policy in all {
-            assert_eq!(policy.choose(&table, Among::All, 50, &mut random), None);
+            assert_eq!(policy.choose(&table, &ALL, 50, &mut random), None);
         }
     }
 
@@ -118,8 +120,7 @@ mod tests {
         let (table, mut random) = (table(), Prng::new(3));
         let mut seen = [0; 5];
         for _ in 0..4000 {
-            let victim =
-                GcPolicy::DChoices { d: 1 }.choose(&table, Among::All, 0, &mut random).unwrap();
+            let victim = GcPolicy::DChoices { d: 1 }.choose(&table, &ALL, 0, &mut random).unwrap();
             seen[victim.index()] += 1;
         }
         assert_eq!(seen[0], 0);

@@ -9,7 +9,7 @@ use writecliff_base::ReclaimUnitId;
 
 use crate::table::{Among, UnitTable};
 
-pub(super) fn choose(table: &UnitTable, among: Among, window: u32) -> Option<ReclaimUnitId> {
+pub(super) fn choose(table: &UnitTable, among: &Among, window: u32) -> Option<ReclaimUnitId> {
     let age = |unit: &ReclaimUnitId| (table.closed_at[unit.index()], unit.0);
     let mut units: Vec<ReclaimUnitId> = table.candidates(among).collect();
     if units.len() > window as usize {

@@ -59,17 +59,21 @@ impl Spare {
         }
     }
 
-    /// Selects the next victim, or `None` if no closed unit would free a slot.
+    /// Selects the next victim from `among`, or `None` if no closed unit would free a slot.
     pub(crate) fn choose(
         &mut self,
         gc: GcPolicy,
         table: &UnitTable,
+        among: &Among,
         now: u64,
         random: &mut Prng,
     ) -> Option<ReclaimUnitId> {
         match self {
-            Self::Global => gc.choose(table, Among::All, now, random),
-            Self::SelfTuned(tuned) => tuned.choose(gc, table, now, random),
+            Self::Global => gc.choose(table, among, now, random),
+            Self::SelfTuned(tuned) => {
+                debug_assert_eq!(among.units, 0..table.len(), "it divides the space of one group");
+                tuned.choose(gc, table, now, random)
+            }
         }
     }
 

@@ -114,12 +114,13 @@ impl SelfTuned {
         census: &Census,
     ) -> Option<ReclaimUnitId> {
         let stream = self.most_over_budget(census, table.alloc_units_per_reclaim_unit)?;
-        let victim = gc.choose(table, Among::Stream(stream), now, random)?;
+        let among = |stream| Among { units: 0..table.len(), stream };
+        let victim = gc.choose(table, &among(Some(stream)), now, random)?;
         let gain = table.alloc_units_per_reclaim_unit - table.valid[victim.index()];
         let expensive = gain.saturating_mul(EXPENSIVE) < census.best_gain;
         if expensive && self.after_expensive {
             self.after_expensive = false;
-            return gc.choose(table, Among::All, now, random);
+            return gc.choose(table, &among(None), now, random);
         }
         self.after_expensive = expensive;
         Some(victim)

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Wear;
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
 /// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,17 +40,20 @@ impl WearPolicy {
         free.remove(position)
     }
 
-    /// A closed unit whose data should be relocated because its blocks lag in wear. `since_last` is
-    /// the number of reclaim-unit erases since the last such relocation.
+    /// A closed unit of `among` whose data should be relocated because its blocks lag in wear.
+    /// `since_last` is the number of reclaim-unit erases since the last such relocation.
     pub fn cold_unit(
         self,
         table: &UnitTable,
+        among: &Among,
         wear: &Wear,
         since_last: u64,
     ) -> Option<ReclaimUnitId> {
         match self {
             Self::None | Self::Dynamic => None,
-            Self::Static { threshold } => static_::cold_unit(table, wear, threshold, since_last),
+            Self::Static { threshold } => {
+                static_::cold_unit(table, among, wear, threshold, since_last)
+            }
         }
     }
 
@@ -96,13 +99,14 @@ mod tests {
     fn cold_data_are_relocated_only_beyond_the_threshold_and_at_a_limited_rate() {
         let mut table = UnitTable::new(4, 8);
         table.state = vec![UnitState::Closed; 4];
+        let all = Among { units: 0..4, stream: None };
         let policy = WearPolicy::Static { threshold: 10 };
         let even = Wear::from_counts(vec![20, 21, 19, 20], 1000);
-        assert_eq!(policy.cold_unit(&table, &even, 1000), None);
+        assert_eq!(policy.cold_unit(&table, &all, &even, 1000), None);
         let spared = Wear::from_counts(vec![20, 21, 2, 20], 1000);
-        assert_eq!(policy.cold_unit(&table, &spared, 1000), Some(ReclaimUnitId(2)));
-        assert_eq!(policy.cold_unit(&table, &spared, 1), None);
+        assert_eq!(policy.cold_unit(&table, &all, &spared, 1000), Some(ReclaimUnitId(2)));
+        assert_eq!(policy.cold_unit(&table, &all, &spared, 1), None);
         table.state[2] = UnitState::Open;
-        assert_eq!(policy.cold_unit(&table, &spared, 1000), None);
+        assert_eq!(policy.cold_unit(&table, &all, &spared, 1000), None);
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn most_worn(free: &VecDeque<ReclaimUnitId>, wear: &Wear) -> Option<u
 
 pub(super) fn cold_unit(
     table: &UnitTable,
+    among: &Among,
     wear: &Wear,
     threshold: u32,
     since_last: u64,
@@ -26,15 +27,12 @@ pub(super) fn cold_unit(
     if since_last < ERASES_BETWEEN_MOVES {
         return None;
     }
-    let mean = if table.pool.len() == table.state.len() {
-        wear.total() / u64::from(table.len())
-    } else {
-        table.pool().map(|u| u64::from(wear.of(u))).sum::<u64>() / table.pool.len() as u64
-    };
+    let counts = &wear.erases[among.units.start as usize..among.units.end as usize];
+    let mean = counts.iter().map(|&n| u64::from(n)).sum::<u64>() / counts.len() as u64;
     // Choose the oldest data among the less worn units: a unit that is rewritten frequently is
     // already in circulation and will catch up by itself.
     table
-        .candidates(Among::All)
+        .candidates(among)
         .filter(|&u| u64::from(wear.of(u)) + u64::from(threshold) < mean)
         .min_by_key(|u| (table.closed_at[u.index()], u.0))
 }

@@ -1,0 +1,416 @@
+//! The map between logical pages and physical page addresses, in both directions.
+
+use std::io::{Read, Write};
+use std::mem::{MaybeUninit, replace};
+use std::ops::Range;
+
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use writecliff_base::{Lpn, Ppa, memory};
+use writecliff_flash::Geometry;
+
+use crate::config::FtlConfig;
+use crate::reduce::{Pieces, is_shared};
+use crate::sink::FlashSink;
+use crate::state::damaged;
+
+/// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
+/// one that misses delays all that follow.
+const WRITE_AHEAD: usize = 64;
+/// Distance in slots at which the map entries of a victim are prefetched, and in map entries at
+/// which the slots that they point to are.
+const AHEAD: usize = 32;
+/// Slots whose map entries are prefetched together, so that the address translations (TLB misses)
+/// of the prefetches overlap.
+const FETCHED: usize = 128;
+/// Distance in slots at which the victim's own entries are prefetched: the scan is too slow for the
+/// hardware prefetcher to follow.
+const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
+
+const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
+
+/// Logical pages of a read group; the first `count` are initialised.
+pub(crate) struct LiveSlots {
+    holders: [MaybeUninit<Lpn>; GROUP_MAX],
+    count: usize,
+}
+
+impl LiveSlots {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { holders: [const { MaybeUninit::uninit() }; GROUP_MAX], count: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> &[Lpn] {
+        debug_assert!(self.count <= GROUP_MAX);
+        // SAFETY: the first `count` elements are initialised.
+        unsafe { std::slice::from_raw_parts(self.holders.as_ptr().cast::<Lpn>(), self.count) }
+    }
+
+    /// Gathers the holders that are current. `is_current` is given an address and its holder.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
+        let mut count = 0;
+        for (ppa, &holder) in (first..).zip(holders) {
+            // Store unconditionally and count arithmetically, because branch predictors cannot
+            // predict whether a slot is live.
+            self.holders[count].write(holder);
+            count += usize::from(is_current(Ppa(ppa), holder));
+        }
+        self.count = count;
+    }
+}
+
+/// Allocation units at an address that no longer hold valid data; none if others share them.
+#[must_use]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Released {
+    pub ppa: Ppa,
+    pub alloc_units: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Map {
+    /// Physical address of every logical page; `NONE` if nothing is stored.
+    pub forward: Vec<Ppa>,
+    /// Last logical page written to each slot. An entry is current only if `forward` points back to
+    /// the slot, so a slot without data can contain 0 and no "none" value is needed.
+    pub reverse: Vec<Lpn>,
+    /// Logical pages that hold data.
+    pub mapped: u64,
+    /// Sizes and sharing of data, if the controller compresses or deduplicates.
+    pub pieces: Option<Box<Pieces>>,
+}
+
+impl Map {
+    pub(crate) fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
+        let pages = config.user_slots as usize;
+        Self {
+            forward: memory::filled(Ppa::NONE, pages),
+            reverse: memory::zeroed(geometry.raw_ppas() as usize),
+            mapped: 0,
+            pieces: config.reduction.map(|_| Box::new(Pieces::new(pages))),
+        }
+    }
+
+    /// Forgets all data.
+    pub(crate) fn purge(&mut self) {
+        self.forward.fill(Ppa::NONE);
+        self.mapped = 0;
+        if let Some(pieces) = &mut self.pieces {
+            pieces.forget_data();
+        }
+    }
+
+    /// Takes the state of a map of the same size. The arrays keep their memory, with its huge
+    /// pages.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.forward.copy_from_slice(&other.forward);
+        self.reverse.copy_from_slice(&other.reverse);
+        self.mapped = other.mapped;
+        self.pieces.clone_from(&other.pieces);
+    }
+
+    /// Physical address of a logical page; `Ppa::NONE` if it holds nothing.
+    #[inline]
+    pub(crate) fn lookup(&self, lpn: Lpn) -> Ppa {
+        let ppa = self.forward[lpn.index()];
+        match &self.pieces {
+            Some(pieces) => pieces.get(ppa).map_or(ppa, |data| data.ppa),
+            None => ppa,
+        }
+    }
+
+    /// Current logical page of a physical page address, if it holds valid data of exactly one.
+    #[inline]
+    pub(crate) fn holder(&self, ppa: Ppa) -> Option<Lpn> {
+        let lpn = self.reverse[ppa.index()];
+        let is_current = self.forward.get(lpn.index()).is_some_and(|&mapped| mapped == ppa);
+        is_current.then_some(lpn)
+    }
+
+    /// Allocation units of a logical page's data: sectors, or 1 slot without data reduction.
+    #[inline]
+    pub(crate) fn alloc_units_of(&self, lpn: Lpn) -> u32 {
+        let Some(pieces) = &self.pieces else { return 1 };
+        pieces.size(lpn, self.forward[lpn.index()])
+    }
+
+    /// Sectors of the piece that a reverse entry refers to.
+    pub(crate) fn piece_size(&self, holder: Lpn) -> u32 {
+        self.pieces.as_ref().map_or(1, |pieces| pieces.size(holder, Ppa(holder.0)))
+    }
+
+    /// Notes what is written to an address, as the next one of a frontier.
+    #[inline]
+    pub(crate) fn hold(&mut self, ppa: u32, holder: Lpn) {
+        self.reverse[ppa as usize] = holder;
+        prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
+    }
+
+    /// Maps a logical page to an address that holds it. Returns its entry before.
+    #[inline]
+    pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
+        let old = replace(&mut self.forward[lpn.index()], ppa);
+        if old.is_none() {
+            self.mapped += 1;
+        }
+        old
+    }
+
+    /// [`Self::place`] for a piece of `sectors`. Returns the data that it replaces.
+    pub(crate) fn place_piece(&mut self, lpn: Lpn, ppa: Ppa, sectors: u32) -> Option<Released> {
+        let old = self.place(lpn, ppa);
+        let released = self.release(lpn, old);
+        let pieces = self.pieces.as_mut().expect("a drive that reduces data");
+        pieces.sectors[lpn.index()] = sectors as u8;
+        released
+    }
+
+    /// Unmaps a logical page. Returns the data that it had.
+    #[inline]
+    pub(crate) fn remove(&mut self, lpn: Lpn) -> Option<Released> {
+        let old = replace(&mut self.forward[lpn.index()], Ppa::NONE);
+        let released = self.release(lpn, old);
+        self.mapped -= u64::from(released.is_some());
+        released
+    }
+
+    /// Makes `lpn` refer to the data of `original`. Returns the data that it replaces.
+    pub(crate) fn refer(&mut self, lpn: Lpn, original: Lpn) -> Option<Released> {
+        let (ppa, old) = (self.forward[original.index()], self.forward[lpn.index()]);
+        debug_assert!(!ppa.is_none(), "the original has data");
+        if lpn == original || ppa == old {
+            return None;
+        }
+        let pieces = self.pieces.as_mut().expect("a drive that reduces data");
+        let shared = if is_shared(ppa.0) {
+            ppa
+        } else {
+            let shared = pieces.share(original, ppa);
+            self.reverse[ppa.index()] = Lpn(shared.0);
+            self.forward[original.index()] = shared;
+            shared
+        };
+        pieces.add_reference(shared);
+        self.place(lpn, shared);
+        self.release(lpn, old)
+    }
+
+    /// Removes the reference of `lpn` to `old`, its entry before, if it had any.
+    #[inline]
+    fn release(&mut self, lpn: Lpn, old: Ppa) -> Option<Released> {
+        if old.is_none() {
+            return None;
+        }
+        let Some(pieces) = &mut self.pieces else {
+            return Some(Released { ppa: old, alloc_units: 1 });
+        };
+        let alloc_units = pieces.size(lpn, old);
+        let Some(data) = pieces.get(old) else { return Some(Released { ppa: old, alloc_units }) };
+        let ppa = data.ppa;
+        let is_last = pieces.drop_reference(old);
+        Some(Released { ppa, alloc_units: if is_last { alloc_units } else { 0 } })
+    }
+
+    /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
+    /// Returns its entry before.
+    pub(crate) fn return_to(&mut self, lpn: Lpn, before: Ppa) -> Ppa {
+        let lost = replace(&mut self.forward[lpn.index()], before);
+        self.mapped = self.mapped + u64::from(!before.is_none()) - u64::from(!lost.is_none());
+        if !before.is_none() {
+            self.reverse[before.index()] = lpn;
+        }
+        lost
+    }
+
+    /// Maps relocated logical pages to the addresses from `first` on.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
+        let reverse = &mut self.reverse[first as usize..first as usize + lpns.len()];
+        for ((slot, &lpn), back) in (first..).zip(lpns).zip(reverse) {
+            *back = lpn;
+            let before = replace(&mut self.forward[lpn.index()], Ppa(slot));
+            sink.moved(lpn, Ppa(slot), before);
+        }
+        prefetch(&self.reverse, first as usize + WRITE_AHEAD);
+    }
+
+    /// Maps the piece of a reverse entry to the address to which it was relocated.
+    pub(crate) fn move_piece(&mut self, holder: Lpn, to: Ppa) {
+        let pieces = self.pieces.as_mut().expect("a drive that reduces data");
+        if is_shared(holder.0) {
+            pieces.moved(holder, to);
+        } else {
+            self.forward[holder.index()] = to;
+        }
+    }
+
+    /// Gathers the logical pages, or pieces, whose current address is in `first..first + group`.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn gather_live(&self, first: u32, group: u32, live: &mut LiveSlots) {
+        let holders = &self.reverse[first as usize..first as usize + group as usize];
+        match &self.pieces {
+            None => live.gather(first, holders, |ppa, lpn| self.forward[lpn.index()] == ppa),
+            Some(pieces) => self.gather_pieces(pieces, first, holders, live),
+        }
+    }
+
+    #[inline(never)]
+    fn gather_pieces(&self, pieces: &Pieces, first: u32, holders: &[Lpn], live: &mut LiveSlots) {
+        live.gather(first, holders, |ppa, holder| {
+            if is_shared(holder.0) {
+                pieces.is_at(holder, ppa)
+            } else {
+                self.forward[holder.index()] == ppa
+            }
+        });
+    }
+
+    /// Prefetches the memory that later read groups of a victim will access. The next group is at
+    /// `first`, `position` addresses behind the start of the victim.
+    #[inline]
+    pub(crate) fn fetch_ahead(&self, first: u32, group: u32, position: u32) {
+        let (begin, into_burst) = (first as usize, position as usize % FETCHED);
+        prefetch(&self.reverse, begin + FAR_AHEAD);
+        if into_burst < group as usize {
+            let from = begin - into_burst + AHEAD;
+            let to = self.reverse.len().min(from + FETCHED);
+            for lpn in self.reverse.get(from..to).unwrap_or_default() {
+                prefetch_far(&self.forward, lpn.index());
+            }
+        }
+    }
+
+    /// Reads logical pages, with one flash read for pages that are side by side in a read group.
+    pub(crate) fn read_runs(&self, lpns: Range<u32>, group: u32, mut read: impl FnMut(Ppa, u32)) {
+        let mut run: Option<(Ppa, u32)> = None;
+        for at in lpns.map(|lpn| self.lookup(Lpn(lpn))).filter(|at| !at.is_none()) {
+            match &mut run {
+                Some((first, count))
+                    if at.0 == first.0 + *count && at.0 / group == first.0 / group =>
+                {
+                    *count += 1;
+                }
+                _ => {
+                    if let Some((first, count)) = run.replace((at, 1)) {
+                        read(first, count);
+                    }
+                }
+            }
+        }
+        if let Some((first, count)) = run {
+            read(first, count);
+        }
+    }
+
+    /// Checks that forward and reverse map agree. Returns the valid allocation units of each
+    /// reclaim unit. O(drive).
+    pub(crate) fn check(&self, geometry: &Geometry) -> Result<Vec<u32>, String> {
+        let mut valid = vec![0_u32; geometry.reclaim_units as usize];
+        let mut mapped = 0;
+        for (lpn, &ppa) in (0..).map(Lpn).zip(&self.forward).filter(|(_, ppa)| !ppa.is_none()) {
+            mapped += 1;
+            if self.pieces.is_some() && is_shared(ppa.0) {
+                continue;
+            }
+            let back = self.reverse[ppa.index()];
+            if back != lpn {
+                return Err(format!("{lpn:?} maps to {ppa:?}, which holds {back:?}"));
+            }
+            valid[geometry.reclaim_unit_of(ppa).index()] += self.alloc_units_of(lpn);
+        }
+        if let Some(pieces) = &self.pieces {
+            pieces.check(&self.forward, &self.reverse, |ppa, alloc_units| {
+                valid[geometry.reclaim_unit_of(ppa).index()] += alloc_units;
+            })?;
+        }
+        if mapped != self.mapped {
+            return Err(format!("{mapped} pages are mapped, but {} are counted", self.mapped));
+        }
+        Ok(valid)
+    }
+
+    /// Saves the forward map. The reverse map follows from it, because its entries matter only
+    /// where the forward map points back; stale entries are not restored.
+    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+        out.u32s("ftl.forward", &self.forward)
+    }
+
+    /// Restores both maps. Returns the logical pages that map to addresses in each reclaim unit.
+    pub(crate) fn restore<R: Read>(
+        &mut self,
+        input: &mut StateReader<R>,
+        geometry: &Geometry,
+    ) -> Result<Vec<u32>, CodecError> {
+        self.mapped = 0;
+        let mut valid = vec![0; geometry.reclaim_units as usize];
+        input.u32s_each("ftl.forward", self.forward.len(), |first, ppas| {
+            self.restore_pages(first, ppas, |ppa| valid[geometry.reclaim_unit_of(ppa).index()] += 1)
+        })?;
+        Ok(valid)
+    }
+
+    /// Maps the logical pages from `first` on to `ppas`.
+    fn restore_pages(
+        &mut self,
+        first: usize,
+        ppas: &[u32],
+        mut add_valid: impl FnMut(Ppa),
+    ) -> Result<(), CodecError> {
+        for (i, &ppa) in ppas.iter().enumerate() {
+            let lpn = first + i;
+            self.forward[lpn] = Ppa(ppa);
+            if let Some(&soon) = ppas.get(i + AHEAD) {
+                prefetch(&self.reverse, soon as usize);
+            }
+            if ppa == Ppa::NONE.0 {
+                continue;
+            }
+            self.mapped += 1;
+            if self.pieces.is_some() && is_shared(ppa) {
+                continue;
+            }
+            let slot = self.reverse.get_mut(ppa as usize);
+            let slot = slot.ok_or_else(|| damaged("ftl.forward"))?;
+            // What the drive held before may still be there; pages before this one are restored.
+            let before = replace(slot, Lpn(lpn as u32)).index();
+            if before < lpn && self.forward[before] == Ppa(ppa) {
+                return Err(damaged("ftl.forward"));
+            }
+            add_valid(Ppa(ppa));
+        }
+        Ok(())
+    }
+}
+
+/// Prefetches an element that will be needed soon. `index` may be beyond the end: then nothing that
+/// is used is fetched.
+#[inline]
+pub(crate) fn prefetch<T>(array: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch has no architectural effect, at any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (array, index);
+}
+
+/// Prefetches one of many elements into the second-level cache, which supports more outstanding
+/// misses than the first and has room for them.
+#[inline]
+pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (array, index);
+}

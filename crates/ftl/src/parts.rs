@@ -1,0 +1,160 @@
+//! The parts of an FTL that its reclaim groups share.
+
+use writecliff_base::{Lpn, Prng, ReclaimUnitId};
+use writecliff_flash::{Geometry, Wear};
+
+use crate::bad_blocks::BadBlocks;
+use crate::config::FtlConfig;
+use crate::counters::Counters;
+use crate::frontier::{Frontier, FrontierId, Frontiers};
+use crate::gc_log::GcLog;
+use crate::lost_die::DieParity;
+use crate::map::{Map, Released};
+use crate::reduce::{Packer, ReductionCounters};
+use crate::sink::FlashSink;
+use crate::spare::Spare;
+use crate::table::{Owner, UnitTable};
+
+/// Label of the random generator for the FTL's choices.
+const SEED_LABEL: u64 = 0x0046_544c;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub geometry: Geometry,
+    pub config: FtlConfig,
+    pub map: Map,
+    pub table: UnitTable,
+    pub wear: Wear,
+    pub frontiers: Frontiers,
+    pub spare: Spare,
+    pub counters: Counters,
+    /// Allocation units that GC and wear levelling have moved, by the stream of the unit that they
+    /// were in; the last element is of units that hold relocated data of several streams. Not
+    /// saved: it counts from when the FTL was made or restored.
+    pub moved_by_stream: Vec<u64>,
+    pub gc_log: GcLog,
+    pub random: Prng,
+    /// Fill levels of program units, if the controller compresses or deduplicates.
+    pub packer: Option<Box<Packer>>,
+    /// The blocks that fail, if the device file says how.
+    pub bad_blocks: Option<Box<BadBlocks>>,
+    pub parity: DieParity,
+}
+
+impl Parts {
+    pub(crate) fn new(geometry: Geometry, config: FtlConfig) -> Self {
+        let units = geometry.reclaim_units;
+        let mut table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
+        let bad_blocks = config.blocks(&geometry).map(Box::new);
+        for &unit in bad_blocks.iter().flat_map(|bad| bad.dropped_when_new()) {
+            table.drop_unit(unit);
+        }
+        Self {
+            map: Map::new(&config, &geometry),
+            table,
+            wear: Wear::new(units, config.rated_cycles),
+            frontiers: Frontiers::new(config.streams, geometry.reclaim_groups()),
+            spare: Spare::new(config.spare, config.streams, units),
+            counters: Counters::default(),
+            moved_by_stream: vec![0; config.streams as usize + 1],
+            gc_log: GcLog::default(),
+            random: Prng::derive(config.seed, SEED_LABEL),
+            packer: Packer::new(&config, &geometry),
+            bad_blocks,
+            parity: DieParity::new(&geometry),
+            geometry,
+            config,
+        }
+    }
+
+    /// Returns to the state of "no writes". Counters and wear are kept.
+    pub(crate) fn purge(&mut self) {
+        for unit in (0..self.table.len()).map(ReclaimUnitId) {
+            if !self.table.erased[unit.index()] {
+                self.wear.record_erase(unit);
+            }
+        }
+        self.map.purge();
+        self.table.purge();
+        self.frontiers.close_all();
+        self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
+        if let Some(packer) = &mut self.packer {
+            packer.empty_all();
+        }
+        if let Some(bad) = &mut self.bad_blocks {
+            bad.forget_failing_programs();
+        }
+    }
+
+    /// Counts data that are no longer valid, if there are any.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, released: Option<Released>) {
+        if let Some(Released { ppa, alloc_units }) = released {
+            self.table.invalidate(self.geometry.reclaim_unit_of(ppa), alloc_units);
+        }
+    }
+
+    /// Reads the rest of a slot of which only a part is written.
+    #[cold]
+    pub(crate) fn merge<S: FlashSink>(&self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
+        let old = self.map.lookup(lpn);
+        if !old.is_none() {
+            sink.read_for(frontier, old, 1);
+        }
+    }
+
+    /// Counts data that the host has stored.
+    pub(crate) fn stored(&mut self, count: impl FnOnce(&mut ReductionCounters)) {
+        count(&mut self.packer.as_mut().expect("a drive that reduces data").counters);
+    }
+
+    /// Frontier that the relocated data of a unit go to.
+    #[inline]
+    pub(crate) fn destination(&self, unit: ReclaimUnitId) -> FrontierId {
+        self.frontiers.destination(self.config.gc_destination, self.table.owner[unit.index()])
+    }
+
+    /// Allocation units that can be written in the open unit of a frontier.
+    pub(crate) fn unwritten(&self, id: FrontierId, f: &Frontier) -> i64 {
+        match &self.packer {
+            None => i64::from(f.room()),
+            Some(packer) => packer.unwritten(id, f, self.geometry.ppas_per_program_unit),
+        }
+    }
+
+    /// Slots, or pieces, in the program unit that a frontier is filling.
+    pub(crate) fn filled(&self, id: FrontierId) -> u32 {
+        match &self.packer {
+            None => self.frontiers[id].filled(self.geometry.ppas_per_program_unit),
+            Some(packer) => packer[id].pieces,
+        }
+    }
+
+    /// Program units of an open reclaim unit that are full.
+    pub(crate) fn full_units(&self, unit: ReclaimUnitId) -> u32 {
+        let ppas = self.geometry.ppas_per_program_unit;
+        let full = |id| (self.frontiers[id].fill_end - self.geometry.first_ppa(unit)) / ppas - 1;
+        self.frontiers.of_unit(unit).map_or(0, full)
+    }
+
+    // Out of line, as the next one: once a victim is seldom.
+    #[inline(never)]
+    pub(crate) fn note_moved(&mut self, owner: Owner, moved: u32) {
+        let handle = self.frontiers.handle_of(owner.stream);
+        let is_mixed = owner.relocated && !self.config.gc_destination.isolates(handle);
+        let stream = if is_mixed { self.config.streams } else { owner.stream.0 };
+        self.moved_by_stream[usize::from(stream)] += u64::from(moved);
+    }
+
+    /// Makes a reclaim unit free, and notes which program units are being filled meanwhile.
+    #[inline(never)]
+    pub(crate) fn free(&mut self, unit: ReclaimUnitId) {
+        let number = self.counters.collections;
+        self.table.free(unit, number);
+        let ppas = self.geometry.ppas_per_program_unit;
+        for f in self.frontiers.iter_mut().filter(|f| f.filled(ppas) > 0) {
+            f.since = f.since.min(number);
+        }
+        self.counters.collections += 1;
+    }
+}
