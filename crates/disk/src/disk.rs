@@ -5,9 +5,11 @@ mod schedule;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use writecliff_base::Nanos;
 use writecliff_base::counters;
-use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation, Status};
+use writecliff_base::{Bytes, Nanos};
+use writecliff_host_interface::{
+    Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
+};
 
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
@@ -131,24 +133,6 @@ impl Disk {
         &self.config
     }
 
-    pub fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// Enables or disables the volatile write cache. When it is disabled, a write completes once it
-    /// is on the media.
-    pub fn set_write_cache(&mut self, enabled: bool) {
-        self.write_cache = enabled;
-    }
-
-    pub fn write_cache(&self) -> bool {
-        self.write_cache
-    }
-
-    pub fn host_write_bytes(&self) -> u64 {
-        self.host.write_bytes
-    }
-
     pub fn counters(&self) -> DiskCounters {
         let (host, arm) = (&self.host, &self.mechanics.counted);
         DiskCounters {
@@ -160,44 +144,6 @@ impl Disk {
             retries: arm.retries,
             recalibrations: arm.recalibrations,
         }
-    }
-
-    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
-    /// has returned, nor later than the next completion.
-    pub fn submit(&mut self, at: Nanos, command: Command) {
-        debug_assert!(at >= self.now);
-        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
-        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
-        self.now = at;
-        if self.frontend.enter(&command, at) {
-            self.begin(command);
-        }
-    }
-
-    /// When the drive does something next, if it is left alone.
-    pub fn next_event(&self) -> Option<Nanos> {
-        self.events.peek().map(|&Reverse((time, ..))| time)
-    }
-
-    /// Advances to the next completion, but not beyond `limit`.
-    pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some(&Reverse((time, _, event))) = self.events.peek() {
-            if time > limit {
-                return None;
-            }
-            self.events.pop();
-            self.now = time;
-            let done = match event {
-                DiskEvent::ReadReady(number) => self.read_ready(number),
-                DiskEvent::Arrived(number) => self.arrived(number),
-                DiskEvent::WorkDone => self.work_done(),
-                DiskEvent::Completed(number) => Some(number),
-            };
-            if let Some(number) = done {
-                return Some(self.complete(number));
-            }
-        }
-        None
     }
 
     fn schedule(&mut self, at: Nanos, event: DiskEvent) {
@@ -314,29 +260,71 @@ impl Disk {
         }
     }
 
-    /// Completes all work in progress and writes back the write cache. All completions must have
-    /// been taken before; the host must have nothing outstanding.
-    pub fn quiesce(&mut self) {
-        assert_eq!(self.outstanding(), 0);
-        let lost = self.step(Nanos::MAX);
-        assert!(lost.is_none(), "completion without a command");
-    }
-
     pub(crate) fn outstanding(&self) -> usize {
         self.commands.in_flight() + self.frontend.waiting()
+    }
+}
+
+impl Drive for Disk {
+    fn capacity(&self) -> Bytes {
+        self.config.user_capacity
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn submit(&mut self, at: Nanos, command: Command) {
+        debug_assert!(at >= self.now);
+        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
+        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
+        self.now = at;
+        if self.frontend.enter(&command, at) {
+            self.begin(command);
+        }
+    }
+
+    fn step(&mut self, limit: Nanos) -> Option<Completion> {
+        while let Some(&Reverse((time, _, event))) = self.events.peek() {
+            if time > limit {
+                return None;
+            }
+            self.events.pop();
+            self.now = time;
+            let done = match event {
+                DiskEvent::ReadReady(number) => self.read_ready(number),
+                DiskEvent::Arrived(number) => self.arrived(number),
+                DiskEvent::WorkDone => self.work_done(),
+                DiskEvent::Completed(number) => Some(number),
+            };
+            if let Some(number) = done {
+                return Some(self.complete(number));
+            }
+        }
+        None
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.events.peek().map(|&Reverse((time, ..))| time)
     }
 
     /// Leaves the drive idle until `time`; it may write back cached data meanwhile. The host must
     /// have nothing outstanding.
-    pub fn idle_until(&mut self, time: Nanos) {
+    fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
         assert!(lost.is_none(), "completion without a command");
         self.now = self.now.max(time);
     }
 
+    fn quiesce(&mut self) {
+        assert_eq!(self.outstanding(), 0);
+        let lost = self.step(Nanos::MAX);
+        assert!(lost.is_none(), "completion without a command");
+    }
+
     /// The fast-forward clock: applies the effect of a write without its timing. Only the caches
     /// have state that affects later commands. The drive must be idle.
-    pub fn fast_forward(&mut self, command: &Command) {
+    fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
             let extent = self.extent(command);
@@ -344,8 +332,21 @@ impl Disk {
         }
     }
 
-    /// Checks the invariants that hold between two host commands; returns the first violation.
-    pub fn check_invariants(&self) -> Result<(), String> {
+    fn write_cache(&self) -> bool {
+        self.write_cache
+    }
+
+    /// Enables or disables the volatile write cache. When it is disabled, a write completes once it
+    /// is on the media.
+    fn set_write_cache(&mut self, enabled: bool) {
+        self.write_cache = enabled;
+    }
+
+    fn host_write_bytes(&self) -> u64 {
+        self.host.write_bytes
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
         ensure(self.outstanding() == 0, "host commands are outstanding")?;
         ensure(self.queue.is_empty(), "the media queue is not empty without host commands")?;
@@ -357,5 +358,13 @@ impl Disk {
         self.dirty.check(moving)?;
         self.reads.check()?;
         self.flash.as_ref().map_or(Ok(()), FlashCache::check)
+    }
+
+    fn refuses_trim(&self) -> Option<&'static str> {
+        Some("the drive is a hard disk and has no TRIM")
+    }
+
+    fn lose_die(&mut self, _: u32) -> Result<(), String> {
+        Err("a hard disk has no dies".to_owned())
     }
 }

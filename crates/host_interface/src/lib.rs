@@ -2,18 +2,20 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `drive.rs` | the drive behind a host |
 //! | `cause.rs` | what the time of a command is spent on |
 //! | `command.rs` | commands, completions, the table of those in flight |
 //! | `content.rs` | content of writes: compressibility, duplicates |
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |
-//! | `placement.rs` | streams and FDP: what a host can learn and set of them |
+//! | `placement.rs` | streams and FDP: what a host can learn and set of them, the commands for it |
 //! | `barrier.rs` | service in order with a barrier between reads and writes |
 
 pub mod barrier;
 pub mod cause;
 pub mod command;
 pub mod content;
+pub mod drive;
 pub mod frontend;
 pub mod identity;
 pub mod link;
@@ -23,6 +25,7 @@ pub use barrier::Barrier;
 pub use cause::{CAUSES, Cause, TimeByCause};
 pub use command::{Arrival, Command, CommandTable, Completion, Operation, SECTOR_BYTES, Status};
 pub use content::Content;
+pub use drive::Drive;
 pub use frontend::Frontend;
 pub use identity::Identity;
 pub use link::{Duplex, LinkConfig};

@@ -265,3 +265,92 @@ pub struct FdpStatus {
     pub log: Vec<FdpEvent>,
     pub abandoned_bytes: u64,
 }
+
+/// Answer to an administrative command.
+pub type Answer<T> = Result<T, Refusal>;
+
+/// The administrative commands of a data placement interface. A drive rejects those of interfaces
+/// that it does not have.
+pub trait DataPlacement {
+    fn interface_name(&self) -> &'static str;
+
+    // -- NVMe directives (8.1.8) ----------------------------------------------------------------
+
+    /// Identify directive, Return Parameters.
+    fn directives(&self) -> Answer<Directives>;
+
+    /// Identify directive, Enable Directive, of the Streams directive; disabling closes all
+    /// streams.
+    fn enable_streams(&mut self, enabled: bool) -> Answer<()>;
+
+    fn stream_parameters(&mut self) -> Answer<StreamParameters>;
+
+    /// Get Status: open identifiers, ascending.
+    fn stream_status(&mut self) -> Answer<Vec<u16>>;
+
+    /// Allocate Resources; returns how many streams were granted.
+    fn allocate_streams(&mut self, wanted: u16) -> Answer<u16>;
+
+    /// Release Identifier; returns `true` if it was open.
+    fn release_stream(&mut self, id: u16) -> Answer<bool>;
+
+    fn release_stream_resources(&mut self) -> Answer<()>;
+
+    // -- SCSI stream control (SBC-4): not of NVMe drives ----------------------------------------
+
+    /// STREAM CONTROL, open; returns the assigned identifier.
+    fn scsi_open_stream(&mut self) -> Answer<u16> {
+        Err(self.no_scsi())
+    }
+
+    fn scsi_close_stream(&mut self, _id: u16) -> Answer<()> {
+        Err(self.no_scsi())
+    }
+
+    /// GET STREAM STATUS from an identifier on.
+    fn scsi_stream_status(&mut self, _first: u16) -> Answer<Vec<u16>> {
+        Err(self.no_scsi())
+    }
+
+    fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
+        Err(self.no_scsi())
+    }
+
+    fn no_scsi(&self) -> Refusal {
+        Refusal::OtherInterface { has: self.interface_name(), wants: "scsi-streams" }
+    }
+
+    // -- FDP (8.1.10) ---------------------------------------------------------------------------
+
+    fn fdp_configuration(&mut self) -> Answer<FdpConfiguration>;
+
+    /// I/O Management Receive, reclaim unit handle status: the placement handles in order, in one
+    /// reclaim group after the other.
+    fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>>;
+
+    /// I/O Management Send, reclaim unit handle update: abandons the units that these identifiers
+    /// reference, so their next writes go to empty ones. Returns how many units were abandoned.
+    fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32>;
+
+    /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
+    fn fdp_enable_events(&mut self, id: u16, kinds: &[FdpEventType], enabled: bool) -> Answer<()>;
+
+    /// Get Features, FDP events.
+    fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>>;
+
+    /// Enables all events for every placement handle, for a host that keeps the whole log. Has no
+    /// effect on a drive with another interface.
+    fn fdp_enable_all_events(&mut self) {
+        let configuration = self.fdp_configuration();
+        let listed = configuration.map_or(0, |found| found.placement_handles.len());
+        for handle in 0..listed as u16 {
+            let enabled = self.fdp_enable_events(handle, &FdpEventType::ALL, true);
+            debug_assert_eq!(enabled, Ok(()), "a placement handle of the namespace");
+        }
+    }
+
+    /// FDP Events log page (23h): the newest events of the host or of the controller, oldest first.
+    fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>>;
+
+    fn fdp_statistics(&mut self) -> Answer<FdpStatistics>;
+}

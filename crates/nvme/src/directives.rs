@@ -1,16 +1,17 @@
 //! Directive Send and Receive (Base 2.1, 5.1.6, 5.1.7 and 8.1.8): Identify and Streams. The Data
 //! Placement directive has no operations of its own.
 
+use writecliff_host_interface::placement::{Answer as Asked, DataPlacement, Directives};
+
 use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, Request};
-use crate::drive::{PlacementInterface, Streams};
+use crate::drive::{Drive, ask};
 use crate::page::Page;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context, own_namespace};
 
 const IDENTIFY: u32 = 0;
 const STREAMS: u32 = 1;
-const DATA_PLACEMENT: u32 = 2;
 
 const IDENTIFY_BYTES: usize = 4096;
 const STATUS_BYTES: usize = 2 + 2 * 65535;
@@ -24,7 +25,8 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
         (IDENTIFY, 1) => parameters(context),
         (STREAMS, 1) => {
             let block = context.block_bytes();
-            let found = enabled_streams(context)?.parameters();
+            let found =
+                ask_streams(context, |drive| drive.stream_parameters())?.unwrap_or_default();
             let mut page = Page::new(32);
             page.u16(0, found.limit);
             page.u16(2, found.available);
@@ -36,7 +38,7 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
             page
         }
         (STREAMS, 2) => {
-            let open = enabled_streams(context)?.open();
+            let open = ask_streams(context, |drive| drive.stream_status())?.unwrap_or_default();
             let mut page = Page::new(2 + 2 * open.len());
             page.u16(0, open.len() as u16);
             open.iter().enumerate().for_each(|(n, &id)| page.u16(2 + 2 * n, id));
@@ -44,7 +46,7 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
         }
         (STREAMS, 3) => {
             let wanted = entry.bits(12, 0, 15) as u16;
-            let granted = enabled_streams(context)?.allocate(wanted);
+            let granted = ask_streams(context, |drive| drive.allocate_streams(wanted))?;
             let granted = granted.ok_or(Status::STREAM_ALLOCATION_FAILED)?;
             return Ok(Answer::result(u32::from(granted)));
         }
@@ -65,9 +67,11 @@ pub(crate) fn send(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
             if identifier == 0 {
                 return Err(Refusal::field(11));
             }
-            enabled_streams(context)?.release(identifier);
+            ask_streams(context, |drive| drive.release_stream(identifier))?;
         }
-        (STREAMS, 2) => enabled_streams(context)?.release_resources(),
+        (STREAMS, 2) => {
+            ask_streams(context, |drive| drive.release_stream_resources())?;
+        }
         _ => return Err(Refusal::field(11)),
     }
     Ok(Answer::OK)
@@ -81,39 +85,42 @@ fn check(context: &Context<'_>, entry: Entry<'_>, all_is_allowed: bool) -> Resul
     if entry.nsid() == ALL_NAMESPACES && all_is_allowed { Ok(()) } else { own_namespace(entry) }
 }
 
-/// Identify directive, Return Parameters: bit n of each field is directive type n.
+fn directives(drive: &mut dyn Drive) -> Directives {
+    let only = Directives::IDENTIFY;
+    let none = Directives { supported: only, enabled: only, persistent: only };
+    ask(drive, |drive| drive.directives()).unwrap_or(none)
+}
+
+pub(crate) fn has_streams_enabled(drive: &mut dyn Drive) -> bool {
+    directives(drive).enabled & Directives::STREAMS != 0
+}
+
+/// Identify directive, Return Parameters.
 fn parameters(context: &mut Context<'_>) -> Page {
-    let other = match context.drive.identity().placement {
-        PlacementInterface::None => 0,
-        PlacementInterface::Streams => 1 << STREAMS,
-        PlacementInterface::Fdp(_) => 1 << DATA_PLACEMENT,
-    };
-    let is_enabled = context.drive.streams().is_none_or(|streams| streams.is_enabled());
+    let Directives { supported, enabled, persistent } = directives(context.drive);
     let mut page = Page::new(IDENTIFY_BYTES);
-    page.u8(0, 1 | other);
-    page.u8(32, 1 | if is_enabled { other } else { 0 });
-    // Across resets, Data Placement stays enabled and Streams does not.
-    page.u8(64, 1 | other & 1 << DATA_PLACEMENT);
+    page.u8(0, supported);
+    page.u8(32, enabled);
+    page.u8(64, persistent);
     page
 }
 
-/// Identify directive, Enable Directive.
+/// Identify directive, Enable Directive. Data Placement follows feature 1Dh, Identify is always
+/// enabled.
 fn enable(context: &mut Context<'_>, entry: Entry<'_>) -> Result<(), Refusal> {
-    let (enabled, directive) = (entry.flag(12, 0), entry.bits(12, 8, 15));
-    match (directive, context.drive.streams()) {
-        (STREAMS, Some(streams)) => {
-            streams.set_enabled(enabled);
-            Ok(())
-        }
-        // Data Placement follows feature 1Dh, Identify is always enabled.
-        _ => Err(Refusal::field(12)),
-    }
+    let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
+    let answer = is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));
+    answer.flatten().ok_or(Refusal::field(12))
 }
 
-/// The streams, whose operations are refused while the directive is not enabled.
-fn enabled_streams<'a>(context: &'a mut Context<'_>) -> Result<&'a mut dyn Streams, Refusal> {
-    match context.drive.streams() {
-        Some(streams) if streams.is_enabled() => Ok(streams),
-        _ => Err(Refusal::field(11)),
+/// Asks for an operation of the Streams directive, which is refused while the directive is not
+/// enabled.
+fn ask_streams<T>(
+    context: &mut Context<'_>,
+    command: impl FnOnce(&mut dyn DataPlacement) -> Asked<T>,
+) -> Result<Option<T>, Refusal> {
+    if !has_streams_enabled(context.drive) {
+        return Err(Refusal::field(11));
     }
+    Ok(ask(context.drive, command))
 }

@@ -2,9 +2,7 @@
 //! drive implements these traits; I/O goes out as `Work` instead.
 
 use writecliff_base::{Bytes, Nanos};
-use writecliff_host_interface::placement::{
-    FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, StreamParameters,
-};
+use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
 
 use crate::command::{Erase, Failure};
 use crate::error_log::{ErrorEntry, ErrorLog};
@@ -129,50 +127,19 @@ pub trait Drive {
     /// A Controller Level Reset of the only controller in use.
     fn controller_reset(&mut self);
 
-    /// The state of its streams; `Some` if and only if the identity says so.
-    fn streams(&mut self) -> Option<&mut dyn Streams>;
-
-    /// The state of its placement handles; `Some` if and only if the identity says so.
-    fn fdp(&mut self) -> Option<&mut dyn Fdp>;
+    /// Calls `ask` with the administrative commands of its data placement interface, if it has one.
+    fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement));
 }
 
-/// The streams of a drive with the Streams directive.
-pub trait Streams {
-    fn is_enabled(&self) -> bool;
-
-    /// Enables or disables the directive; disabling closes all streams.
-    fn set_enabled(&mut self, enabled: bool);
-
-    fn parameters(&self) -> StreamParameters;
-
-    /// Open stream identifiers, ascending.
-    fn open(&self) -> Vec<u16>;
-
-    /// Allocates streams for exclusive use, as many as there are; `None` if the drive has none or
-    /// some are allocated already.
-    fn allocate(&mut self, wanted: u16) -> Option<u16>;
-
-    /// Closes a stream; one that is not open is not an error.
-    fn release(&mut self, identifier: u16);
-
-    fn release_resources(&mut self);
-}
-
-/// The placement handles of a drive with Flexible Data Placement (Base 2.1, 8.1.10).
-pub trait Fdp {
-    /// Of each placement identifier: the placement handles in order, in one reclaim group after the
-    /// other.
-    fn handle_status(&mut self) -> Vec<HandleStatus>;
-
-    /// Gives each handle an empty reclaim unit. The identifiers are valid.
-    fn update(&mut self, placement_ids: &[u16]);
-
-    fn statistics(&self) -> FdpStatistics;
-
-    /// Events of the host or of the controller, oldest first.
-    fn events(&mut self, of_host: bool) -> Vec<FdpEvent>;
-
-    fn is_event_enabled(&self, placement_handle: u16, kind: FdpEventType) -> bool;
-
-    fn enable_events(&mut self, placement_handle: u16, kinds: &[FdpEventType], enabled: bool);
+/// Returns the answer of a drive's data placement interface to `command`; `None` if the drive
+/// rejects it or has no interface.
+pub(crate) fn ask<T>(
+    drive: &mut dyn Drive,
+    command: impl FnOnce(&mut dyn DataPlacement) -> Result<T, Refusal>,
+) -> Option<T> {
+    let (mut command, mut answer) = (Some(command), None);
+    drive.placement(&mut |interface| {
+        answer = command.take().and_then(|command| command(interface).ok());
+    });
+    answer
 }

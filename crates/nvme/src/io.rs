@@ -2,6 +2,7 @@
 
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, Placement, Request, Span, Work};
 use crate::command::{NSID, in_bytes};
+use crate::directives::has_streams_enabled;
 use crate::drive::{Identity, PlacementInterface};
 use crate::io_management;
 use crate::page::read;
@@ -115,7 +116,7 @@ fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, R
     match (entry.bits(12, 20, 23), &context.drive.identity().placement) {
         (0, _) => Ok(Placement::Unstated),
         (STREAMS, PlacementInterface::Streams) => {
-            let is_enabled = context.drive.streams().is_some_and(|streams| streams.is_enabled());
+            let is_enabled = has_streams_enabled(context.drive);
             let counts = is_enabled && specific != 0;
             Ok(if counts { Placement::Stream(specific) } else { Placement::Unstated })
         }

@@ -5,7 +5,7 @@ use writecliff_host_interface::placement::FdpConfiguration;
 
 use crate::admin::whole_page;
 use crate::command::{MAX_TRANSFER, Request};
-use crate::drive::Fdp;
+use crate::drive::ask;
 use crate::page::{Page, read};
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
@@ -26,7 +26,7 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
     }
     whole_page(request, bytes as usize)?;
     let block = context.block_bytes();
-    let handles = context.drive.fdp().map_or_else(Vec::new, Fdp::handle_status);
+    let handles = ask(context.drive, |drive| drive.fdp_handle_status()).unwrap_or_default();
     let mut page = Page::new(HEADER + DESCRIPTOR * handles.len());
     page.u16(14, handles.len() as u16);
     for (n, handle) in handles.iter().enumerate() {
@@ -59,8 +59,6 @@ pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered 
     if !identifiers.iter().all(|&id| fdp.is_some_and(|fdp| fdp.has(id))) {
         return Err(Refusal::at(Status::INVALID_FIELD, 24));
     }
-    if let Some(fdp) = context.drive.fdp() {
-        fdp.update(&identifiers);
-    }
+    ask(context.drive, |drive| drive.fdp_update(&identifiers));
     Ok(Answer::OK)
 }

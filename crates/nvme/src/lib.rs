@@ -43,7 +43,7 @@ pub mod status;
 pub mod subsystem;
 
 pub use command::{Entry, Erase, Failure, Outcome, Placement, Reply, Request, Span, Ticket, Work};
-pub use drive::{Drive, Fdp, Health, Identity, PlacementInterface, Streams};
+pub use drive::{Drive, Health, Identity, PlacementInterface};
 pub use error_log::{ErrorEntry, ErrorLog};
 pub use fabrics::{Association, DISCOVERY_NQN};
 pub use status::Status;

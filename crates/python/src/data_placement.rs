@@ -5,10 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::placement::{
-    BlockLimitsExtension, DataPlacementStatus, FdpConfiguration, FdpEvent, FdpEventType,
-    FdpStatistics, HandleStatus, Refusal, StreamParameters,
+    Answer, BlockLimitsExtension, DataPlacement, DataPlacementStatus, FdpConfiguration, FdpEvent,
+    FdpEventType, FdpStatistics, HandleStatus, StreamParameters,
 };
-use writecliff_runner::AnyDrive;
 use writecliff_ssd::data_placement::Report;
 
 use crate::dict::{Dict, Dicts, dict};
@@ -17,10 +16,6 @@ use crate::errors;
 
 /// The only namespace of a drive.
 const NAMESPACE: u32 = 1;
-
-fn refusal(error: &Refusal) -> PyErr {
-    errors::config(&error.to_string(), None)
-}
 
 fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
     let known = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
@@ -34,33 +29,28 @@ fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
     names.iter().map(find).collect()
 }
 
-/// Evaluates an expression for the drive if it is an SSD.
-macro_rules! of_ssd {
-    ($commands:expr, $ssd:ident => $do:expr) => {
-        match &mut *$commands.drive.get().get()? {
-            AnyDrive::Ssd($ssd) => Ok($do),
-            AnyDrive::AttributedSsd($ssd) => Ok($do),
-            AnyDrive::VolatileSsd($ssd) => Ok($do),
-            other => {
-                let what = other.config().without_flash().unwrap_or_default();
-                let message = format!("the drive is {what} and has no data placement interface");
-                Err(errors::config(&message, None))
-            }
-        }
-    };
-}
-
-/// The answer of the SSD to a command that it may refuse.
-macro_rules! answer {
-    ($commands:expr, $name:ident($($argument:expr),*)) => {
-        of_ssd!($commands, ssd => ssd.$name($($argument),*))?.map_err(|e| refusal(&e))
-    };
-}
-
 /// The administrative commands of a drive.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct DataPlacementCommands {
     pub(crate) drive: Py<Drive>,
+}
+
+impl DataPlacementCommands {
+    /// Calls `command` with the data placement interface of the drive.
+    fn with<T>(&self, command: impl FnOnce(&mut dyn DataPlacement) -> T) -> PyResult<T> {
+        let mut drive = self.drive.get().get()?;
+        let interface = drive.data_placement().map(command);
+        interface.ok_or_else(|| {
+            let what = drive.any_config().without_flash().unwrap_or_default();
+            let message = format!("the drive is {what} and has no data placement interface");
+            errors::config(&message, None)
+        })
+    }
+
+    /// Returns the answer to a command that the drive may refuse.
+    fn ask<T>(&self, command: impl FnOnce(&mut dyn DataPlacement) -> Answer<T>) -> PyResult<T> {
+        self.with(command)?.map_err(|refusal| errors::config(&refusal.to_string(), None))
+    }
 }
 
 #[pymethods]
@@ -68,109 +58,114 @@ impl DataPlacementCommands {
     // -- NVMe directives ------------------------------------------------------------------------
 
     fn directives<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        let directives = answer!(self, directives())?;
+        let directives = self.ask(|drive| drive.directives())?;
         Ok(dict! { py, directives.{supported, enabled, persistent} })
     }
 
     fn enable_streams(&self, enabled: bool) -> PyResult<()> {
-        answer!(self, enable_streams(enabled))
+        self.ask(|drive| drive.enable_streams(enabled))
     }
 
     fn stream_parameters<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        parameters(py, &answer!(self, stream_parameters())?)
+        parameters(py, &self.ask(|drive| drive.stream_parameters())?)
     }
 
     fn stream_status(&self) -> PyResult<Vec<u16>> {
-        answer!(self, stream_status())
+        self.ask(|drive| drive.stream_status())
     }
 
     fn allocate_streams(&self, wanted: u16) -> PyResult<u16> {
-        answer!(self, allocate_streams(wanted))
+        self.ask(|drive| drive.allocate_streams(wanted))
     }
 
     fn release_stream(&self, id: u16) -> PyResult<bool> {
-        answer!(self, release_stream(id))
+        self.ask(|drive| drive.release_stream(id))
     }
 
     fn release_stream_resources(&self) -> PyResult<()> {
-        answer!(self, release_stream_resources())
+        self.ask(|drive| drive.release_stream_resources())
     }
 
     // -- SCSI stream control --------------------------------------------------------------------
 
     fn scsi_open_stream(&self) -> PyResult<u16> {
-        answer!(self, scsi_open_stream())
+        self.ask(|drive| drive.scsi_open_stream())
     }
 
     fn scsi_close_stream(&self, id: u16) -> PyResult<()> {
-        answer!(self, scsi_close_stream(id))
+        self.ask(|drive| drive.scsi_close_stream(id))
     }
 
     fn scsi_stream_status(&self, first: u16) -> PyResult<Vec<u16>> {
-        answer!(self, scsi_stream_status(first))
+        self.ask(|drive| drive.scsi_stream_status(first))
     }
 
     fn scsi_block_limits<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        block_limits(py, answer!(self, scsi_block_limits())?)
+        block_limits(py, self.ask(|drive| drive.scsi_block_limits())?)
     }
 
     // -- FDP ------------------------------------------------------------------------------------
 
     fn fdp_configuration<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        let config = answer!(self, fdp_configuration())?;
+        let config = self.ask(|drive| drive.fdp_configuration())?;
         configuration(py, &config)
     }
 
     fn fdp_usage(&self) -> PyResult<Vec<bool>> {
-        let config = answer!(self, fdp_configuration())?;
+        let config = self.ask(|drive| drive.fdp_configuration())?;
         Ok((0..config.handles.len()).map(|handle| config.specifies(handle)).collect())
     }
 
     fn fdp_handle_status<'py>(&self, py: Python<'py>) -> Dicts<'py> {
-        handles(py, &answer!(self, fdp_handle_status())?)
+        handles(py, &self.ask(|drive| drive.fdp_handle_status())?)
     }
 
     fn fdp_update(&self, ids: Vec<u16>) -> PyResult<u32> {
-        answer!(self, fdp_update(&ids))
+        self.ask(|drive| drive.fdp_update(&ids))
     }
 
     fn fdp_enable_events(&self, id: u16, names: Vec<String>, enabled: bool) -> PyResult<()> {
         let kinds = event_types(&names)?;
-        answer!(self, fdp_enable_events(id, &kinds, enabled))
+        self.ask(|drive| drive.fdp_enable_events(id, &kinds, enabled))
     }
 
     /// Has no effect on a drive without FDP, such as hard disks.
     fn fdp_enable_all_events(&self) {
-        let _: PyResult<()> = (|| of_ssd!(self, ssd => ssd.fdp_enable_all_events()))();
+        let _ = self.with(|drive| drive.fdp_enable_all_events());
     }
 
     fn fdp_enabled_events(&self, id: u16) -> PyResult<Vec<&'static str>> {
-        let kinds = answer!(self, fdp_enabled_events(id))?;
+        let kinds = self.ask(|drive| drive.fdp_enabled_events(id))?;
         Ok(kinds.into_iter().map(FdpEventType::name).collect())
     }
 
     fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> Dicts<'py> {
-        let events = answer!(self, fdp_events(of_host))?;
+        let events = self.ask(|drive| drive.fdp_events(of_host))?;
         event_rows(py, &events)
     }
 
     fn fdp_statistics<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        statistics(py, &answer!(self, fdp_statistics())?)
+        statistics(py, &self.ask(|drive| drive.fdp_statistics())?)
     }
 
     // -- any interface --------------------------------------------------------------------------
 
     fn controller_reset(&self, py: Python<'_>) -> PyResult<()> {
-        of_ssd!(self, ssd => py.detach(|| ssd.controller_reset()))
+        self.with(|_| ())?;
+        let mut drive = self.drive.get().get()?;
+        let drive = &mut *drive;
+        py.detach(|| drive.controller_reset());
+        Ok(())
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let seen = of_ssd!(self, ssd => ssd.data_placement_status())?;
+        self.with(|_| ())?;
+        let seen = self.drive.get().get()?.data_placement_status();
         seen.map(|seen| status(py, &seen)).transpose()
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        let name = of_ssd!(self, ssd => ssd.interface_name())?;
+        let name = self.with(|drive| drive.interface_name())?;
         Ok(format!("DataPlacementCommands({name})"))
     }
 }

@@ -81,7 +81,7 @@ impl Drive {
 
     #[pyo3(signature = (workload, hook = None))]
     fn run<'py>(&self, py: Python<'py>, workload: &str, hook: Option<Py<PyAny>>) -> Dict<'py> {
-        self.on_clock(py, AnyDrive::run, workload, hook)
+        self.on_clock(py, |drive, spec, observer| drive.run(spec, observer), workload, hook)
     }
 
     #[pyo3(signature = (workload, hook = None))]
@@ -91,7 +91,7 @@ impl Drive {
         workload: &str,
         hook: Option<Py<PyAny>>,
     ) -> Dict<'py> {
-        self.on_clock(py, AnyDrive::fast_forward, workload, hook)
+        self.on_clock(py, |drive, spec, observer| drive.run_untimed(spec, observer), workload, hook)
     }
 
     fn purge(&self, py: Python<'_>) -> PyResult<()> {
@@ -135,7 +135,7 @@ impl Drive {
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let drive = self.get()?;
         let drive = &*drive;
-        let outcome = py.detach(|| drive.check());
+        let outcome = py.detach(|| drive.check_invariants());
         outcome.map_err(PyValueError::new_err)
     }
 
@@ -167,7 +167,7 @@ impl Drive {
     fn copy_from(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
         let (mut drive, other) = (self.get()?, other.get()?);
         let (drive, other) = (&mut *drive, &*other);
-        let copied = py.detach(|| drive.copy_from(other));
+        let copied = py.detach(|| drive.copy_from(&**other));
         copied.map_err(|e| errors::config(&e.to_string(), None))
     }
 

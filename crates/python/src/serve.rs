@@ -107,7 +107,7 @@ impl Server {
         if let Some(like) = like {
             let other = like.get()?;
             let (drive, other) = (&mut drive, &*other);
-            let copied = py.detach(|| drive.copy_from(other));
+            let copied = py.detach(|| drive.copy_from(&**other));
             copied.map_err(|e| errors::config(&e.to_string(), None))?;
         }
         let limit = memory_limit_bytes.map(Bytes);

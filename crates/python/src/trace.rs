@@ -10,6 +10,7 @@ use writecliff_filesystem::{
     Allocator, BLOCK_BYTES, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut,
     Repeats, TraceError, WriteBack, deaths, synthetic,
 };
+use writecliff_host_interface::placement::DataPlacement;
 use writecliff_runner::Counters;
 use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
 use writecliff_ssd::Ssd;

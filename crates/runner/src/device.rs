@@ -1,62 +1,68 @@
-//! The interface between host and drive, and the three kinds of drives.
+//! The three kinds of drives.
 //!
 //! Hosts are generic over [`DriveModel`], so each kind of drive has its own specialised loop
 //! without dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers
 //! that only have a device file.
 
+use std::any::Any;
+use std::io::{Read, Write};
+
+use writecliff_base::Bytes;
+use writecliff_base::codec::CodecError;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{LocatedError, LocatedToml};
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::saved_state::RestoreError;
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
-use writecliff_host_interface::placement::DataPlacementStatus;
-use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_host_interface::{Drive, Identity, LinkConfig};
 use writecliff_scm::{Scm, ScmConfig, ScmCounters};
 use writecliff_ssd::attribution::Recorder;
-use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
+use writecliff_ssd::{DeviceConfig, DriveCounters, PowerCut, Ssd};
 
-/// A drive in virtual time. See `Ssd` for the contract of each method.
-pub trait DriveModel {
-    fn capacity(&self) -> Bytes;
-    /// Number of streams that a load may use, including the default one.
-    fn streams(&self) -> u16;
-    /// Why the drive does not support TRIM, if it does not.
-    fn refuses_trim(&self) -> Option<&'static str>;
-    fn now(&self) -> Nanos;
-    fn submit(&mut self, at: Nanos, command: Command);
-    fn step(&mut self, limit: Nanos) -> Option<Completion>;
-    /// When the drive does something next, if it is left alone; `None` for never.
-    fn next_event(&self) -> Option<Nanos>;
-    /// What the time of the command that completed last was spent on, if it is recorded.
-    fn time_by_cause(&self) -> Option<&TimeByCause>;
-    /// Announces a command at `offset`.
-    fn announce(&self, offset: u64);
-    fn idle_until(&mut self, time: Nanos);
-    fn quiesce(&mut self);
-    fn fast_forward(&mut self, command: &Command);
-    fn end_fast_forward(&mut self);
+use crate::any_drive::MovedByStream;
+
+/// The kinds of drives behind [`Drive`]: what differs by kind.
+pub trait DriveModel: Drive + Any + Send + Sync {
+    fn any_config(&self) -> AnyConfig;
+
     fn counters(&self) -> Counters;
-    /// Status of the data placement interface; `None` without one.
-    fn data_placement_status(&mut self) -> Option<DataPlacementStatus>;
-    fn host_write_bytes(&self) -> u64;
-    /// `None` for drives that do not write flash.
-    fn nand_write_bytes(&self) -> Option<u64>;
-    /// Energy until `time`; `None` if the device file has no power section.
-    fn joules_until(&self, time: Nanos) -> Option<f64>;
-    /// Temperature at `time`; `None` if the device file has no thermal section.
-    fn celsius_at(&self, time: Nanos) -> Option<f64>;
-}
 
-/// Evaluates the same expression for any kind of drive.
-macro_rules! each {
-    ($any:expr, $of:ident => $do:expr) => {
-        match $any {
-            Self::Ssd($of) => $do,
-            Self::Disk($of) => $do,
-            Self::Scm($of) => $do,
-        }
-    };
+    /// Creates a new drive of the same device, which records the same.
+    fn fresh(&self) -> Result<Self, String>
+    where
+        Self: Sized;
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError>;
+
+    /// Replaces the state of this drive. After an error the drive must not be used.
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
+
+    /// Takes the state of another drive at once if it can. After an error the drive must not be
+    /// used.
+    fn copy_of(&mut self, _other: &dyn Any) -> Option<Result<(), RestoreError>> {
+        None
+    }
+
+    /// Cuts the power and gives it back: commands that are outstanding do not complete, and the
+    /// drive is busy until its mapping is found again. `None` if cuts of this drive are not
+    /// modelled; then nothing has happened.
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        None
+    }
+
+    /// Writes that the drive has refused because it is read-only.
+    fn refused_writes(&self) -> u64 {
+        0
+    }
+
+    /// Data of each stream of the FTL that garbage collection and wear levelling have moved since
+    /// the drive was made or restored. `None` without flash and for drives that compress.
+    fn moved_by_stream(&self) -> Option<MovedByStream> {
+        None
+    }
 }
 
 /// Counters of a drive since it was new.
@@ -69,12 +75,21 @@ pub enum Counters {
 }
 
 impl Counters {
+    /// Bytes written and read by the host.
+    fn host_bytes(&self) -> (u64, u64) {
+        match self {
+            Self::Ssd(c) => (c.host_write_bytes, c.host_read_bytes),
+            Self::Disk(c) => (c.host_write_bytes, c.host_read_bytes),
+            Self::Scm(c) => (c.host_write_bytes, c.host_read_bytes),
+        }
+    }
+
     pub fn host_write_bytes(&self) -> u64 {
-        each!(self, c => c.host_write_bytes)
+        self.host_bytes().0
     }
 
     pub fn host_read_bytes(&self) -> u64 {
-        each!(self, c => c.host_read_bytes)
+        self.host_bytes().1
     }
 
     /// Reads of unmapped addresses; always 0 for drives without a map.
@@ -111,139 +126,95 @@ pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
     of_flash.chain(readings(disk)).chain(readings(scm)).collect()
 }
 
-/// Methods that all kinds have under the same name.
-macro_rules! passed_on {
-    () => {
-        #[inline]
-        fn now(&self) -> Nanos {
-            self.now()
-        }
-        #[inline]
-        fn submit(&mut self, at: Nanos, command: Command) {
-            self.submit(at, command);
-        }
-        #[inline(always)]
-        fn step(&mut self, limit: Nanos) -> Option<Completion> {
-            self.step(limit)
-        }
-        fn next_event(&self) -> Option<Nanos> {
-            self.next_event()
-        }
-        fn idle_until(&mut self, time: Nanos) {
-            self.idle_until(time);
-        }
-        fn quiesce(&mut self) {
-            self.quiesce();
-        }
-        #[inline]
-        fn fast_forward(&mut self, command: &Command) {
-            self.fast_forward(command);
-        }
-        fn capacity(&self) -> Bytes {
-            self.config().user_capacity
-        }
-        fn host_write_bytes(&self) -> u64 {
-            self.host_write_bytes()
-        }
-    };
-}
-
-impl<R: Recorder> DriveModel for Ssd<R> {
-    passed_on!();
-
-    #[inline]
-    fn time_by_cause(&self) -> Option<&TimeByCause> {
-        self.time_by_cause()
-    }
-
-    fn streams(&self) -> u16 {
-        self.stream_numbers()
-    }
-
-    fn refuses_trim(&self) -> Option<&'static str> {
-        None
-    }
-
-    #[inline]
-    fn announce(&self, offset: u64) {
-        self.announce(offset);
-    }
-
-    fn end_fast_forward(&mut self) {
-        self.end_fast_forward();
+impl<R: Recorder + Send + Sync + 'static> DriveModel for Ssd<R> {
+    fn any_config(&self) -> AnyConfig {
+        AnyConfig::Ssd(Box::new(self.config().clone()))
     }
 
     fn counters(&self) -> Counters {
         Counters::Ssd(self.counters())
     }
 
-    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        self.data_placement_status()
+    fn fresh(&self) -> Result<Self, String> {
+        let mut ssd = Self::recording(self.config().clone()).map_err(|e| e.to_string())?;
+        ssd.reports_causes = self.reports_causes;
+        Ok(ssd)
     }
 
-    fn nand_write_bytes(&self) -> Option<u64> {
-        Some(self.nand_write_bytes())
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        self.save(out).map(|_| ())
     }
 
-    fn joules_until(&self, time: Nanos) -> Option<f64> {
-        self.energy_until(time).map(|energy| energy.total())
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        self.restore(input)
     }
 
-    fn celsius_at(&self, time: Nanos) -> Option<f64> {
-        self.thermal_at(time).map(|thermal| thermal.celsius)
+    fn copy_of(&mut self, other: &dyn Any) -> Option<Result<(), RestoreError>> {
+        other.downcast_ref::<Ssd>().map(|other| self.copy_from(other))
     }
-}
 
-/// Methods of drives without flash: one stream, nothing recorded, no flash written, no models of
-/// power and temperature.
-macro_rules! without_flash {
-    () => {
-        fn streams(&self) -> u16 {
-            1
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        self.refuses_power_cut().is_none().then(|| self.cut_power())
+    }
+
+    fn refused_writes(&self) -> u64 {
+        self.ftl().bad_blocks().map_or(0, BadBlocks::refused_writes)
+    }
+
+    fn moved_by_stream(&self) -> Option<MovedByStream> {
+        if self.config().ftl.reduction.is_some() {
+            return None;
         }
-        fn time_by_cause(&self) -> Option<&TimeByCause> {
-            None
-        }
-        fn announce(&self, _: u64) {}
-        fn end_fast_forward(&mut self) {}
-        fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-            None
-        }
-        fn nand_write_bytes(&self) -> Option<u64> {
-            None
-        }
-        fn joules_until(&self, _: Nanos) -> Option<f64> {
-            None
-        }
-        fn celsius_at(&self, _: Nanos) -> Option<f64> {
-            None
-        }
-    };
+        let to_bytes = |&slots: &u64| slots * u64::from(SLOT_BYTES);
+        let (mixed, each) = self.ftl().moved_by_stream().split_last()?;
+        Some(MovedByStream {
+            bytes: each.iter().map(to_bytes).collect(),
+            mixed_bytes: to_bytes(mixed),
+        })
+    }
 }
 
 impl DriveModel for Disk {
-    passed_on!();
-    without_flash!();
-
-    fn refuses_trim(&self) -> Option<&'static str> {
-        Some("the drive is a hard disk and has no TRIM")
+    fn any_config(&self) -> AnyConfig {
+        AnyConfig::Disk(Box::new(self.config().clone()))
     }
 
     fn counters(&self) -> Counters {
         Counters::Disk(self.counters())
     }
+
+    fn fresh(&self) -> Result<Self, String> {
+        Self::new(self.config().clone()).map_err(|e| e.to_string())
+    }
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        self.save(out).map(|_| ())
+    }
+
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        self.restore(input)
+    }
 }
 
 impl DriveModel for Scm {
-    passed_on!();
-    without_flash!();
-
-    fn refuses_trim(&self) -> Option<&'static str> {
-        None
+    fn any_config(&self) -> AnyConfig {
+        AnyConfig::Scm(Box::new(self.config().clone()))
     }
 
     fn counters(&self) -> Counters {
         Counters::Scm(self.counters())
+    }
+
+    fn fresh(&self) -> Result<Self, String> {
+        Ok(Self::new(self.config().clone()))
+    }
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        self.save(out).map(|_| ())
+    }
+
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        self.restore(input)
     }
 }
 
@@ -289,16 +260,25 @@ impl AnyConfig {
         }
     }
 
+    /// Returns what all kinds describe: identity, capacity, link and canonical text.
+    fn common(&self) -> (&Identity, Bytes, &LinkConfig, &str) {
+        match self {
+            Self::Ssd(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),
+            Self::Disk(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),
+            Self::Scm(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),
+        }
+    }
+
     pub fn identity(&self) -> &Identity {
-        each!(self, config => &config.identity)
+        self.common().0
     }
 
     pub fn user_capacity(&self) -> Bytes {
-        each!(self, config => config.user_capacity)
+        self.common().1
     }
 
     pub fn link(&self) -> &LinkConfig {
-        each!(self, config => &config.link)
+        self.common().2
     }
 
     /// State of the volatile write cache after power-up.
@@ -312,6 +292,6 @@ impl AnyConfig {
 
     /// The text from which the device hash is computed.
     pub fn canonical(&self) -> &str {
-        each!(self, config => &config.canonical)
+        self.common().3
     }
 }

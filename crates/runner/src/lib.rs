@@ -20,7 +20,7 @@ pub mod replay;
 pub mod validation;
 mod watch;
 
-pub use any_drive::{AnyDrive, MovedByStream};
+pub use any_drive::{AnyDrive, MovedByStream, Runnable};
 pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, Counters, DriveModel};
 pub use outcome::{Live, StepOutcome};

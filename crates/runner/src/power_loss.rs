@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use writecliff_base::{Nanos, Prng, StreamId};
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Content, Drive, Operation};
 use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 
 const SLOT: u32 = 4096;

@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use writecliff_base::Nanos;
 use writecliff_base::counters;
-use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation, Status};
+use writecliff_base::{Bytes, Nanos};
+use writecliff_host_interface::{
+    Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
+};
 
 use crate::config::ScmConfig;
 use crate::media::{Media, MediaCounters, Served};
@@ -84,62 +86,12 @@ impl Scm {
         &self.config
     }
 
-    pub fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// Has no effect: a write completes when it is in the memory.
-    pub fn set_write_cache(&mut self, _: bool) {}
-
-    /// Always false: there is no volatile write cache.
-    pub fn write_cache(&self) -> bool {
-        false
-    }
-
-    pub fn host_write_bytes(&self) -> u64 {
-        self.host.write_bytes
-    }
-
     pub fn counters(&self) -> ScmCounters {
         ScmCounters {
             host_write_bytes: self.host.write_bytes,
             host_read_bytes: self.host.read_bytes,
             media: self.media.counters,
         }
-    }
-
-    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
-    /// has returned, nor later than the next completion.
-    pub fn submit(&mut self, at: Nanos, command: Command) {
-        debug_assert!(at >= self.now);
-        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
-        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
-        self.now = at;
-        if self.frontend.enter(&command, at) {
-            self.begin(command);
-        }
-    }
-
-    /// When the drive does something next, if it is left alone.
-    pub fn next_event(&self) -> Option<Nanos> {
-        self.events.peek().map(|&Reverse((time, ..))| time)
-    }
-
-    /// Advances to the next completion, but not beyond `limit`.
-    pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some(&Reverse((time, _, event))) = self.events.peek() {
-            if time > limit {
-                return None;
-            }
-            self.events.pop();
-            self.now = time;
-            match event {
-                ScmEvent::Ready(number) => self.ready(number),
-                ScmEvent::Served(number) => self.served(number),
-                ScmEvent::Completed(number) => return Some(self.complete(number)),
-            }
-        }
-        None
     }
 
     fn schedule(&mut self, at: Nanos, event: ScmEvent) {
@@ -209,34 +161,88 @@ impl Scm {
     pub(crate) fn outstanding(&self) -> usize {
         self.commands.in_flight() + self.frontend.waiting()
     }
+}
 
-    /// Completes all work in progress. All completions must have been taken before; the host must
-    /// have nothing outstanding, and so the drive has nothing to do.
-    pub fn quiesce(&mut self) {
-        assert_eq!(self.outstanding(), 0);
+impl Drive for Scm {
+    fn capacity(&self) -> Bytes {
+        self.config.user_capacity
     }
 
-    /// Leaves the drive idle until `time`. The host must have nothing outstanding.
-    pub fn idle_until(&mut self, time: Nanos) {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn submit(&mut self, at: Nanos, command: Command) {
+        debug_assert!(at >= self.now);
+        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
+        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
+        self.now = at;
+        if self.frontend.enter(&command, at) {
+            self.begin(command);
+        }
+    }
+
+    fn step(&mut self, limit: Nanos) -> Option<Completion> {
+        while let Some(&Reverse((time, _, event))) = self.events.peek() {
+            if time > limit {
+                return None;
+            }
+            self.events.pop();
+            self.now = time;
+            match event {
+                ScmEvent::Ready(number) => self.ready(number),
+                ScmEvent::Served(number) => self.served(number),
+                ScmEvent::Completed(number) => return Some(self.complete(number)),
+            }
+        }
+        None
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.events.peek().map(|&Reverse((time, ..))| time)
+    }
+
+    fn idle_until(&mut self, time: Nanos) {
         assert_eq!(self.outstanding(), 0);
         self.now = self.now.max(time);
     }
 
+    /// Completes all work in progress. All completions must have been taken before; the host must
+    /// have nothing outstanding, and so the drive has nothing to do.
+    fn quiesce(&mut self) {
+        assert_eq!(self.outstanding(), 0);
+    }
+
     /// The fast-forward clock: counts a write. Nothing else of the drive depends on it.
-    pub fn fast_forward(&mut self, command: &Command) {
+    fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
             self.media.count_write(command.offset, u64::from(command.length));
         }
     }
 
-    /// Checks the invariants that hold between two host commands; returns the first violation.
-    pub fn check_invariants(&self) -> Result<(), String> {
+    /// Always false: there is no volatile write cache.
+    fn write_cache(&self) -> bool {
+        false
+    }
+
+    /// Has no effect: a write completes when it is in the memory.
+    fn set_write_cache(&mut self, _: bool) {}
+
+    fn host_write_bytes(&self) -> u64 {
+        self.host.write_bytes
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
         ensure(self.outstanding() == 0, "host commands are outstanding")?;
         ensure(self.events.is_empty(), "events are left without host commands")?;
         ensure(self.media.busy_until() <= self.now, "the memory is busy without host commands")?;
         let media = &self.media.counters;
         ensure(media.write_bytes >= self.host.write_bytes, "less was written than the host wrote")
+    }
+
+    fn lose_die(&mut self, _: u32) -> Result<(), String> {
+        Err("a drive of storage-class memory loses no die".to_owned())
     }
 }

@@ -100,12 +100,11 @@ impl Core {
         let durability = Durability::of(&mut drive, timing, kept);
         // What is on its way to flash in a restored state, the drive has not recorded.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
-        let model = drive.model();
         if quiesces {
-            model.quiesce();
+            drive.quiesce();
         }
-        let (at, capacity, streams) = (model.now(), model.capacity().0, model.streams());
-        let refuses_trim = model.refuses_trim();
+        let (at, capacity, streams) = (drive.now(), drive.capacity().0, drive.streams());
+        let refuses_trim = drive.refuses_trim();
         let slow_down = match timing {
             Timing::Real { slow_down } => slow_down,
             Timing::Fast => 1.0,
@@ -189,16 +188,16 @@ impl Core {
         }
         self.at = to;
         while self.in_drive > 0 {
-            let Some(completion) = self.drive.model().step(to) else { return };
+            let Some(completion) = self.drive.step(to) else { return };
             self.command_done(completion);
         }
-        self.drive.model().idle_until(to);
+        self.drive.idle_until(to);
     }
 
     /// Lets the drive complete all that is outstanding, whatever time that takes it.
     pub(crate) fn drain(&mut self) {
         while self.in_drive > 0 {
-            let completion = self.drive.model().step(Nanos::MAX).expect("commands complete");
+            let completion = self.drive.step(Nanos::MAX).expect("commands complete");
             self.at = self.at.max(completion.at);
             self.command_done(completion);
         }
@@ -208,7 +207,7 @@ impl Core {
     /// Ends the fast-forward clock, so that the drive is fit for anything else.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.has_fast_forwarded) {
-            self.drive.model().end_fast_forward();
+            self.drive.end_fast_forward();
         }
     }
 
@@ -225,7 +224,7 @@ impl Core {
 
     /// The same of the drive's work.
     fn next_event(&mut self) -> Option<Nanos> {
-        let event = self.drive.model().next_event()?;
+        let event = self.drive.next_event()?;
         match (self.timing, self.in_drive) {
             (Timing::Fast, _) => None,
             (_, 0) => Some(self.clock.wall_time(event).max(self.clock.wall() + IDLE_TICK)),
@@ -336,7 +335,7 @@ impl Core {
             }
             self.has_fast_forwarded = true;
             let Durability::Untimed(untimed) = &mut self.durability else {
-                self.drive.model().fast_forward(&command);
+                self.drive.fast_forward(&command);
                 continue;
             };
             let ssd = self.drive.volatile().expect("it is one that loses changes");
@@ -367,7 +366,7 @@ impl Core {
             {
                 ssd.recorder_mut().numbered(number, outstanding.change);
             }
-            self.drive.model().submit(at, command);
+            self.drive.submit(at, command);
         }
     }
 
@@ -405,7 +404,7 @@ impl Core {
         outstanding.commands += 1;
         let queue = outstanding.client.number;
         self.in_drive += 1;
-        self.drive.model().submit(
+        self.drive.submit(
             at,
             Command {
                 operation: Operation::Flush,

@@ -123,7 +123,7 @@ impl Durable {
 /// flight. A drive that tells what it has programmed may lose all that was sent to it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
-    match drive.config() {
+    match drive.any_config() {
         AnyConfig::Ssd(ssd) if is_told => Bytes(CACHE_BYTES.0 + ssd.controller.write_buffer.0),
         AnyConfig::Ssd(ssd) if !ssd.controller.power_loss_protection => ssd.controller.write_buffer,
         _ => CACHE_BYTES,

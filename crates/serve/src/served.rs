@@ -125,7 +125,7 @@ impl Served {
     /// Begins to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
         let ServedParts { mut drive, mut contents, logical_block, power, .. } = parts;
-        let config = drive.config();
+        let config = drive.any_config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
         let kept = undo_limit(&mut drive, timing);
@@ -270,7 +270,7 @@ impl Served {
         let mut batch = self.locked();
         let core = batch.core();
         core.flush_all();
-        core.drive.model().quiesce();
+        core.drive.quiesce();
         core.catch_up();
     }
 
@@ -301,9 +301,9 @@ impl Served {
         let core = batch.core();
         let now = core.drive.now();
         let outstanding = core.outstanding();
-        let model = core.drive.model();
-        let (counters, celsius) = (model.counters(), model.celsius_at(now));
-        let data_placement = model.data_placement_status();
+        let drive = &mut core.drive;
+        let (counters, celsius) = (drive.counters(), drive.celsius_at(now));
+        let data_placement = drive.data_placement_status();
         let streams = core.by_stream.used();
         let moved = core.moved_by_stream();
         let (free_units, operations) = (core.drive.free_units(), core.operations.clone());

@@ -40,4 +40,6 @@ pub use counters::DriveCounters;
 pub use mechanisms::power_loss::{Durable, OnTheWay, PowerCut, Rebuild, Volatile};
 pub use ssd::Ssd;
 pub use writecliff_ftl::power_up::Unwritten;
-pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation, Status};
+pub use writecliff_host_interface::{
+    Command, Completion, Drive, Duplex, LinkConfig, Operation, Status,
+};

@@ -1,6 +1,7 @@
 //! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod admin;
+mod drive;
 mod idle;
 pub(crate) mod io;
 mod pending;

@@ -3,7 +3,7 @@
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
 use writecliff_host_interface::Content;
-use writecliff_host_interface::{Command, Completion, Operation};
+use writecliff_host_interface::{Command, Completion, Drive, Operation};
 
 pub(crate) const DISK: &str = r#"
 name = "test"

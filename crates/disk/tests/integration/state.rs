@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Nanos, Prng};
 use writecliff_disk::Disk;
+use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{self, Flush, Read, Trim, Write};
 
 const HYBRID: &str = "[flash_cache]\nsize = \"8 MiB\"\nblock = \"64 KiB\"\npromote_after = 2\n\

@@ -4,6 +4,7 @@ use crate::common::{
     self, CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks, rate,
 };
 use writecliff_base::{Nanos, Prng};
+use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
 /// Sequential reads of `length` bytes from `start`.

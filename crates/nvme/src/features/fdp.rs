@@ -5,6 +5,7 @@ use writecliff_host_interface::placement::FdpEventType;
 
 use crate::admin::whole_page;
 use crate::command::{Entry, Request};
+use crate::drive::ask;
 use crate::identify::ENDURANCE_GROUP;
 use crate::page::Page;
 use crate::status::{Refusal, Status};
@@ -44,10 +45,10 @@ pub(super) fn get_events(context: &mut Context<'_>, request: Request<'_>) -> Ans
     whole_page(request, 2 * wanted)?;
     let kinds = FdpEventType::ALL;
     let mut page = Page::new(2 * kinds.len());
-    if let Some(fdp) = context.drive.fdp() {
+    if let Some(enabled) = ask(context.drive, |drive| drive.fdp_enabled_events(handle)) {
         for (n, &kind) in kinds.iter().enumerate() {
             page.u8(2 * n, kind.code());
-            page.u8(2 * n + 1, u8::from(fdp.is_event_enabled(handle, kind)));
+            page.u8(2 * n + 1, u8::from(enabled.contains(&kind)));
         }
     }
     Ok(Answer::Done { result: kinds.len() as u64, data: page.part(0, 2 * wanted) })
@@ -62,8 +63,6 @@ pub(super) fn set_events(context: &mut Context<'_>, request: Request<'_>) -> Res
     };
     let kinds: Option<Vec<_>> = codes.iter().map(|&code| FdpEventType::from_code(code)).collect();
     let kinds = kinds.ok_or(Refusal::at(Status::INVALID_FIELD, 24))?;
-    if let Some(fdp) = context.drive.fdp() {
-        fdp.enable_events(handle, &kinds, entry.flag(12, 0));
-    }
+    ask(context.drive, |drive| drive.fdp_enable_events(handle, &kinds, entry.flag(12, 0)));
     Ok(())
 }

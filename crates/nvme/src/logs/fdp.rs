@@ -3,7 +3,7 @@
 use writecliff_host_interface::placement::FdpEvent;
 
 use crate::command::NSID;
-use crate::drive::{Drive, Identity};
+use crate::drive::{Drive, Identity, ask};
 use crate::page::Page;
 use crate::subsystem::Context;
 
@@ -45,7 +45,7 @@ pub(super) fn usage(identity: &Identity) -> Page {
 }
 
 pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
-    let found = drive.fdp().map(|fdp| fdp.statistics()).unwrap_or_default();
+    let found = ask(drive, |drive| drive.fdp_statistics()).unwrap_or_default();
     let mut page = Page::new(64);
     page.u128(0, u128::from(found.host_bytes));
     page.u128(16, u128::from(found.media_bytes));
@@ -56,7 +56,7 @@ pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
 /// FDP Events of the host or of the controller, oldest first.
 pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     let block = context.block_bytes();
-    let events = context.drive.fdp().map_or_else(Vec::new, |fdp| fdp.events(of_host));
+    let events = ask(context.drive, |drive| drive.fdp_events(of_host)).unwrap_or_default();
     let mut page = Page::new(64 + EVENT * events.len());
     page.u32(0, events.len() as u32);
     for (n, event) in events.iter().enumerate() {

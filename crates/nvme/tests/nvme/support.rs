@@ -2,12 +2,12 @@
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{
-    FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, Isolation,
-    StreamParameters,
+    Answer, DataPlacement, Directives, FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics,
+    HandleStatus, Isolation, Refusal, StreamParameters,
 };
 use writecliff_nvme::{
-    Access, Address, Drive, Entry, Erase, ErrorEntry, ErrorLog, Failure, Fdp, Health, Identity,
-    Outcome, PlacementInterface, Reply, Request, Status, Streams, Subsystem, Work,
+    Access, Address, Drive, Entry, Erase, ErrorEntry, ErrorLog, Failure, Health, Identity, Outcome,
+    PlacementInterface, Reply, Request, Status, Subsystem, Work,
 };
 
 pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00112233-4455-6677-8899-aabbccddeeff";
@@ -22,82 +22,116 @@ pub(crate) struct TestStreams {
     pub(crate) allocated: u16,
 }
 
-impl Streams for TestStreams {
-    fn is_enabled(&self) -> bool {
-        self.enabled
-    }
-    fn set_enabled(&mut self, enabled: bool) {
-        self.enabled = enabled;
-    }
-    fn parameters(&self) -> StreamParameters {
-        StreamParameters {
-            limit: 8,
-            available: 8 - self.allocated,
-            open: self.open.len() as u16,
-            write_size: Bytes(128 << 10),
-            granularity: 9,
-            allocated: self.allocated,
-            namespace_open: self.open.len() as u16,
-        }
-    }
-    fn open(&self) -> Vec<u16> {
-        self.open.clone()
-    }
-    fn allocate(&mut self, wanted: u16) -> Option<u16> {
-        (self.allocated == 0).then(|| {
-            self.allocated = wanted.min(8);
-            self.allocated
-        })
-    }
-    fn release(&mut self, identifier: u16) {
-        self.open.retain(|&id| id != identifier);
-    }
-    fn release_resources(&mut self) {
-        self.allocated = 0;
-    }
-}
-
 pub(crate) struct TestFdp {
     pub(crate) updated: Vec<u16>,
     pub(crate) enabled: Vec<(u16, FdpEventType)>,
 }
 
-impl Fdp for TestFdp {
-    fn handle_status(&mut self) -> Vec<HandleStatus> {
+const OTHER: Refusal = Refusal::OtherInterface { has: "another", wants: "this" };
+
+impl TestDrive {
+    fn of_streams(&mut self) -> Answer<&mut TestStreams> {
+        self.streams.as_mut().ok_or(OTHER)
+    }
+
+    fn of_fdp(&mut self) -> Answer<&mut TestFdp> {
+        self.fdp.as_mut().ok_or(OTHER)
+    }
+}
+
+impl DataPlacement for TestDrive {
+    fn interface_name(&self) -> &'static str {
+        "test"
+    }
+    fn directives(&self) -> Answer<Directives> {
+        let (streams, fdp) = (self.streams.as_ref(), self.fdp.is_some());
+        let has = |enabled| if fdp { Directives::DATA_PLACEMENT } else { u8::from(enabled) << 1 };
+        Ok(Directives {
+            supported: Directives::IDENTIFY | has(streams.is_some()),
+            enabled: Directives::IDENTIFY | has(streams.is_some_and(|streams| streams.enabled)),
+            persistent: Directives::IDENTIFY | has(false),
+        })
+    }
+    fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
+        self.of_streams()?.enabled = enabled;
+        Ok(())
+    }
+    fn stream_parameters(&mut self) -> Answer<StreamParameters> {
+        let streams = self.of_streams()?;
+        Ok(StreamParameters {
+            limit: 8,
+            available: 8 - streams.allocated,
+            open: streams.open.len() as u16,
+            write_size: Bytes(128 << 10),
+            granularity: 9,
+            allocated: streams.allocated,
+            namespace_open: streams.open.len() as u16,
+        })
+    }
+    fn stream_status(&mut self) -> Answer<Vec<u16>> {
+        Ok(self.of_streams()?.open.clone())
+    }
+    fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
+        let streams = self.of_streams()?;
+        if streams.allocated > 0 {
+            return Err(Refusal::InvalidField("allocated".into()));
+        }
+        streams.allocated = wanted.min(8);
+        Ok(streams.allocated)
+    }
+    fn release_stream(&mut self, identifier: u16) -> Answer<bool> {
+        self.of_streams()?.open.retain(|&id| id != identifier);
+        Ok(true)
+    }
+    fn release_stream_resources(&mut self) -> Answer<()> {
+        self.of_streams()?.allocated = 0;
+        Ok(())
+    }
+    fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
+        self.identity.fdp().cloned().ok_or(OTHER)
+    }
+    fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
+        self.of_fdp()?;
         let of = |placement_id| HandleStatus {
             placement_id,
             handle: placement_id + 4,
             time_remaining_s: 60,
             available: Bytes(1 << 20),
         };
-        (0..4).map(of).collect()
+        Ok((0..4).map(of).collect())
     }
-    fn update(&mut self, placement_ids: &[u16]) {
-        self.updated.extend(placement_ids);
+    fn fdp_update(&mut self, placement_ids: &[u16]) -> Answer<u32> {
+        self.of_fdp()?.updated.extend(placement_ids);
+        Ok(placement_ids.len() as u32)
     }
-    fn statistics(&self) -> FdpStatistics {
-        FdpStatistics { host_bytes: 1000, media_bytes: 2000, erased_bytes: 3000 }
+    fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
+        self.of_fdp()?;
+        Ok(FdpStatistics { host_bytes: 1000, media_bytes: 2000, erased_bytes: 3000 })
     }
-    fn events(&mut self, of_host: bool) -> Vec<FdpEvent> {
+    fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
+        self.of_fdp()?;
         let kind =
             if of_host { FdpEventType::NotFullyWritten } else { FdpEventType::MediaReallocated };
         let moved = (!of_host).then_some(Bytes(64 << 10));
-        vec![FdpEvent {
-            kind,
-            time: Nanos(5_000_000_000),
-            placement_id: Some(2),
-            handle: Some(6),
-            moved,
-        }]
+        let time = Nanos(5_000_000_000);
+        Ok(vec![FdpEvent { kind, time, placement_id: Some(2), handle: Some(6), moved }])
     }
-    fn is_event_enabled(&self, handle: u16, kind: FdpEventType) -> bool {
-        self.enabled.contains(&(handle, kind))
+    fn fdp_enabled_events(&mut self, handle: u16) -> Answer<Vec<FdpEventType>> {
+        let enabled = self.of_fdp()?.enabled.iter();
+        Ok(enabled.filter(|(of, _)| *of == handle).map(|&(_, kind)| kind).collect())
     }
-    fn enable_events(&mut self, handle: u16, kinds: &[FdpEventType], enabled: bool) {
-        self.enabled.retain(|(of, kind)| *of != handle || !kinds.contains(kind));
+    fn fdp_enable_events(
+        &mut self,
+        handle: u16,
+        kinds: &[FdpEventType],
+        enabled: bool,
+    ) -> Answer<()> {
+        let fdp = self.of_fdp()?;
+        fdp.enabled.retain(|(of, kind)| *of != handle || !kinds.contains(kind));
         if enabled {
-            self.enabled.extend(kinds.iter().map(|&kind| (handle, kind)));
+            fdp.enabled.extend(kinds.iter().map(|&kind| (handle, kind)));
         }
+        Ok(())
     }
 }
 
@@ -237,11 +271,8 @@ impl Drive for TestDrive {
     fn controller_reset(&mut self) {
         self.resets += 1;
     }
-    fn streams(&mut self) -> Option<&mut dyn Streams> {
-        self.streams.as_mut().map(|streams| streams as _)
-    }
-    fn fdp(&mut self) -> Option<&mut dyn Fdp> {
-        self.fdp.as_mut().map(|fdp| fdp as _)
+    fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement)) {
+        ask(self);
     }
 }
 

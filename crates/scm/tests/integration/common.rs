@@ -2,7 +2,7 @@
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
-use writecliff_host_interface::{Command, Completion, Operation};
+use writecliff_host_interface::{Command, Completion, Drive, Operation};
 use writecliff_scm::{Scm, ScmConfig, device_file};
 
 pub(crate) const SCM: &str = r#"

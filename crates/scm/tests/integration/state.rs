@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use writecliff_base::Nanos;
 use writecliff_base::saved_state::RestoreError;
+use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{self, Flush, Read, Trim, Write};
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::common::{CAPACITY, alone, command, keep, random, rate, scm, sequential};
 use writecliff_base::Nanos;
+use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
 /// Link time of 4 KiB at 8,192 MB/s.

@@ -62,8 +62,8 @@ impl Core {
         };
         if self.timing != Timing::Fast && self.drive.is_volatile() {
             let at = self.at.max(self.drive.now());
-            self.drive.model().submit(at, flush.command(0, 0, 0));
-            let done = self.drive.model().step(Nanos::MAX).expect("a flush completes");
+            self.drive.submit(at, flush.command(0, 0, 0));
+            let done = self.drive.step(Nanos::MAX).expect("a flush completes");
             self.at = self.at.max(done.at);
         }
         self.note_durable(&flush, self.next_change());
@@ -95,7 +95,7 @@ impl Core {
         }
         let cut = self.drive.cut_power();
         while cut.is_none() && self.in_drive > 0 {
-            self.drive.model().step(Nanos::MAX).expect("commands complete");
+            self.drive.step(Nanos::MAX).expect("commands complete");
             self.in_drive -= 1;
         }
         self.note(Record::PowerUp);

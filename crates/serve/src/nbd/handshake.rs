@@ -263,7 +263,7 @@ impl Handshake<'_> {
         }
         let number = str::from_utf8(name).ok()?.strip_prefix(STREAM_PREFIX)?;
         let number = number.parse().ok().filter(|parsed: &u16| parsed.to_string() == number)?;
-        let streams = self.served.with_drive(|drive| drive.model().streams());
+        let streams = self.served.with_drive(|drive| drive.streams());
         (number < streams).then_some(StreamId(number))
     }
 

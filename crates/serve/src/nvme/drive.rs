@@ -1,12 +1,11 @@
 //! What a controller asks of a served drive.
 
 use writecliff_base::Nanos;
-use writecliff_nvme::{Drive, Erase, Failure, Fdp, Health, Identity, PlacementInterface, Streams};
-use writecliff_nvme::{ErrorEntry, ErrorLog};
-use writecliff_runner::{AnyDrive, Counters};
+use writecliff_host_interface::placement::DataPlacement;
+use writecliff_nvme::{Drive, Erase, ErrorEntry, ErrorLog, Failure, Health, Identity};
+use writecliff_runner::Counters;
 
 use super::identity;
-use super::placement::{ServedFdp, ServedStreams};
 use crate::served::{LOGICAL_BLOCKS, Served};
 use crate::statistics::Snapshot;
 
@@ -19,19 +18,12 @@ const SPARE_THRESHOLD: u8 = 10;
 pub struct SimulatedDrive {
     served: Served,
     identity: Identity,
-    streams: ServedStreams,
-    fdp: ServedFdp,
 }
 
 impl SimulatedDrive {
     pub fn new(served: &Served, serial: &str) -> Self {
         let identity = identity::of(served.config(), serial);
-        Self {
-            served: served.clone(),
-            identity,
-            streams: ServedStreams(served.clone()),
-            fdp: ServedFdp(served.clone()),
-        }
+        Self { served: served.clone(), identity }
     }
 
     /// Formats the drive, which has nothing outstanding then: all data are gone.
@@ -94,20 +86,11 @@ impl Drive for SimulatedDrive {
     }
 
     fn controller_reset(&mut self) {
-        self.served.with_drained_drive(|drive| match drive {
-            AnyDrive::Ssd(ssd) => ssd.controller_reset(),
-            AnyDrive::AttributedSsd(ssd) => ssd.controller_reset(),
-            AnyDrive::VolatileSsd(ssd) => ssd.controller_reset(),
-            AnyDrive::Disk(_) | AnyDrive::Scm(_) => {}
-        });
+        self.served.with_drained_drive(|drive| drive.controller_reset());
     }
 
-    fn streams(&mut self) -> Option<&mut dyn Streams> {
-        (self.identity.placement == PlacementInterface::Streams).then_some(&mut self.streams as _)
-    }
-
-    fn fdp(&mut self) -> Option<&mut dyn Fdp> {
-        self.identity.fdp().is_some().then_some(&mut self.fdp as _)
+    fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement)) {
+        self.served.with_drive(|drive| drive.data_placement().map(ask));
     }
 }
 

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `identity.rs` | what the controller says about the drive |
 //! | `drive.rs` | what the controller asks of the drive |
-//! | `placement.rs` | its streams and placement handles |
 //! | `target.rs` | the subsystem, the connections of its admin queues |
 //! | `connection.rs` | one connection: its commands become work for the drive |
 //! | `replier.rs` | its sending half: completions and data |
@@ -19,7 +18,6 @@ pub mod client;
 mod connection;
 mod drive;
 mod identity;
-mod placement;
 mod replier;
 mod target;
 

@@ -45,7 +45,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     if killed.is_some() {
         let replayed = journal.replay(|record| is_of(parts, &record) && apply(parts, record));
         replayed.map_err(|error| damaged(error, path))?;
-        parts.drive.model().end_fast_forward();
+        parts.drive.end_fast_forward();
         apply(parts, Record::PowerUp);
         journal.set_header(header)?;
         journal.add(Record::PowerUp);
@@ -80,16 +80,16 @@ fn damaged(error: io::Error, path: &Path) -> StateError {
 
 /// Returns `true` if this drive can have made a record.
 fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
-    let model = parts.drive.model();
+    let drive = &parts.drive;
     let fits = |offset: u64, length: u64| {
         let is_aligned = (offset | length).is_multiple_of(SECTOR_BYTES);
-        is_aligned && offset.checked_add(length).is_some_and(|end| end <= model.capacity().0)
+        is_aligned && offset.checked_add(length).is_some_and(|end| end <= drive.capacity().0)
     };
     match *record {
         Record::Write { offset, length, stream, .. } => {
-            fits(offset, length) && stream.0 < model.streams()
+            fits(offset, length) && stream.0 < drive.streams()
         }
-        Record::Trim { offset, length } => fits(offset, length) && model.refuses_trim().is_none(),
+        Record::Trim { offset, length } => fits(offset, length) && drive.refuses_trim().is_none(),
         Record::Format(block) => LOGICAL_BLOCKS.contains(&block),
         Record::Purge | Record::PowerUp | Record::Life(_) | Record::Error(_) => true,
     }
@@ -109,7 +109,7 @@ fn apply(parts: &mut ServedParts, record: Record) -> bool {
             repeat(parts, &request(Operation::Trim, offset, length, StreamId::DEFAULT, false));
         }
         Record::Purge => {
-            parts.drive.model().end_fast_forward();
+            parts.drive.end_fast_forward();
             parts.drive.purge();
         }
         Record::Format(block) => parts.logical_block = block,
@@ -128,7 +128,7 @@ fn repeat(parts: &mut ServedParts, request: &Request) {
     while given < request.length {
         let command = request.command(given, 0, 0);
         given += u64::from(command.length);
-        parts.drive.model().fast_forward(&command);
+        parts.drive.fast_forward(&command);
     }
     parts.life.count(request);
 }

@@ -58,7 +58,7 @@ impl Server {
         drop(self.target);
         let parts =
             self.served.into_parts().unwrap_or_else(|_| panic!("the drive is still in use"));
-        parts.drive.check().unwrap();
+        parts.drive.check_invariants().unwrap();
         parts
     }
 }

@@ -190,5 +190,5 @@ fn a_protected_drive_is_busy_until_it_has_found_its_mapping() {
     assert_eq!(pages_there(&served, 0..64), 64);
     served.stop();
     drop((old, new));
-    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check_invariants().unwrap();
 }

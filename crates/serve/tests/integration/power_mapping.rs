@@ -89,7 +89,7 @@ impl Load {
 
 fn is_sound(served: Served) {
     served.stop();
-    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check_invariants().unwrap();
 }
 
 /// Without garbage collection, a page is elsewhere after a cut if and only if its data are others.
@@ -123,14 +123,13 @@ fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
 /// A drive that is full but for its first pages, with a section more.
 fn worn_in(first: u64, section: &str) -> AnyDrive {
     let mut drive = losing_power_and(&[VOLATILE, ("[link]", &format!("{section}[link]"))]);
-    let model = drive.model();
     let (operation, content) = (Operation::Write, Content::default());
     let (length, stream, queue, tag) = (PAGE as u32, StreamId::DEFAULT, 0, 0);
-    for page in first..model.capacity().0 / PAGE {
+    for page in first..drive.capacity().0 / PAGE {
         let offset = page * PAGE;
-        model.fast_forward(&Command { operation, offset, length, content, stream, queue, tag });
+        drive.fast_forward(&Command { operation, offset, length, content, stream, queue, tag });
     }
-    model.end_fast_forward();
+    drive.end_fast_forward();
     drive
 }
 

@@ -31,12 +31,12 @@ fn worn_out() -> AnyDrive {
         assert!(n < 10_000, "the drive never wears out");
         let offset = n * CHUNK as u64 % CAPACITY;
         let command = Command { operation, offset, length, content, stream, queue: 0, tag: 0 };
-        drive.model().fast_forward(&command);
+        drive.fast_forward(&command);
         if drive.is_read_only() {
             break;
         }
     }
-    drive.model().end_fast_forward();
+    drive.end_fast_forward();
     drive
 }
 

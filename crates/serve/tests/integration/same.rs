@@ -59,10 +59,10 @@ fn filled(mut drive: AnyDrive) -> AnyDrive {
     let fill = JobSpec {
         pattern: Pattern::Sequential,
         block_sizes: vec![BlockSize { bytes: 128 << 10, weight: 1.0, sequential_pct: 0.0 }],
-        volume_bytes: Some(drive.config().user_capacity().0),
+        volume_bytes: Some(drive.any_config().user_capacity().0),
         ..JobSpec::default()
     };
-    drive.fast_forward(&workload(fill, 1), &mut Unobserved).unwrap();
+    drive.run_untimed(&workload(fill, 1), &mut Unobserved).unwrap();
     drive
 }
 
@@ -92,9 +92,8 @@ impl Seen {
 /// The load in virtual time, by a host that takes `outside` from each completion to the next
 /// request in its place.
 fn simulated(mut drive: AnyDrive, load: &Load, ios: u64, outside: Nanos) -> Seen {
-    let capacity = drive.config().user_capacity();
+    let capacity = drive.any_config().user_capacity();
     let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
-    let drive = drive.model();
     let start = drive.now();
     let mut submitted = vec![start; load.queue_depth as usize];
     let mut ready: BinaryHeap<_> = (0..load.queue_depth).map(|n| Reverse((start, n))).collect();
@@ -133,7 +132,7 @@ fn request(generated: &IoRequest) -> LoadRequest {
 }
 
 fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nanos) {
-    let capacity = drive.config().user_capacity();
+    let capacity = drive.any_config().user_capacity();
     let server = Server::of(drive, Timing::Real { slow_down });
     let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
     let mut left = ios;

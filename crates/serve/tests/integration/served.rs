@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::Operation;
-use writecliff_runner::AnyDrive;
+use writecliff_runner::Counters;
 use writecliff_serve::{Done, Failure, Refusal, Replies, Request, Served, Session, Timing};
 
 use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
@@ -100,7 +100,7 @@ fn without_timing_requests_complete_when_they_are_submitted() {
     assert_eq!(snapshot.drive_time, Nanos::ZERO, "time stands still");
     drop(session);
     served.stop();
-    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check_invariants().unwrap();
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn the_drive_can_be_administered() {
     let served = serve(drive(), REAL);
     let (session, kept) = session(&served);
     one(&session, &kept, request(0, Operation::Write, 0, 1 << 20));
-    served.with_drive(AnyDrive::purge);
+    served.with_drive(|drive| drive.purge());
     one(&session, &kept, request(1, Operation::Read, 0, 4096));
     let snapshot = served.snapshot();
     assert_eq!(snapshot.counters.unmapped_read_bytes(), 4096, "the purged drive holds nothing");
@@ -255,10 +255,9 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
         assert_eq!(written, expected, "{timing:?}");
         let moved = seen.moved.unwrap();
         let all = moved.bytes.iter().sum::<u64>() + moved.mixed_bytes;
-        let counted = served.with_drive(|drive| match drive {
-            AnyDrive::Ssd(ssd) => ssd.counters(),
-            _ => unreachable!("it records nothing"),
-        });
+        let Counters::Ssd(counted) = served.with_drive(|drive| drive.counters()) else {
+            panic!("the counters of another kind");
+        };
         assert!(moved.bytes[1] > 0, "the rest of what was filled is moved");
         let of_last_victim = counted.gc_moved_bytes + counted.wear_moved_bytes - all;
         assert!(of_last_victim < 1 << 20, "a reclaim unit is told when all of it is moved");

@@ -45,7 +45,7 @@ pub(crate) fn scm() -> AnyDrive {
 }
 
 pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
-    let capacity = drive.config().user_capacity();
+    let capacity = drive.any_config().user_capacity();
     let contents = Contents::in_memory(capacity, MemoryOptions::default());
     Served::new(ServedParts::new(drive, contents), timing)
 }
@@ -84,7 +84,7 @@ impl Server {
         assert!(!self.path.exists(), "the socket is removed");
         let parts =
             self.served.into_parts().unwrap_or_else(|_| panic!("the drive is still in use"));
-        parts.drive.check().unwrap();
+        parts.drive.check_invariants().unwrap();
         parts.drive
     }
 }

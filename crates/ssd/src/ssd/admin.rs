@@ -5,8 +5,8 @@ use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_host_interface::placement::{
-    BlockLimitsExtension, DataPlacementStatus, Directives, FdpConfiguration, FdpEvent,
-    FdpEventType, FdpStatistics, FdpStatus, HandleStatus, Refusal, StreamParameters,
+    Answer, BlockLimitsExtension, DataPlacement, DataPlacementStatus, Directives, FdpConfiguration,
+    FdpEvent, FdpEventType, FdpStatistics, FdpStatus, HandleStatus, Refusal, StreamParameters,
 };
 
 use super::Ssd;
@@ -14,8 +14,6 @@ use crate::attribution::Recorder;
 use crate::data_placement::fdp::Fdp;
 use crate::data_placement::time_limit::TimeLimit;
 use crate::data_placement::{Interface, InterfaceKind, has_volatile};
-
-type Answer<T> = Result<T, Refusal>;
 
 /// Defines an accessor for one interface and the routing table; drives with other interfaces reject
 /// it.
@@ -38,119 +36,6 @@ impl<R: Recorder> Ssd<R> {
         fdp = Fdp(Fdp) of InterfaceKind::NvmeFdp;
     }
 
-    pub fn interface_name(&self) -> &'static str {
-        self.config.data_placement.as_ref().map_or("none", |p| p.interface.name())
-    }
-
-    /// Enables or disables the volatile write cache. When it is disabled and there is no power-loss
-    /// protection, a write completes once it is on flash.
-    pub fn set_write_cache(&mut self, enabled: bool) {
-        self.write_cache = enabled;
-    }
-
-    pub fn write_cache(&self) -> bool {
-        self.write_cache
-    }
-
-    // -- NVMe directives (Base 2.1, 8.1.8) ------------------------------------------------------
-
-    /// Identify directive, Return Parameters.
-    pub fn directives(&self) -> Answer<Directives> {
-        match &self.data_placement.interface {
-            Interface::Nvme(nvme) => Ok(nvme.directives()),
-            Interface::Fdp(_) => {
-                let all = Directives::IDENTIFY | Directives::DATA_PLACEMENT;
-                Ok(Directives { supported: all, enabled: all, persistent: all })
-            }
-            Interface::None | Interface::Scsi(_) => {
-                let has = self.interface_name();
-                Err(Refusal::OtherInterface { has, wants: "NVMe directives" })
-            }
-        }
-    }
-
-    /// Identify directive, Enable Directive, of the Streams directive.
-    pub fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
-        if let Interface::Fdp(_) = self.data_placement.interface {
-            let about = "the endurance group has flexible data placement enabled".to_owned();
-            return Err(Refusal::InvalidField(about));
-        }
-        let (nvme, route) = self.nvme()?;
-        nvme.set_enabled(route, enabled);
-        Ok(())
-    }
-
-    pub fn stream_parameters(&mut self) -> Answer<StreamParameters> {
-        let sizes = self.data_placement.sizes;
-        let (nvme, _) = self.nvme()?;
-        nvme.check_enabled()?;
-        Ok(nvme.parameters(&sizes))
-    }
-
-    /// Get Status: open identifiers, ascending.
-    pub fn stream_status(&mut self) -> Answer<Vec<u16>> {
-        let (nvme, _) = self.nvme()?;
-        nvme.check_enabled()?;
-        Ok(nvme.resources.ids())
-    }
-
-    /// Allocate Resources; returns how many streams were granted.
-    pub fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
-        let (nvme, route) = self.nvme()?;
-        nvme.allocate(route, wanted)
-    }
-
-    /// Release Identifier; returns whether it was open.
-    pub fn release_stream(&mut self, id: u16) -> Answer<bool> {
-        let (nvme, route) = self.nvme()?;
-        nvme.release(route, id)
-    }
-
-    pub fn release_stream_resources(&mut self) -> Answer<()> {
-        let (nvme, route) = self.nvme()?;
-        nvme.release_resources(route)
-    }
-
-    // -- SCSI stream control (SBC-4) ------------------------------------------------------------
-
-    /// STREAM CONTROL, open; returns the assigned identifier.
-    pub fn scsi_open_stream(&mut self) -> Answer<u16> {
-        self.scsi()?;
-        let p = &mut self.data_placement;
-        let Interface::Scsi(scsi) = &mut p.interface else { unreachable!("checked above") };
-        scsi.open(&mut p.route, &mut p.tally)
-    }
-
-    pub fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
-        let (scsi, route) = self.scsi()?;
-        scsi.close(route, id)
-    }
-
-    /// GET STREAM STATUS from an identifier on.
-    pub fn scsi_stream_status(&mut self, first: u16) -> Answer<Vec<u16>> {
-        self.scsi()?.0.status(first)
-    }
-
-    pub fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
-        let sizes = self.data_placement.sizes;
-        Ok(self.scsi()?.0.limits(&sizes))
-    }
-
-    // -- FDP (Base 2.1, 8.1.10) -----------------------------------------------------------------
-
-    pub fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
-        let sizes = self.data_placement.sizes;
-        let volatile = has_volatile(&self.config);
-        Ok(self.fdp()?.0.configuration(&sizes, volatile))
-    }
-
-    /// I/O Management Receive, reclaim unit handle status.
-    pub fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
-        self.end_old_units();
-        let _ = self.fdp()?;
-        Ok(self.status_of_handles())
-    }
-
     fn status_of_handles(&self) -> Vec<HandleStatus> {
         let Interface::Fdp(fdp) = &self.data_placement.interface else { return Vec::new() };
         fdp.identifiers().map(|identifier| self.handle_status(fdp, identifier)).collect()
@@ -165,24 +50,6 @@ impl<R: Recorder> Ssd<R> {
             time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(stream, now)),
             available: Bytes(u64::from(slots) * u64::from(SLOT_BYTES)),
         }
-    }
-
-    /// I/O Management Send, reclaim unit handle update: abandons the units that these identifiers
-    /// reference, so their next writes go to empty ones. Returns how many units were abandoned.
-    pub fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
-        let handles = self.fdp()?.0.checked(ids)?;
-        self.end_old_units();
-        let mut modified = 0;
-        for (&id, &handle) in ids.iter().zip(&handles) {
-            if self.abandon(handle) {
-                modified += 1;
-                let now = self.backend.now;
-                let (fdp, _) = self.fdp()?;
-                fdp.events.count(FdpEventType::NotFullyWritten, 1);
-                fdp.events.about(FdpEventType::NotFullyWritten, now, handle, Some(id), None);
-            }
-        }
-        Ok(modified)
     }
 
     /// Abandons the unit of a handle if it is partly written; returns whether it was.
@@ -237,50 +104,6 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
-    pub fn fdp_enable_events(
-        &mut self,
-        id: u16,
-        kinds: &[FdpEventType],
-        enabled: bool,
-    ) -> Answer<()> {
-        let (fdp, _) = self.fdp()?;
-        for stream in fdp.streams_of(id)? {
-            fdp.events.enable(stream, kinds, enabled);
-        }
-        Ok(())
-    }
-
-    /// Enables all events for every placement handle, for a host that keeps the whole log. Has no
-    /// effect on a drive with another interface.
-    pub fn fdp_enable_all_events(&mut self) {
-        if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
-            let streams: Vec<u16> = fdp.identifiers().map(|(_, stream)| stream).collect();
-            for stream in streams {
-                fdp.events.enable(stream, &FdpEventType::ALL, true);
-            }
-        }
-    }
-
-    /// Get Features, FDP events.
-    pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>> {
-        let (fdp, _) = self.fdp()?;
-        let streams = fdp.streams_of(id)?;
-        let in_all = |&kind: &FdpEventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
-        Ok(FdpEventType::ALL.into_iter().filter(in_all).collect())
-    }
-
-    /// FDP Events log page (23h): the newest 63 of the host or of the controller, oldest first.
-    pub fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
-        self.gather_events();
-        Ok(self.fdp()?.0.events.list(of_host))
-    }
-
-    pub fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
-        self.fdp()?;
-        Ok(self.statistics())
-    }
-
     /// The FDP statistics of any drive.
     pub fn statistics(&self) -> FdpStatistics {
         FdpStatistics {
@@ -289,8 +112,6 @@ impl<R: Recorder> Ssd<R> {
             erased_bytes: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit.0,
         }
     }
-
-    // -- any interface --------------------------------------------------------------------------
 
     /// Generates events from the GC log since the last time.
     fn gather_events(&mut self) {
@@ -367,18 +188,141 @@ impl<R: Recorder> Ssd<R> {
         })
     }
 
-    /// Number of stream numbers that a load may use: the limit of the interface, or the FTL's
-    /// streams.
-    pub fn stream_numbers(&self) -> u16 {
-        match self.config.data_placement {
-            Some(_) => u16::MAX,
-            None => self.config.ftl.streams,
-        }
-    }
-
     /// FTL stream to which a write with stream number `number` would go now.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let found = self.data_placement.route.get(usize::from(number)).copied();
         found.filter(|&stream| stream < self.config.ftl.streams).map(StreamId)
+    }
+}
+
+impl<R: Recorder> DataPlacement for Ssd<R> {
+    fn interface_name(&self) -> &'static str {
+        self.config.data_placement.as_ref().map_or("none", |p| p.interface.name())
+    }
+
+    fn directives(&self) -> Answer<Directives> {
+        match &self.data_placement.interface {
+            Interface::Nvme(nvme) => Ok(nvme.directives()),
+            Interface::Fdp(_) => {
+                let all = Directives::IDENTIFY | Directives::DATA_PLACEMENT;
+                Ok(Directives { supported: all, enabled: all, persistent: all })
+            }
+            Interface::None | Interface::Scsi(_) => {
+                let has = self.interface_name();
+                Err(Refusal::OtherInterface { has, wants: "NVMe directives" })
+            }
+        }
+    }
+
+    fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
+        if let Interface::Fdp(_) = self.data_placement.interface {
+            let about = "the endurance group has flexible data placement enabled".to_owned();
+            return Err(Refusal::InvalidField(about));
+        }
+        let (nvme, route) = self.nvme()?;
+        nvme.set_enabled(route, enabled);
+        Ok(())
+    }
+
+    fn stream_parameters(&mut self) -> Answer<StreamParameters> {
+        let sizes = self.data_placement.sizes;
+        let (nvme, _) = self.nvme()?;
+        nvme.check_enabled()?;
+        Ok(nvme.parameters(&sizes))
+    }
+
+    fn stream_status(&mut self) -> Answer<Vec<u16>> {
+        let (nvme, _) = self.nvme()?;
+        nvme.check_enabled()?;
+        Ok(nvme.resources.ids())
+    }
+
+    fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
+        let (nvme, route) = self.nvme()?;
+        nvme.allocate(route, wanted)
+    }
+
+    fn release_stream(&mut self, id: u16) -> Answer<bool> {
+        let (nvme, route) = self.nvme()?;
+        nvme.release(route, id)
+    }
+
+    fn release_stream_resources(&mut self) -> Answer<()> {
+        let (nvme, route) = self.nvme()?;
+        nvme.release_resources(route)
+    }
+
+    fn scsi_open_stream(&mut self) -> Answer<u16> {
+        self.scsi()?;
+        let p = &mut self.data_placement;
+        let Interface::Scsi(scsi) = &mut p.interface else { unreachable!("checked above") };
+        scsi.open(&mut p.route, &mut p.tally)
+    }
+
+    fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
+        let (scsi, route) = self.scsi()?;
+        scsi.close(route, id)
+    }
+
+    fn scsi_stream_status(&mut self, first: u16) -> Answer<Vec<u16>> {
+        self.scsi()?.0.status(first)
+    }
+
+    fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
+        let sizes = self.data_placement.sizes;
+        Ok(self.scsi()?.0.limits(&sizes))
+    }
+
+    fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
+        let sizes = self.data_placement.sizes;
+        let volatile = has_volatile(&self.config);
+        Ok(self.fdp()?.0.configuration(&sizes, volatile))
+    }
+
+    fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
+        self.end_old_units();
+        let _ = self.fdp()?;
+        Ok(self.status_of_handles())
+    }
+
+    fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
+        let handles = self.fdp()?.0.checked(ids)?;
+        self.end_old_units();
+        let mut modified = 0;
+        for (&id, &handle) in ids.iter().zip(&handles) {
+            if self.abandon(handle) {
+                modified += 1;
+                let now = self.backend.now;
+                let (fdp, _) = self.fdp()?;
+                fdp.events.count(FdpEventType::NotFullyWritten, 1);
+                fdp.events.about(FdpEventType::NotFullyWritten, now, handle, Some(id), None);
+            }
+        }
+        Ok(modified)
+    }
+
+    fn fdp_enable_events(&mut self, id: u16, kinds: &[FdpEventType], enabled: bool) -> Answer<()> {
+        let (fdp, _) = self.fdp()?;
+        for stream in fdp.streams_of(id)? {
+            fdp.events.enable(stream, kinds, enabled);
+        }
+        Ok(())
+    }
+
+    fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>> {
+        let (fdp, _) = self.fdp()?;
+        let streams = fdp.streams_of(id)?;
+        let in_all = |&kind: &FdpEventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
+        Ok(FdpEventType::ALL.into_iter().filter(in_all).collect())
+    }
+
+    fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
+        self.gather_events();
+        Ok(self.fdp()?.0.events.list(of_host))
+    }
+
+    fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
+        self.fdp()?;
+        Ok(self.statistics())
     }
 }

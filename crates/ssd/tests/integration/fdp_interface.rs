@@ -3,7 +3,7 @@
 use crate::common::{alone, drive, precondition, user_slots, write};
 use writecliff_base::{Bytes, Nanos, Prng, StreamId};
 use writecliff_host_interface::SECTOR_BYTES;
-use writecliff_host_interface::placement::{FdpEventType, Isolation, Refusal};
+use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Isolation, Refusal};
 use writecliff_ssd::data_placement::events::LOG_EVENTS;
 use writecliff_ssd::{Command, Ssd};
 

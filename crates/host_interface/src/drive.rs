@@ -1,0 +1,139 @@
+//! The contract between a host and the drive behind it, in virtual time.
+
+use writecliff_base::{Bytes, Nanos, StreamId};
+
+use crate::cause::TimeByCause;
+use crate::command::{Command, Completion, Status};
+use crate::placement::{DataPlacement, DataPlacementStatus};
+
+/// A simulated drive, without its type. The default methods suit a drive without flash: it has one
+/// stream, loses nothing with the power, and models neither energy nor temperature.
+///
+/// A host that issues many commands is generic over the drive instead, so that it pays for no
+/// dispatch per command.
+pub trait Drive {
+    fn capacity(&self) -> Bytes;
+
+    fn now(&self) -> Nanos;
+
+    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
+    /// has returned, nor later than the next completion.
+    fn submit(&mut self, at: Nanos, command: Command);
+
+    /// Advances to the next completion, but not beyond `limit`.
+    fn step(&mut self, limit: Nanos) -> Option<Completion>;
+
+    /// Returns the time of the drive's next event if it is left alone; `None` for never.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Leaves the drive idle until `time`. The host must have nothing outstanding.
+    fn idle_until(&mut self, time: Nanos);
+
+    /// Completes all work in progress. All completions must have been taken before; the host must
+    /// have nothing outstanding.
+    fn quiesce(&mut self);
+
+    /// The fast-forward clock: applies the effect of a command without its timing. The drive must
+    /// be idle; call `end_fast_forward` after the last command.
+    fn fast_forward(&mut self, command: &Command);
+
+    fn end_fast_forward(&mut self) {}
+
+    /// Returns the outcome of a read on the fast-forward clock.
+    fn fast_forward_read(&mut self, _command: &Command) -> Status {
+        Status::Success
+    }
+
+    /// Announces a command at `offset`: prefetches the memory that it will access. Has no effect on
+    /// the state.
+    fn announce(&self, _offset: u64) {}
+
+    /// Returns the causes of the latency of the command that completed last, if they are recorded.
+    fn time_by_cause(&self) -> Option<&TimeByCause> {
+        None
+    }
+
+    /// Returns the number of streams that a load may use, including the default one.
+    fn streams(&self) -> u16 {
+        1
+    }
+
+    /// Returns the FTL stream to which a write with stream number `number` would go now; `None`
+    /// without flash.
+    fn routed(&self, _number: StreamId) -> Option<StreamId> {
+        None
+    }
+
+    /// Returns why the drive does not support TRIM, if it does not.
+    fn refuses_trim(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns `true` if no spare space is left, so that the drive refuses writes.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn write_cache(&self) -> bool;
+
+    /// Enables or disables the volatile write cache.
+    fn set_write_cache(&mut self, enabled: bool);
+
+    /// Returns `true` if data of a completed write may be lost with the power until the drive is
+    /// flushed.
+    fn is_volatile(&self) -> bool {
+        self.write_cache()
+    }
+
+    /// Returns flash to the state of "no writes". Other drives complete their work in progress.
+    fn purge(&mut self) {
+        self.quiesce();
+    }
+
+    /// A Controller Level Reset (NVMe).
+    fn controller_reset(&mut self) {}
+
+    /// A die does not answer from now on.
+    ///
+    /// # Errors
+    /// Returns why the drive cannot lose that die.
+    fn lose_die(&mut self, die: u32) -> Result<(), String>;
+
+    fn host_write_bytes(&self) -> u64;
+
+    /// Returns the bytes written to flash for any reason; `None` for drives without flash.
+    fn nand_write_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the number of empty reclaim units; `None` without flash.
+    fn free_units(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns the energy until `time`; `None` if the device file has no power section.
+    fn joules_until(&self, _time: Nanos) -> Option<f64> {
+        None
+    }
+
+    /// Returns the temperature at `time`; `None` if the device file has no thermal section.
+    fn celsius_at(&self, _time: Nanos) -> Option<f64> {
+        None
+    }
+
+    /// Returns the administrative commands of the data placement interface; `None` without flash.
+    fn data_placement(&mut self) -> Option<&mut dyn DataPlacement> {
+        None
+    }
+
+    /// Returns the status of the data placement interface; `None` without one.
+    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
+        None
+    }
+
+    /// Checks the invariants that hold between two host commands.
+    ///
+    /// # Errors
+    /// Returns the first violated invariant.
+    fn check_invariants(&self) -> Result<(), String>;
+}
