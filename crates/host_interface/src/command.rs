@@ -49,6 +49,8 @@ pub enum Status {
     Success,
     /// The drive could not correct the data of a read, or found that they are not those written.
     UnrecoveredRead,
+    /// The drive has no spare space left and rejected a write.
+    WriteProtected,
 }
 
 /// A completed command.

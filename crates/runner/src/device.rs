@@ -16,7 +16,6 @@ use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_host_interface::{Drive, Identity, LinkConfig};
 use writecliff_scm::{Scm, ScmConfig, ScmCounters};
 use writecliff_ssd::attribution::Recorder;
@@ -51,11 +50,6 @@ pub trait DriveModel: Drive + Any + Send + Sync {
     /// modelled; then nothing has happened.
     fn cut_power(&mut self) -> Option<PowerCut> {
         None
-    }
-
-    /// Writes that the drive has refused because it is read-only.
-    fn refused_writes(&self) -> u64 {
-        0
     }
 
     /// Data of each stream of the FTL that garbage collection and wear levelling have moved since
@@ -155,10 +149,6 @@ impl<R: Recorder + Send + Sync + 'static> DriveModel for Ssd<R> {
 
     fn cut_power(&mut self) -> Option<PowerCut> {
         self.refuses_power_cut().is_none().then(|| self.cut_power())
-    }
-
-    fn refused_writes(&self) -> u64 {
-        self.ftl().bad_blocks().map_or(0, BadBlocks::refused_writes)
     }
 
     fn moved_by_stream(&self) -> Option<MovedByStream> {

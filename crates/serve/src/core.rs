@@ -84,8 +84,6 @@ pub(crate) struct Core {
     capacity: u64,
     streams: u16,
     refuses_trim: Option<&'static str>,
-    /// Writes that the drive had refused when this was looked at last.
-    refused_writes: u64,
     has_fast_forwarded: bool,
 }
 
@@ -135,7 +133,6 @@ impl Core {
             capacity,
             streams,
             refuses_trim,
-            refused_writes: drive.refused_writes(),
             has_fast_forwarded: false,
             drive,
         }
@@ -148,12 +145,6 @@ impl Core {
     /// Whether the drive refuses to change its data.
     pub(crate) fn is_read_only(&self) -> bool {
         self.drive.is_read_only()
-    }
-
-    /// Whether the drive has refused a write since this was asked last: the one that has completed.
-    fn has_refused(&mut self) -> bool {
-        let refused = self.drive.refused_writes();
-        std::mem::replace(&mut self.refused_writes, refused) < refused
     }
 
     pub(crate) fn outstanding(&self) -> usize {
@@ -333,6 +324,9 @@ impl Core {
                 failure = failure.or(failure_of(self.drive.fast_forward_read(&command)));
                 continue;
             }
+            if request.operation == Operation::Write && self.drive.is_read_only() {
+                failure = Some(Failure::WriteProtected); // the drive counts it
+            }
             self.has_fast_forwarded = true;
             let Durability::Untimed(untimed) = &mut self.durability else {
                 self.drive.fast_forward(&command);
@@ -343,7 +337,7 @@ impl Core {
                 self.durable.push(Durable::All { below: change });
             }
         }
-        failure.or(self.has_refused().then_some(Failure::WriteProtected))
+        failure
     }
 
     /// Gives the drive commands of the requests that wait, while it takes them.
@@ -373,12 +367,8 @@ impl Core {
     fn command_done(&mut self, completion: Completion) {
         self.in_drive -= 1;
         let number = completion.tag;
-        let has_refused = self.has_refused();
         let outstanding =
             self.requests[number as usize].as_mut().expect("its command was outstanding");
-        if has_refused {
-            outstanding.failure.get_or_insert(Failure::WriteProtected);
-        }
         outstanding.failure = outstanding.failure.or(failure_of(completion.status));
         outstanding.commands -= 1;
         let is_given = outstanding.given == outstanding.request.length || outstanding.is_flushing;
@@ -445,5 +435,6 @@ fn failure_of(status: Status) -> Option<Failure> {
     match status {
         Status::Success => None,
         Status::UnrecoveredRead => Some(Failure::UnrecoveredRead),
+        Status::WriteProtected => Some(Failure::WriteProtected),
     }
 }

@@ -247,11 +247,6 @@ impl BadBlocks {
         self.counts.read_only != 0
     }
 
-    /// Host writes that were refused because the drive is read-only.
-    pub fn refused_writes(&self) -> u64 {
-        self.counts.refused_writes
-    }
-
     pub fn refused(&mut self) {
         self.counts.refused_writes += 1;
     }

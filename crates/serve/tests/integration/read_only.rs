@@ -1,10 +1,10 @@
 //! A drive without spare space: writes are refused with the standards' errors, and change nothing.
 
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Content, Operation, Status};
 use writecliff_runner::AnyDrive;
 use writecliff_serve::Timing;
 
-use writecliff_base::StreamId;
+use writecliff_base::{Nanos, StreamId};
 
 use crate::nbd_client::{Client, READ, TRIM, WRITE_ZEROES};
 use crate::nvme::Server as NvmeServer;
@@ -38,6 +38,23 @@ fn worn_out() -> AnyDrive {
     }
     drive.end_fast_forward();
     drive
+}
+
+#[test]
+fn a_rejected_write_completes_with_its_status() {
+    let mut drive = worn_out();
+    let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
+    for (operation, status) in
+        [(Operation::Write, Status::WriteProtected), (Operation::Read, Status::Success)]
+    {
+        let (length, at) = (4096, drive.now());
+        drive.submit(
+            at,
+            Command { operation, offset: 0, length, content, stream, queue: 0, tag: 7 },
+        );
+        let done = drive.step(Nanos::MAX).unwrap();
+        assert_eq!((done.tag, done.operation, done.status), (7, operation, status));
+    }
 }
 
 #[test]

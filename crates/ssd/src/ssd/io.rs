@@ -110,6 +110,7 @@ impl<R: Recorder> Ssd<R> {
     #[cold]
     fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         if self.is_refused(command) {
+            self.commands.get(number).status = Status::WriteProtected;
             self.buffer_free += i64::from(slots);
             self.admit_writes();
             return true;
