@@ -5,7 +5,6 @@
 use writecliff_base::Ppa;
 
 use crate::frontier::Frontier;
-use crate::ftl::Ftl;
 use crate::groups::{Group, Groups};
 use crate::parts::Parts;
 use crate::table::{Owner, UnitState};
@@ -131,33 +130,30 @@ pub(crate) fn check_sections(
     if groups.hold_victims(parts) { Ok(()) } else { Err("ftl.collection") }
 }
 
-impl Ftl {
-    /// Checks the whole state; returns a description of the first violated invariant. O(drive), so
-    /// never called during I/O.
-    pub fn check_invariants(&self) -> Result<(), String> {
-        let (parts, table) = (&self.parts, &self.parts.table);
-        let valid = parts.map.check(&parts.geometry)?;
-        if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != table.valid[u]) {
-            let (is, counted) = (valid[unit], table.valid[unit]);
-            return Err(format!("unit {unit} has {is} valid allocation units, counts {counted}"));
-        }
-        let damaged = |section| format!("{section} contradicts the other parts of the state");
-        check_sections(parts, &self.groups, &valid).map_err(damaged)?;
-        let idle = self.groups.check_idle(parts)?;
-        let all = i64::from(table.len()) * i64::from(table.alloc_units_per_reclaim_unit);
-        let valid: i64 = valid.iter().map(|&v| i64::from(v)).sum();
-        if valid + idle > all {
-            let written = all - idle;
-            return Err(format!("{valid} allocation units are valid, only {written} are written"));
-        }
-        let dropped = table.in_state(UnitState::Dropped).count() as u64;
-        match &parts.bad_blocks {
-            Some(bad) => bad.check(dropped)?,
-            None if dropped > 0 => return Err(format!("{dropped} units are dropped")),
-            None => {}
-        }
-        parts.check_owners()
+/// Checks the whole state; returns a description of the first violated invariant. O(drive).
+pub(crate) fn check_all(parts: &Parts, groups: &Groups) -> Result<(), String> {
+    let table = &parts.table;
+    let valid = parts.map.check(&parts.geometry)?;
+    if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != table.valid[u]) {
+        let (is, counted) = (valid[unit], table.valid[unit]);
+        return Err(format!("unit {unit} has {is} valid allocation units, counts {counted}"));
     }
+    let damaged = |section| format!("{section} contradicts the other parts of the state");
+    check_sections(parts, groups, &valid).map_err(damaged)?;
+    let idle = groups.check_idle(parts)?;
+    let all = i64::from(table.len()) * i64::from(table.alloc_units_per_reclaim_unit);
+    let valid: i64 = valid.iter().map(|&v| i64::from(v)).sum();
+    if valid + idle > all {
+        let written = all - idle;
+        return Err(format!("{valid} allocation units are valid, only {written} are written"));
+    }
+    let dropped = table.in_state(UnitState::Dropped).count() as u64;
+    match &parts.bad_blocks {
+        Some(bad) => bad.check(dropped)?,
+        None if dropped > 0 => return Err(format!("{dropped} units are dropped")),
+        None => {}
+    }
+    parts.check_owners()
 }
 
 #[cfg(test)]

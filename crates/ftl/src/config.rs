@@ -180,21 +180,16 @@ impl FtlConfig {
         if self.rated_cycles == 0 {
             return fail("rated_cycles", "rated_cycles is 0; it must be 1 or more".to_owned());
         }
-        self.check_capacity(geometry)
+        self.check_capacity(geometry, geometry.slots_per_reclaim_unit)
     }
 
-    /// Checks that the flash holds the user capacity and what garbage collection needs.
-    fn check_capacity(&self, geometry: &Geometry) -> Result<(), ConfigError> {
-        self.with_fewer_slots(geometry, geometry.slots_per_reclaim_unit)
-    }
-
-    /// The same if only `slots` of each reclaim unit can be written.
-    pub(crate) fn with_fewer_slots(
+    /// Checks that the flash holds the user capacity and what garbage collection needs if only
+    /// `slots` of each reclaim unit can be written.
+    pub(crate) fn check_capacity(
         &self,
         geometry: &Geometry,
         slots: u32,
     ) -> Result<(), ConfigError> {
-        let fail = |key, message: String| Err(ConfigError { key, message });
         let per_unit = u64::from(slots);
         // GC must still gain space while the open units are nearly empty.
         let groups = geometry.reclaim_groups();
@@ -208,24 +203,20 @@ impl FtlConfig {
         let usable = u64::from(units).saturating_sub(open) * per_unit;
         if self.user_slots >= usable {
             let needed = self.user_slots.div_ceil(per_unit) + open + 1;
-            if units < geometry.reclaim_units {
-                return fail(
-                    "user_capacity",
-                    format!(
-                        "user_capacity needs {needed} reclaim units; the bad blocks of the factory \
-                         leave {units} of {}",
-                        geometry.reclaim_units
-                    ),
-                );
-            }
-            return fail(
-                "user_capacity",
+            let message = if units < geometry.reclaim_units {
+                format!(
+                    "user_capacity needs {needed} reclaim units; the bad blocks of the factory \
+                     leave {units} of {}",
+                    geometry.reclaim_units
+                )
+            } else {
                 format!(
                     "user_capacity needs {needed} reclaim units with {} streams and \
                      gc_high_watermark {}; the flash has {}",
                     self.streams, self.gc_high_watermark, geometry.reclaim_units
-                ),
-            );
+                )
+            };
+            return Err(ConfigError { key: "user_capacity", message });
         }
         Ok(())
     }

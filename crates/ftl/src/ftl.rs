@@ -9,6 +9,7 @@ use writecliff_flash::{Geometry, Wear};
 use writecliff_host_interface::Content;
 
 use crate::bad_blocks::BadBlocks;
+use crate::check::check_all;
 use crate::config::{ConfigError, FtlConfig};
 use crate::counters::{Allocated, Counters};
 use crate::frontier::FrontierId;
@@ -87,7 +88,7 @@ impl Ftl {
 
     /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
-        self.parts.spare.streams()
+        self.parts.spare.as_ref().map_or(&[], |spare| spare.streams())
     }
 
     /// The drive's blocks, if it has bad ones.
@@ -411,7 +412,7 @@ impl Ftl {
         let units = geometry.program_units_per_reclaim_unit;
         let lost = (0..units).filter(|&unit| geometry.die_of_unit(unit) == die).count() as u32;
         let left = geometry.slots_per_program_unit * (units - lost);
-        config.with_fewer_slots(geometry, left).map_err(|e| format!("without die {die}, {e}"))?;
+        config.check_capacity(geometry, left).map_err(|e| format!("without die {die}, {e}"))?;
         self.parts.parity.lose_die(die);
         for group in self.groups.iter_mut() {
             group.skip_all_lost(&mut self.parts);
@@ -427,5 +428,11 @@ impl Ftl {
         sink: &mut S,
     ) -> u64 {
         self.groups.of_unit(unit).relocate_from_die(&mut self.parts, unit, die, sink)
+    }
+
+    /// Checks the whole state; returns a description of the first violated invariant. O(drive), so
+    /// never called during I/O.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        check_all(&self.parts, &self.groups)
     }
 }

@@ -151,7 +151,7 @@ impl Group {
     }
 
     /// Whether the reserve that garbage collection needs is in use.
-    pub(crate) fn is_short_of_units(&self, parts: &Parts) -> bool {
+    fn is_short_of_units(&self, parts: &Parts) -> bool {
         self.free.len() as u32 <= parts.config.gc_low_watermark
     }
 
@@ -252,7 +252,10 @@ impl Group {
         let cold = config.wear.cold_unit(&parts.table, &among, &parts.wear, since);
         let now = parts.counters.host_slots;
         let (spare, table, random) = (&mut parts.spare, &parts.table, &mut parts.random);
-        let chosen = cold.or_else(|| spare.choose(config.gc, table, &among, now, random));
+        let chosen = cold.or_else(|| match spare {
+            None => config.gc.choose(table, &among, now, random),
+            Some(spare) => spare.choose(config.gc, table, &among, now, random),
+        });
         let Some(victim) = chosen else { return false };
         self.begin_victim(parts, victim);
         self.collection.for_wear = cold.is_some();
@@ -262,7 +265,7 @@ impl Group {
         true
     }
 
-    pub(crate) fn begin_victim(&mut self, parts: &mut Parts, victim: ReclaimUnitId) {
+    fn begin_victim(&mut self, parts: &mut Parts, victim: ReclaimUnitId) {
         debug_assert!(!self.collection.is_running(), "one victim at a time");
         debug_assert!(self.units.contains(&victim.0) && parts.table.is_closed(victim));
         parts.table.state[victim.index()] = UnitState::Victim;
@@ -290,7 +293,7 @@ impl Group {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(crate) fn relocate_read_group_to<S: FlashSink>(
+    fn relocate_read_group_to<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
         frontier: FrontierId,
@@ -339,7 +342,7 @@ impl Group {
     /// Allocates the next slots of a frontier to logical pages, like `allocate` but in runs.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(crate) fn relocate<S: FlashSink>(
+    fn relocate<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
         frontier: FrontierId,
@@ -375,6 +378,40 @@ impl Group {
         }
     }
 
+    /// Reads the pieces that start in the read group at `first` and relocates them to `frontier`.
+    /// Returns the number of sectors that they occupy.
+    #[cold]
+    fn relocate_packed<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        first: Ppa,
+        live: &[Lpn],
+        sink: &mut S,
+    ) -> u32 {
+        let all = live.iter().map(|&holder| parts.map.piece_size(holder)).sum();
+        sink.read_for(frontier, first, parts.config.slots_of(all));
+        for &holder in live {
+            let sectors = parts.map.piece_size(holder);
+            self.close_if_short(parts, frontier, sectors, sink);
+            if parts.frontiers[frontier].needs_unit() {
+                self.open(parts, frontier, sink);
+            }
+            // Count before appending, because a full unit is programmed with its count.
+            if parts.frontiers.is_of_host(frontier) {
+                parts.frontiers[frontier].moved += 1;
+            }
+            let ppa = self.append(parts, frontier, holder, sectors, sink);
+            parts.map.move_piece(holder, ppa);
+        }
+        parts
+            .packer
+            .as_mut()
+            .expect("a drive that reduces data")
+            .count_moved(all, self.collection.is_for_wear());
+        all
+    }
+
     fn free_victim(&mut self, parts: &mut Parts) {
         let victim = self.collection.victim;
         let owner = parts.table.owner[victim.index()];
@@ -387,5 +424,88 @@ impl Group {
         self.collection.victim = ReclaimUnitId::NONE;
         self.idle += i64::from(parts.table.alloc_units_per_reclaim_unit);
         parts.free(victim);
+    }
+
+    /// Empties units, those with the least data first, until as many are free as GC needs.
+    pub(crate) fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
+        while self.is_short_of_units(parts) {
+            if self.collection.is_running() {
+                self.give_back_victim(parts);
+            }
+            let among = self.among();
+            let closed = parts.table.candidates(&among);
+            let closed = closed.min_by_key(|unit| parts.table.valid[unit.index()]);
+            let Some(victim) = closed else { break };
+            if parts.table.valid[victim.index()] == parts.table.alloc_units_per_reclaim_unit {
+                break;
+            }
+            self.begin_victim(parts, victim);
+            while self.collection.is_running() {
+                let frontier = self.frontier_with_room(parts, victim);
+                self.relocate_read_group_to(parts, frontier, sink);
+            }
+        }
+    }
+
+    /// Frontier that the next data of a victim go to: where they belong, unless that needs a free
+    /// unit and there is none.
+    fn frontier_with_room(&self, parts: &Parts, victim: ReclaimUnitId) -> FrontierId {
+        let own = parts.destination(victim);
+        let frontiers = &parts.frontiers;
+        let room = |id: FrontierId| frontiers[id].room();
+        if room(own) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {
+            return own;
+        }
+        let group = frontiers.group_of(own);
+        let all = frontiers.ids().filter(|&id| frontiers.group_of(id) == group);
+        all.max_by_key(|&id| room(id)).unwrap_or(own)
+    }
+
+    /// Relocates the data of a reclaim unit that are on a die. Returns how many slots.
+    pub(crate) fn relocate_from_die<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        unit: ReclaimUnitId,
+        die: u32,
+        sink: &mut S,
+    ) -> u64 {
+        let group = parts.geometry.ppas_per_read_group;
+        let mut moved = 0;
+        for index in 0..parts.geometry.program_units_per_reclaim_unit {
+            if parts.geometry.die_of_unit(index) != die {
+                continue;
+            }
+            self.make_room(parts, sink);
+            for from in parts.geometry.unit_ppas(unit, index).step_by(group as usize) {
+                moved += self.relocate_from(parts, unit, from, sink);
+            }
+        }
+        moved
+    }
+
+    /// Relocates the data of one read group. A victim's data are left to garbage collection.
+    fn relocate_from<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        unit: ReclaimUnitId,
+        first: u32,
+        sink: &mut S,
+    ) -> u64 {
+        assert!(parts.packer.is_none(), "pieces have sizes");
+        let holds = [UnitState::Closed, UnitState::Open];
+        if !holds.contains(&parts.table.state[unit.index()]) {
+            return 0;
+        }
+        let frontier = parts.destination(unit);
+        let mut live = LiveSlots::new();
+        parts.map.gather_live(first, parts.geometry.ppas_per_read_group, &mut live);
+        let count = live.get().len() as u32;
+        if count > 0 {
+            sink.read_for(frontier, Ppa(first), count);
+            self.relocate(parts, frontier, live.get(), sink);
+            parts.table.invalidate(unit, count);
+            parts.counters.gc_slots += u64::from(count);
+        }
+        count.into()
     }
 }

@@ -16,10 +16,10 @@
 //! | `garbage_collection.rs` | emptying victims: pacing, relocating, freeing |
 //! | `gc/` | victim selection: one policy per file |
 //! | `spare/` | division of spare space between streams: one policy per file |
-//! | `gc_destination/` | destination of relocated data: one policy per file |
+//! | `gc_destination.rs` | destination of relocated data |
 //! | `bad_blocks/` | bad blocks, their replacement, dropped units, the end of spare space |
 //! | `reduce/` | data reduction: compression and deduplication |
-//! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
+//! | `wear_leveling/` | which free unit to open, relocation of cold data |
 //! | `check.rs` | invariant checks, of restored states and for tests |
 //! | `state.rs` | save, restore and digest |
 //! | `lost_die.rs` | parity across dies; a die that does not answer any more |

@@ -9,6 +9,8 @@ use crate::parts::Parts;
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::table::{Owner, UnitState};
 
+const NO_PACKER: &str = "a drive that reduces data";
+
 impl Group {
     /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
     /// updates the map.
@@ -38,6 +40,71 @@ impl Group {
         Ppa(slot)
     }
 
+    /// Appends a piece that the host writes to `frontier`; `holder` is its reverse entry. The
+    /// caller updates the map.
+    pub(crate) fn allocate_packed<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        holder: Lpn,
+        sectors: u32,
+        sink: &mut S,
+    ) -> Ppa {
+        self.close_if_short(parts, frontier, sectors, sink);
+        if parts.frontiers[frontier].needs_unit() {
+            self.open_for_host(parts, frontier, sink);
+        }
+        self.append(parts, frontier, holder, sectors, sink)
+    }
+
+    /// Closes a reclaim unit that has less space left than `sectors`.
+    pub(crate) fn close_if_short<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sectors: u32,
+        sink: &mut S,
+    ) {
+        let packer = parts.packer.as_ref().expect(NO_PACKER);
+        if packer.is_short(frontier, &parts.frontiers[frontier], sectors) {
+            self.close_packed(parts, frontier, sink);
+        }
+    }
+
+    /// Closes the partly filled program unit of a frontier.
+    pub(crate) fn close_packed<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        sink: &mut S,
+    ) {
+        let (pieces, empty) = parts.packer.as_mut().expect(NO_PACKER).close(frontier);
+        self.idle -= i64::from(empty);
+        self.program_filled(parts, frontier, pieces, sink);
+    }
+
+    /// Appends a piece to a frontier whose reclaim unit has space for it.
+    pub(crate) fn append<S: FlashSink>(
+        &mut self,
+        parts: &mut Parts,
+        frontier: FrontierId,
+        holder: Lpn,
+        sectors: u32,
+        sink: &mut S,
+    ) -> Ppa {
+        let packer = parts.packer.as_mut().expect(NO_PACKER);
+        let f = &mut parts.frontiers[frontier];
+        let (ppa, is_full) = packer.add(frontier, f, sectors, &parts.geometry);
+        f.next = ppa + 1;
+        self.idle -= i64::from(sectors);
+        parts.table.valid[f.unit.index()] += sectors;
+        parts.map.hold(ppa, holder);
+        if is_full {
+            self.close_packed(parts, frontier, sink);
+        }
+        Ppa(ppa)
+    }
+
     /// Programs the program unit of a frontier, of which `data_slots` slots hold data.
     pub(crate) fn program_filled<S: FlashSink>(
         &mut self,
@@ -64,7 +131,8 @@ impl Group {
         parts.counters.programmed_slots += u64::from(parts.geometry.slots_per_program_unit);
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since });
         if parts.parity.is_in_use() {
-            self.programmed_in_stripe(parts, frontier, unit);
+            parts.parity.count_behind(unit, &parts.geometry);
+            self.skip_lost(parts, frontier);
         }
     }
 
@@ -171,8 +239,8 @@ impl Group {
             }
         };
         let stream = parts.frontiers.stream_of(frontier);
-        if is_of_host {
-            parts.spare.host_opened(stream);
+        if let Some(spare) = parts.spare.as_mut().filter(|_| is_of_host) {
+            spare.host_opened(stream);
         }
         parts.table.open(unit, Owner { stream, relocated: !is_of_host });
         parts.frontiers[frontier] = Frontier::at_start(unit, &parts.geometry);
@@ -246,6 +314,35 @@ impl Group {
             if parts.frontiers[id].since <= freed_at {
                 debug_assert!(self.units.contains(&parts.frontiers[id].unit.0));
                 self.pad(parts, id, sink);
+            }
+        }
+    }
+
+    /// Passes over empty program units on the lost die in all open units of the group.
+    pub(crate) fn skip_all_lost(&mut self, parts: &mut Parts) {
+        let open: Vec<_> = self.open_frontiers(parts).map(|(id, _)| id).collect();
+        for id in open {
+            self.skip_lost(parts, id);
+        }
+    }
+
+    /// Passes over empty program units on the lost die.
+    #[cold]
+    fn skip_lost(&mut self, parts: &mut Parts, frontier: FrontierId) {
+        let Some(die) = parts.parity.lost_die() else { return };
+        let ppas = parts.geometry.ppas_per_program_unit;
+        loop {
+            let f = &mut parts.frontiers[frontier];
+            if f.needs_unit() || f.filled(ppas) > 0 {
+                return;
+            }
+            let unit = (f.next - parts.geometry.first_ppa(f.unit)) / ppas;
+            if die != parts.geometry.die_of_unit(unit) {
+                return;
+            }
+            self.idle -= i64::from(ppas);
+            if f.finish_program_unit(ppas) {
+                parts.table.close(f.unit, parts.counters.host_slots);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::lost_die::DieParity;
 use crate::map::{Map, Released};
 use crate::reduce::{Packer, ReductionCounters};
 use crate::sink::FlashSink;
-use crate::spare::Spare;
+use crate::spare::SelfTuned;
 use crate::table::{Owner, UnitTable};
 
 /// Label of the random generator for the FTL's choices.
@@ -26,7 +26,8 @@ pub(crate) struct Parts {
     pub table: UnitTable,
     pub wear: Wear,
     pub frontiers: Frontiers,
-    pub spare: Spare,
+    /// Measurements of the spare policy, if it makes any.
+    pub spare: Option<SelfTuned>,
     pub counters: Counters,
     /// Allocation units that GC and wear levelling have moved, by the stream of the unit that they
     /// were in; the last element is of units that hold relocated data of several streams. Not
@@ -54,7 +55,7 @@ impl Parts {
             table,
             wear: Wear::new(units, config.rated_cycles),
             frontiers: Frontiers::new(config.streams, geometry.reclaim_groups()),
-            spare: Spare::new(config.spare, config.streams, units),
+            spare: config.spare.measurements(config.streams, units),
             counters: Counters::default(),
             moved_by_stream: vec![0; config.streams as usize + 1],
             gc_log: GcLog::default(),
@@ -77,7 +78,7 @@ impl Parts {
         self.map.purge();
         self.table.purge();
         self.frontiers.close_all();
-        self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
+        self.spare = self.config.spare.measurements(self.config.streams, self.table.len());
         if let Some(packer) = &mut self.packer {
             packer.empty_all();
         }

@@ -7,9 +7,8 @@
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
-use crate::frontier::{Frontier, FrontierId};
+use crate::frontier::Frontier;
 use crate::ftl::Ftl;
-use crate::groups::Group;
 use crate::parts::Parts;
 use crate::sink::FlashSink;
 use crate::table::UnitState;
@@ -70,10 +69,19 @@ impl Ftl {
     }
 
     /// Open reclaim units continue behind the last program unit that was begun. One that was to be
-    /// erased first is as it was before it was opened.
+    /// erased first is as it was before it was opened. It may still hold data: its erase waits for
+    /// those that replace them.
     pub fn power_up(&mut self, open: &[OpenUnit]) {
-        for unit in open {
-            self.groups.of_unit(unit.unit).continue_unit(&mut self.parts, unit);
+        for open in open {
+            if self.parts.continue_unit(open) {
+                continue;
+            }
+            let (table, unit) = (&mut self.parts.table, open.unit);
+            table.state[unit.index()] = UnitState::Closed;
+            if table.valid[unit.index()] == 0 {
+                table.state[unit.index()] = UnitState::Free;
+                self.groups.of_unit(unit).free.push_back(unit);
+            }
         }
         for group in self.groups.iter_mut() {
             assert!(!group.collection.is_running(), "see power_off");
@@ -118,71 +126,28 @@ impl Ftl {
     }
 }
 
-impl Group {
-    fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
-        while self.is_short_of_units(parts) {
-            if self.collection.is_running() {
-                self.give_back_victim(parts);
-            }
-            let among = self.among();
-            let closed = parts.table.candidates(&among);
-            let closed = closed.min_by_key(|unit| parts.table.valid[unit.index()]);
-            let Some(victim) = closed else { break };
-            if parts.table.valid[victim.index()] == parts.table.alloc_units_per_reclaim_unit {
-                break;
-            }
-            self.begin_victim(parts, victim);
-            while self.collection.is_running() {
-                let frontier = self.frontier_with_room(parts, victim);
-                self.relocate_read_group_to(parts, frontier, sink);
-            }
-        }
-    }
-
-    /// Frontier that the next data of a victim go to: where they belong, unless that needs a free
-    /// unit and there is none.
-    fn frontier_with_room(&self, parts: &Parts, victim: ReclaimUnitId) -> FrontierId {
-        let own = parts.destination(victim);
-        let frontiers = &parts.frontiers;
-        let room = |id: FrontierId| frontiers[id].room();
-        if room(own) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {
-            return own;
-        }
-        let group = frontiers.group_of(own);
-        let all = frontiers.ids().filter(|&id| frontiers.group_of(id) == group);
-        all.max_by_key(|&id| room(id)).unwrap_or(own)
-    }
-
-    fn continue_unit(&mut self, parts: &mut Parts, open: &OpenUnit) {
-        let Some(id) = parts.frontiers.of_unit(open.unit) else { return };
+impl Parts {
+    /// Continues an open reclaim unit. Returns `false` if it was not erased yet and is given up.
+    fn continue_unit(&mut self, open: &OpenUnit) -> bool {
+        let Some(id) = self.frontiers.of_unit(open.unit) else { return true };
         if open.begun == 0 && open.is_unerased {
-            parts.frontiers[id] = Frontier::CLOSED;
-            return self.put_back(parts, open.unit);
+            self.frontiers[id] = Frontier::CLOSED;
+            return false;
         }
-        let full = parts.full_units(open.unit);
+        let full = self.full_units(open.unit);
         // On the fast-forward clock data are on flash before their program unit is full.
-        let mut filling = parts.geometry.unit_ppas(open.unit, full);
-        let is_filled = filling.any(|ppa| parts.map.holder(Ppa(ppa)).is_some());
+        let mut filling = self.geometry.unit_ppas(open.unit, full);
+        let is_filled = filling.any(|ppa| self.map.holder(Ppa(ppa)).is_some());
         let begun = if is_filled { full + 1 } else { open.begun };
-        let ppas = parts.geometry.ppas_per_program_unit;
-        let f = &mut parts.frontiers[id];
-        f.next = parts.geometry.first_ppa(open.unit) + begun * ppas;
+        let ppas = self.geometry.ppas_per_program_unit;
+        let f = &mut self.frontiers[id];
+        f.next = self.geometry.first_ppa(open.unit) + begun * ppas;
         (f.moved, f.since) = (0, u64::MAX);
         if f.next == f.end {
-            parts.table.close(open.unit, parts.counters.host_slots);
+            self.table.close(open.unit, self.counters.host_slots);
         } else {
             f.fill_end = f.next + ppas;
         }
-    }
-
-    /// Gives up a unit that was opened and not erased. It may still hold data: its erase waits for
-    /// those that replace them.
-    fn put_back(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
-        let is_empty = parts.table.valid[unit.index()] == 0;
-        let state = if is_empty { UnitState::Free } else { UnitState::Closed };
-        parts.table.state[unit.index()] = state;
-        if is_empty {
-            self.free.push_back(unit);
-        }
+        true
     }
 }

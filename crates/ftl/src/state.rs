@@ -70,15 +70,11 @@ impl Ftl {
         collection.push(group.idle_target as u64);
         out.u64s("ftl.collection", &collection)?;
         self.groups.save(out)?;
-        let spare = parts.spare.to_words();
-        if !spare.is_empty() {
-            out.u64s("ftl.spare", &spare)?;
+        if let Some(spare) = &parts.spare {
+            out.u64s("ftl.spare", &spare.to_words())?;
         }
         if let (Some(pieces), Some(packer)) = (&parts.map.pieces, &parts.packer) {
-            pieces.save_sizes(out)?;
-            packer.save_packs(out)?;
-            pieces.save_shared(out)?;
-            packer.save_counters(out)?;
+            packer.save(pieces, out)?;
         }
         if let Some(bad) = &parts.bad_blocks {
             bad.save(out)?;
@@ -118,15 +114,14 @@ impl Ftl {
         let collection = Collection::from_words(&mut WordReader::new(&words))?;
         let current = Group { free, collection, idle_target: words[6] as i64, ..Group::default() };
         self.groups.restore(input, current, parts.frontiers.handles)?;
-        let words = parts.spare.to_words().len();
-        if words > 0 && !parts.spare.set_words(&input.u64s("ftl.spare", words)?) {
-            return Err(damaged("ftl.spare"));
+        if let Some(spare) = &mut parts.spare {
+            let words = spare.to_words().len();
+            if !spare.set_words(&input.u64s("ftl.spare", words)?) {
+                return Err(damaged("ftl.spare"));
+            }
         }
-        if let (Some(pieces), Some(packer)) = (&mut parts.map.pieces, &mut parts.packer) {
-            pieces.restore_sizes(input)?;
-            packer.restore_packs(input)?;
-            pieces.restore_shared(input, &parts.map.forward, &mut parts.map.reverse)?;
-            packer.restore_counters(input)?;
+        if let Some(packer) = &mut parts.packer {
+            packer.restore(&mut parts.map, input)?;
         }
         if let Some(bad) = &mut parts.bad_blocks {
             bad.restore(input)?;
@@ -178,7 +173,7 @@ impl Ftl {
         eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
         eat(c.last_wear_move);
         parts.counters.to_array().into_iter().for_each(&mut eat);
-        parts.spare.to_words().into_iter().for_each(&mut eat);
+        parts.spare.iter().for_each(|spare| spare.to_words().into_iter().for_each(&mut eat));
         self.groups.to_words().into_iter().for_each(&mut eat);
         parts.random.state().into_iter().for_each(&mut eat);
         if let (Some(pieces), Some(packer)) = (&parts.map.pieces, &parts.packer) {

@@ -7,17 +7,14 @@ use std::io::{Read, Write};
 use std::ops::{Index, IndexMut};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
-use writecliff_base::{Lpn, Ppa};
 use writecliff_flash::Geometry;
 use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use super::{ReductionConfig, ReductionCounters};
+use super::{Pieces, ReductionConfig, ReductionCounters};
 use crate::config::FtlConfig;
 use crate::frontier::{Frontier, FrontierId};
-use crate::groups::Group;
-use crate::parts::Parts;
-use crate::sink::FlashSink;
+use crate::map::Map;
 use crate::state::damaged;
 
 /// Fill level of a frontier's program unit.
@@ -87,14 +84,14 @@ impl Packer {
     }
 
     /// Whether a piece does not fit into the rest of an open reclaim unit.
-    fn is_short(&self, id: FrontierId, f: &Frontier, sectors: u32) -> bool {
+    pub(crate) fn is_short(&self, id: FrontierId, f: &Frontier, sectors: u32) -> bool {
         !f.needs_unit()
             && f.fill_end == f.end
             && self[id].used + sectors > self.sectors_per_program_unit
     }
 
     /// Closes the partly filled program unit of a frontier. Returns its pieces and empty sectors.
-    fn close(&mut self, id: FrontierId) -> (u32, u32) {
+    pub(crate) fn close(&mut self, id: FrontierId) -> (u32, u32) {
         let size = self.sectors_per_program_unit;
         let Pack { used, pieces } = self[id];
         // Sectors beyond the unit's end have crossed over into the next one.
@@ -106,7 +103,7 @@ impl Packer {
 
     /// Adds a piece to the program unit of a frontier. Returns its address, and whether the unit is
     /// full.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         id: FrontierId,
         f: &Frontier,
@@ -136,132 +133,37 @@ impl Packer {
         self.packs.iter().flat_map(|p| [p.used, p.pieces])
     }
 
-    pub(crate) fn save_packs<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
-        out.u32s("ftl.packs", &self.pack_words().collect::<Vec<u32>>())
-    }
-
-    pub(crate) fn restore_packs<R: Read>(
-        &mut self,
-        input: &mut StateReader<R>,
-    ) -> Result<(), CodecError> {
-        let packs = input.u32s("ftl.packs", 2 * self.packs.len())?;
-        self.packs = packs.chunks_exact(2).map(|p| Pack { used: p[0], pieces: p[1] }).collect();
-        Ok(())
-    }
-
-    pub(crate) fn save_counters<W: Write>(
+    /// Saves the fill levels, the pieces of the map and the counters.
+    pub(crate) fn save<W: Write>(
         &self,
+        pieces: &Pieces,
         out: &mut StateWriter<W>,
     ) -> Result<(), CodecError> {
+        out.bytes("ftl.sectors", &pieces.sectors)?;
+        out.u32s("ftl.packs", &self.pack_words().collect::<Vec<u32>>())?;
+        pieces.save_shared(out)?;
         out.u64s("ftl.reduction", &self.counters.to_array())
     }
 
-    pub(crate) fn restore_counters<R: Read>(
+    /// Restores them; the map has been restored but for its pieces.
+    pub(crate) fn restore<R: Read>(
         &mut self,
+        map: &mut Map,
         input: &mut StateReader<R>,
     ) -> Result<(), CodecError> {
+        let Some(pieces) = &mut map.pieces else { return Ok(()) };
+        let sectors = input.bytes("ftl.sectors")?;
+        let possible = |&g: &u8| (1..=SECTORS_PER_SLOT as u8).contains(&g);
+        if sectors.len() != pieces.sectors.len() || !sectors.iter().all(possible) {
+            return Err(damaged("ftl.sectors"));
+        }
+        pieces.sectors = sectors;
+        let packs = input.u32s("ftl.packs", 2 * self.packs.len())?;
+        self.packs = packs.chunks_exact(2).map(|p| Pack { used: p[0], pieces: p[1] }).collect();
+        pieces.restore_shared(input, &map.forward, &mut map.reverse)?;
         let counters = input.u64s("ftl.reduction", ReductionCounters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.reduction"))?;
         self.counters = ReductionCounters::from_array(counters);
         Ok(())
-    }
-}
-
-const NO_PACKER: &str = "a drive that reduces data";
-
-impl Group {
-    /// Appends a piece that the host writes to `frontier`; `holder` is its reverse entry. The
-    /// caller updates the map.
-    pub(crate) fn allocate_packed<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        holder: Lpn,
-        sectors: u32,
-        sink: &mut S,
-    ) -> Ppa {
-        self.close_if_short(parts, frontier, sectors, sink);
-        if parts.frontiers[frontier].needs_unit() {
-            self.open_for_host(parts, frontier, sink);
-        }
-        self.append(parts, frontier, holder, sectors, sink)
-    }
-
-    /// Closes a reclaim unit that has less space left than `sectors`.
-    pub(crate) fn close_if_short<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        sectors: u32,
-        sink: &mut S,
-    ) {
-        let packer = parts.packer.as_ref().expect(NO_PACKER);
-        if packer.is_short(frontier, &parts.frontiers[frontier], sectors) {
-            self.close_packed(parts, frontier, sink);
-        }
-    }
-
-    /// Closes the partly filled program unit of a frontier.
-    pub(crate) fn close_packed<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        sink: &mut S,
-    ) {
-        let (pieces, empty) = parts.packer.as_mut().expect(NO_PACKER).close(frontier);
-        self.idle -= i64::from(empty);
-        self.program_filled(parts, frontier, pieces, sink);
-    }
-
-    /// Appends a piece to a frontier whose reclaim unit has space for it.
-    fn append<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        holder: Lpn,
-        sectors: u32,
-        sink: &mut S,
-    ) -> Ppa {
-        let packer = parts.packer.as_mut().expect(NO_PACKER);
-        let f = &mut parts.frontiers[frontier];
-        let (ppa, is_full) = packer.add(frontier, f, sectors, &parts.geometry);
-        f.next = ppa + 1;
-        self.idle -= i64::from(sectors);
-        parts.table.valid[f.unit.index()] += sectors;
-        parts.map.hold(ppa, holder);
-        if is_full {
-            self.close_packed(parts, frontier, sink);
-        }
-        Ppa(ppa)
-    }
-
-    /// Reads the pieces that start in the read group at `first` and relocates them to `frontier`.
-    /// Returns the number of sectors that they occupy.
-    #[cold]
-    pub(crate) fn relocate_packed<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        first: Ppa,
-        live: &[Lpn],
-        sink: &mut S,
-    ) -> u32 {
-        let all = live.iter().map(|&holder| parts.map.piece_size(holder)).sum();
-        sink.read_for(frontier, first, parts.config.slots_of(all));
-        for &holder in live {
-            let sectors = parts.map.piece_size(holder);
-            self.close_if_short(parts, frontier, sectors, sink);
-            if parts.frontiers[frontier].needs_unit() {
-                self.open(parts, frontier, sink);
-            }
-            // Count before appending, because a full unit is programmed with its count.
-            if parts.frontiers.is_of_host(frontier) {
-                parts.frontiers[frontier].moved += 1;
-            }
-            let ppa = self.append(parts, frontier, holder, sectors, sink);
-            parts.map.move_piece(holder, ppa);
-        }
-        parts.packer.as_mut().expect(NO_PACKER).count_moved(all, self.collection.is_for_wear());
-        all
     }
 }

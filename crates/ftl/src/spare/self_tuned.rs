@@ -65,7 +65,7 @@ struct Census {
 }
 
 impl SelfTuned {
-    pub(super) fn new(streams: u16, units: u32) -> Self {
+    pub(crate) fn new(streams: u16, units: u32) -> Self {
         let unknown = StreamSpare { rate: 0.0, valid: -1.0, budget: 0.0 };
         let step = |share: f64| 1.0 / (share * f64::from(units)).max(8.0);
         Self {
@@ -76,30 +76,35 @@ impl SelfTuned {
         }
     }
 
-    pub(super) fn streams(&self) -> &[StreamSpare] {
+    /// Measurements of each stream.
+    pub(crate) fn streams(&self) -> &[StreamSpare] {
         &self.streams
     }
 
-    pub(super) fn host_opened(&mut self, stream: StreamId) {
+    /// Records that the host has opened a unit of `stream`.
+    pub(crate) fn host_opened(&mut self, stream: StreamId) {
         let step = self.rate_step;
         for (index, s) in self.streams.iter_mut().enumerate() {
             s.rate += step * (f64::from(u8::from(index == stream.index())) - s.rate);
         }
     }
 
-    pub(super) fn choose(
+    /// Selects the next victim, or `None` if no closed unit would free a slot.
+    pub(crate) fn choose(
         &mut self,
         gc: GcPolicy,
         table: &UnitTable,
+        among: &Among,
         now: u64,
         random: &mut Prng,
     ) -> Option<ReclaimUnitId> {
+        assert_eq!(among.units, 0..table.len(), "it divides the space of one group");
         let census = self.census(table);
         self.follow_targets();
         let victim = match census.dead {
             // It costs nothing, and no stream can use its space.
             Some(dead) => dead,
-            None => self.choose_alive(gc, table, now, random, &census)?,
+            None => self.choose_alive(gc, table, among, now, random, &census)?,
         };
         self.note(table, victim);
         Some(victim)
@@ -109,18 +114,19 @@ impl SelfTuned {
         &mut self,
         gc: GcPolicy,
         table: &UnitTable,
+        all: &Among,
         now: u64,
         random: &mut Prng,
         census: &Census,
     ) -> Option<ReclaimUnitId> {
         let stream = self.most_over_budget(census, table.alloc_units_per_reclaim_unit)?;
-        let among = |stream| Among { units: 0..table.len(), stream };
-        let victim = gc.choose(table, &among(Some(stream)), now, random)?;
+        let of_stream = Among { stream: Some(stream), ..all.clone() };
+        let victim = gc.choose(table, &of_stream, now, random)?;
         let gain = table.alloc_units_per_reclaim_unit - table.valid[victim.index()];
         let expensive = gain.saturating_mul(EXPENSIVE) < census.best_gain;
         if expensive && self.after_expensive {
             self.after_expensive = false;
-            return gc.choose(table, &among(None), now, random);
+            return gc.choose(table, all, now, random);
         }
         self.after_expensive = expensive;
         Some(victim)
@@ -185,12 +191,15 @@ impl SelfTuned {
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
     }
 
-    pub(super) fn to_words(&self) -> Vec<u64> {
+    /// The state as words, for saving and for digests.
+    pub(crate) fn to_words(&self) -> Vec<u64> {
         let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
         fields.map(f64::to_bits).chain([u64::from(self.after_expensive)]).collect()
     }
 
-    pub(super) fn set_words(&mut self, words: &[u64]) -> bool {
+    /// Restores the state from `to_words` of as many streams. Returns `false` if the words are
+    /// invalid.
+    pub(crate) fn set_words(&mut self, words: &[u64]) -> bool {
         let Some((&flag, fields)) = words.split_last() else { return false };
         let share = |bits: u64| f64::from_bits(bits);
         let possible = fields.chunks_exact(3).all(|f| {
@@ -247,7 +256,8 @@ mod tests {
     }
 
     fn greedy(tuned: &mut SelfTuned, table: &UnitTable) -> Option<u32> {
-        tuned.choose(GcPolicy::Greedy, table, 1000, &mut Prng::new(1)).map(|unit| unit.0)
+        let all = Among { units: 0..table.len(), stream: None };
+        tuned.choose(GcPolicy::Greedy, table, &all, 1000, &mut Prng::new(1)).map(|unit| unit.0)
     }
 
     /// `g(v) / S` equals the slope of the closed form at every point.

@@ -1,7 +1,5 @@
 //! Wear-levelling policies: choice of the free unit to open, and relocation of cold data.
 
-mod dynamic;
-mod oldest;
 mod static_;
 
 use std::collections::VecDeque;
@@ -16,7 +14,7 @@ use crate::table::{Among, UnitTable};
 pub enum WearPolicy {
     /// No wear levelling: opens the unit that has been free longest.
     None,
-    /// Opens the least worn free unit.
+    /// Opens the least worn free unit; of several, the unit freed first.
     Dynamic,
     /// Dynamic; in addition, when the erase count of a closed unit lags the mean by more than
     /// `threshold`, relocates its (cold) data to the most worn free unit.
@@ -33,9 +31,11 @@ impl WearPolicy {
         cold: bool,
     ) -> Option<ReclaimUnitId> {
         let position = match self {
-            Self::None => oldest::position(free),
+            Self::None => (!free.is_empty()).then_some(0),
             Self::Static { .. } if cold => static_::most_worn(free, wear),
-            Self::Dynamic | Self::Static { .. } => dynamic::least_worn(free, wear),
+            Self::Dynamic | Self::Static { .. } => {
+                (0..free.len()).min_by_key(|&i| (wear.of(free[i]), i))
+            }
         }?;
         free.remove(position)
     }

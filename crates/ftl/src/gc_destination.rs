@@ -1,10 +1,5 @@
 //! GC destination policies: the frontier that relocated data go to.
 
-mod host_unit;
-mod per_handle;
-mod per_stream;
-mod shared;
-
 use writecliff_base::StreamId;
 
 use crate::frontier::FrontierId;
@@ -13,11 +8,14 @@ use crate::table::Owner;
 /// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcDestination {
-    /// To units of their own in their stream (FDP: persistently isolated).
+    /// To units of their own in their stream, so that streams never mix (FDP: persistently
+    /// isolated).
     PerStream,
-    /// To the unit that the host is writing in their stream.
+    /// To the unit that the host is writing in their stream. One open unit per stream is enough,
+    /// but new and relocated data share it, so cold data are relocated again and again together
+    /// with hot ones.
     HostUnit,
-    /// To one common unit for all streams (FDP: initially isolated).
+    /// To one common unit for all streams (FDP: initially isolated). GC needs only one open unit.
     Shared,
     /// As `PerStream` for the streams whose bit is set in `isolated`, as `Shared` for the others.
     PerHandle { isolated: u128 },
@@ -25,12 +23,15 @@ pub enum GcDestination {
 
 impl GcDestination {
     pub fn frontier(self, owner: Owner, streams: u16) -> FrontierId {
-        match self {
-            Self::PerStream => per_stream::frontier(owner, streams),
-            Self::HostUnit => host_unit::frontier(owner),
-            Self::Shared => shared::frontier(owner, streams),
-            Self::PerHandle { isolated } => per_handle::frontier(owner, streams, isolated),
-        }
+        let stream = owner.stream.0;
+        FrontierId(match self {
+            Self::PerStream => streams + stream,
+            Self::HostUnit => stream,
+            Self::Shared => streams,
+            Self::PerHandle { isolated } if isolated >> stream & 1 == 1 => streams + stream,
+            // The common unit is accounted to the first stream that is not isolated.
+            Self::PerHandle { isolated } => streams + isolated.trailing_ones() as u16,
+        })
     }
 
     pub fn name(self) -> String {
