@@ -58,7 +58,7 @@ mod volatile;
 pub use listener::{Address, Listener};
 pub use outbox::Outbox;
 pub use power::{CutPlan, CutWhen, PowerCut, Recovery};
-pub use request::{Done, Failure, Refusal, Replies, Request};
+pub use request::{Done, Failure, Refusal, Replies, Request, Tag};
 pub use served::{
     LOGICAL_BLOCKS, PowerHistory, Served, ServedParts, Session, SessionBatch, Timing,
 };

@@ -5,18 +5,50 @@ use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
 pub use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_nvme::Ticket;
 
 /// Requests are split into commands of this size, as a host splits what exceeds the maximum data
 /// transfer size (NVMe MDTS) of common drives.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
 const TRIM_BYTES_MAX: u64 = 1 << 30;
 
+/// Identifies a request to its session, and is returned with the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// A cookie of NBD, or any number.
+    Number(u64),
+    /// A command of NVMe, and what follows it.
+    Nvme(Ticket, Then),
+}
+
+impl Tag {
+    /// The tag of requests whose result nobody waits for.
+    pub(crate) const NONE: Self = Self::Number(0);
+
+    /// Returns the number; 0 for a command of NVMe.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Number(number) => number,
+            Self::Nvme(..) => 0,
+        }
+    }
+}
+
+/// What follows when the drive has completed a request of an NVMe command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Reply,
+    /// The reply has the data of the request's range.
+    Read,
+    /// The request belongs to a compound command with this number.
+    Part(u32),
+}
+
 /// A request to the drive. The data of a write are stored before it is submitted; see
 /// [`crate::Session::store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Returned with the result.
-    pub tag: u64,
+    pub tag: Tag,
     pub operation: Operation,
     /// In bytes; 0 for flushes, as is the length.
     pub offset: u64,

@@ -17,7 +17,7 @@ use crate::core::{Client, Core};
 use crate::journal::{Journal, Record};
 use crate::life::Life;
 use crate::power::{OpenSessions, PowerCut, undo_limit};
-use crate::request::{Done, Request};
+use crate::request::{Done, Request, Tag};
 use crate::statistics::{Recent, Snapshot};
 use crate::trace::Trace;
 
@@ -290,8 +290,15 @@ impl Served {
         contents.deallocate(0, length)?;
         core.durable_all(&mut contents);
         let (offset, stream, operation) = (0, StreamId::DEFAULT, Operation::Trim);
-        let purge =
-            Request { tag: 0, operation, offset, length, stream, durable: true, is_zeros: false };
+        let purge = Request {
+            tag: Tag::NONE,
+            operation,
+            offset,
+            length,
+            stream,
+            durable: true,
+            is_zeros: false,
+        };
         core.keep(u32::MAX, &purge, arrived);
         Ok(())
     }

@@ -51,7 +51,7 @@ mod tests {
     fn what_nobody_takes_is_counted_and_time_never_goes_back() {
         let mut trace = Trace::default();
         let mut request = Request {
-            tag: 0,
+            tag: crate::Tag::NONE,
             operation: Operation::Write,
             offset: 4096,
             length: 512,

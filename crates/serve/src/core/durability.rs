@@ -7,7 +7,7 @@ use writecliff_host_interface::Operation;
 use super::Core;
 use crate::journal::Record;
 use crate::power::{Durable, Recovery};
-use crate::request::{Failure, Request};
+use crate::request::{Failure, Request, Tag};
 use crate::served::Timing;
 use crate::volatile::{Durability, told_by};
 
@@ -52,7 +52,7 @@ impl Core {
         self.drain();
         let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
         let flush = Request {
-            tag: 0,
+            tag: Tag::NONE,
             operation,
             offset: 0,
             length: 0,

@@ -10,7 +10,7 @@ use super::handshake::Agreed;
 use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
 use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
-use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
+use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES, Tag};
 use crate::served::{Served, Session};
 
 /// Data of a read or write; what clients assume unless they are told otherwise.
@@ -43,7 +43,8 @@ impl Replier {
     }
 
     fn read(&self, request: &Request) {
-        let Request { tag: cookie, offset, length, .. } = *request;
+        let Request { tag, offset, length, .. } = *request;
+        let cookie = tag.number();
         self.outbox.push(|reply| {
             if !self.agreed.structured_replies {
                 reply.bytes(&simple_reply(0, cookie));
@@ -62,16 +63,17 @@ impl Replies for Replier {
     fn completed(&self, done: &Done) {
         let Done { request, failure, .. } = done;
         let is_read = request.operation == Operation::Read;
+        let cookie = request.tag.number();
         match failure {
-            Some(Failure::NoSpace) => self.error(request.tag, is_read, error::NO_SPACE),
+            Some(Failure::NoSpace) => self.error(cookie, is_read, error::NO_SPACE),
             Some(Failure::Io | Failure::UnrecoveredRead) => {
-                self.error(request.tag, is_read, error::IO);
+                self.error(cookie, is_read, error::IO);
             }
             Some(Failure::WriteProtected) => {
-                self.error(request.tag, is_read, error::NOT_PERMITTED);
+                self.error(cookie, is_read, error::NOT_PERMITTED);
             }
             None if is_read => self.read(request),
-            None => self.outbox.push(|reply| reply.bytes(&simple_reply(0, request.tag))),
+            None => self.outbox.push(|reply| reply.bytes(&simple_reply(0, cookie))),
         }
         self.outstanding.fetch_sub(1, Ordering::SeqCst);
     }
@@ -182,7 +184,7 @@ impl Transmission<'_> {
         if header.command == command::WRITE {
             let (offset, length) = (header.offset, u64::from(header.length));
             let invalid = Request {
-                tag: header.cookie,
+                tag: Tag::Number(header.cookie),
                 operation: Operation::Write,
                 offset,
                 length,
@@ -235,7 +237,7 @@ impl Transmission<'_> {
             && (!has_data || length <= u64::from(PAYLOAD_BYTES_MAX))
             && (command != command::FLUSH || (offset == 0 && length == 0));
         is_valid.then_some(Request {
-            tag: cookie,
+            tag: Tag::Number(cookie),
             operation,
             offset,
             length,
@@ -264,7 +266,7 @@ impl Transmission<'_> {
         if let Some(Receiving { request, at, failure, .. }) = self.receiving.take() {
             match at {
                 Some(_) => self.ready.push((request, failure)),
-                None => self.replier.error(request.tag, false, error::INVALID),
+                None => self.replier.error(request.tag.number(), false, error::INVALID),
             }
         }
         true
@@ -284,7 +286,11 @@ impl Transmission<'_> {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             self.replier.outstanding.fetch_sub(1, Ordering::SeqCst);
-            self.replier.error(request.tag, request.operation == Operation::Read, error::INVALID);
+            self.replier.error(
+                request.tag.number(),
+                request.operation == Operation::Read,
+                error::INVALID,
+            );
         }
         Ok(())
     }

@@ -12,11 +12,11 @@ use writecliff_nvme::{Association, Outcome, Placement, Span, Subsystem, Ticket, 
 use writecliff_nvme_tcp::{Command, Limits, Received, Receiver};
 
 use super::drive::SimulatedDrive;
-use super::replier::{Pending, Replier, Then};
+use super::replier::{Compound, Replier};
 use super::target::Target;
 use crate::lookout::{Lookout, RECEIVED_MAX};
 use crate::outbox::{Outbox, Sent};
-use crate::request::{self, Done, Refusal, Replies, Request};
+use crate::request::{self, Done, Refusal, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
 
 /// Bytes received at a time.
@@ -240,21 +240,23 @@ impl Connection<'_> {
         let served = self.session.served();
         let request = |operation, span: Span, stream, durable| {
             let Span { offset, length } = span;
-            Request { tag: 0, operation, offset, length, stream, durable, is_zeros: false }
+            let tag = Tag::Nvme(ticket, Then::Reply);
+            Request { tag, operation, offset, length, stream, durable, is_zeros: false }
         };
         let of = StreamId::DEFAULT;
-        let mut then = Then::Reply;
+        let (mut reading, mut compared) = (0, None);
         match work {
             Work::Read { span, .. } => {
-                requests.push((request(Operation::Read, span, of, false), None));
-                then = Then::Read(span);
+                let read = request(Operation::Read, span, of, false);
+                requests.push((Request { tag: Tag::Nvme(ticket, Then::Read), ..read }, None));
+                reading = span.length;
             }
             Work::Verify { span, .. } => {
                 requests.push((request(Operation::Read, span, of, false), None));
             }
             Work::Compare { span, .. } => {
                 requests.push((request(Operation::Read, span, of, false), None));
-                then = Then::Compare(span, data[..span.length as usize].to_vec());
+                compared = Some(data[..span.length as usize].to_vec());
             }
             Work::Write { span, placement, fua } => {
                 let stored = self.session.store(span.offset, &data[..span.length as usize]).err();
@@ -281,13 +283,18 @@ impl Connection<'_> {
             }
             Work::Deallocate { .. } | Work::Format { .. } => {} // the caller formats
         }
-        let left = (requests.len() - first) as u32;
-        let pending = Pending { ticket, left, failure: None, then };
-        if left == 0 {
-            self.replier.finish(pending);
-        } else {
-            let tag = self.replier.expect(pending);
-            requests[first..].iter_mut().for_each(|(request, _)| request.tag = tag);
+        let made = &mut requests[first..];
+        if made.is_empty() {
+            self.replier.reply(&ticket.success());
+            return;
+        }
+        self.replier.expect(reading);
+        if made.len() > 1 || compared.is_some() {
+            let compound = Compound { left: made.len(), failure: None, compared };
+            let tag = Tag::Nvme(ticket, Then::Part(self.replier.expect_parts(compound)));
+            for (request, _) in made {
+                request.tag = tag;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The sending half of an NVMe/TCP connection: completions and data, from whichever thread the
 //! drive completes on. It takes no lock of the subsystem.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use writecliff_nvme_tcp::{Receiver, Sender, Settings};
 
 use super::target::Heard;
 use crate::outbox::Outbox;
-use crate::request::{self, Done, Replies};
+use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::Served;
 
 /// Bytes of reads outstanding, of a host that wants data digests: their data are copied before
@@ -19,51 +20,13 @@ const DIGESTED_BYTES: u64 = 8 << 20;
 /// Bytes of PDUs in the making whose memory is kept.
 const KEPT_BYTES: usize = 4096;
 
-/// What a command of the host waits for.
-pub(super) struct Pending {
-    pub(super) ticket: Ticket,
+/// A command of several requests, or with data to compare. All others are in their request alone.
+pub(super) struct Compound {
     /// Requests that the drive has not completed.
-    pub(super) left: u32,
+    pub(super) left: usize,
     pub(super) failure: Option<Failure>,
-    pub(super) then: Then,
-}
-
-/// What follows when the drive is done.
-pub(super) enum Then {
-    Reply,
-    Read(Span),
-    Compare(Span, Vec<u8>),
-}
-
-/// Commands that the drive works on. Tags are used again, so that none takes memory of its own.
-#[derive(Default)]
-struct Pendings {
-    by_tag: Vec<Option<Pending>>,
-    free: Vec<usize>,
-}
-
-impl Pendings {
-    fn insert(&mut self, pending: Pending) -> u64 {
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.by_tag.push(None);
-            self.by_tag.len() - 1
-        });
-        self.by_tag[tag] = Some(pending);
-        tag as u64
-    }
-
-    /// One of a command's requests is done; returns the command if it was the last.
-    fn completed(&mut self, tag: u64, failure: Option<Failure>) -> Option<Pending> {
-        let slot = self.by_tag.get_mut(tag as usize)?;
-        let pending = slot.as_mut()?;
-        pending.left -= 1;
-        pending.failure = pending.failure.or(failure);
-        if pending.left > 0 {
-            return None;
-        }
-        self.free.push(tag as usize);
-        slot.take()
-    }
+    /// Data that the request's range must hold.
+    pub(super) compared: Option<Vec<u8>>,
 }
 
 /// Makes PDUs, in memory that is used again.
@@ -77,7 +40,8 @@ pub(super) struct Replier {
     outbox: Arc<Outbox>,
     served: Served,
     sending: Mutex<Option<Sending>>,
-    pending: Mutex<Pendings>,
+    /// Compound commands by number.
+    compounds: Mutex<BTreeMap<u32, Compound>>,
     /// Commands that the drive works on, until their replies or failures are queued.
     outstanding: AtomicUsize,
     /// Work that failed: its completions are made by the connection's thread.
@@ -98,7 +62,7 @@ impl Replier {
             outbox: Arc::clone(outbox),
             served: served.clone(),
             sending: Mutex::default(),
-            pending: Mutex::default(),
+            compounds: Mutex::default(),
             outstanding: AtomicUsize::new(0),
             failed: Mutex::default(),
             reading: AtomicU64::new(0),
@@ -122,13 +86,27 @@ impl Replier {
         }
     }
 
-    /// Takes note of a command whose requests follow; their tag.
-    pub(super) fn expect(&self, pending: Pending) -> u64 {
-        if let Then::Read(span) = pending.then {
-            self.reading.fetch_add(span.length, Ordering::Relaxed);
-        }
+    /// Notes a command whose requests follow, and of which `reading` bytes will be sent.
+    pub(super) fn expect(&self, reading: u64) {
+        self.reading.fetch_add(reading, Ordering::Relaxed);
         self.outstanding.fetch_add(1, Ordering::SeqCst);
-        locked(&self.pending).insert(pending)
+    }
+
+    /// Notes a compound command; returns its number.
+    pub(super) fn expect_parts(&self, compound: Compound) -> u32 {
+        let mut compounds = locked(&self.compounds);
+        let number = compounds.last_key_value().map_or(0, |(&last, _)| last.wrapping_add(1));
+        compounds.insert(number, compound);
+        number
+    }
+
+    /// Notes that a request of a compound command is done; returns the command if it was the last.
+    fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
+        let mut compounds = locked(&self.compounds);
+        let compound = compounds.get_mut(&number)?;
+        compound.left -= 1;
+        compound.failure = compound.failure.or(failure);
+        if compound.left > 0 { None } else { compounds.remove(&number) }
     }
 
     /// Whether the drive has nothing to do for the connection. What it has done is queued then.
@@ -199,41 +177,42 @@ impl Replier {
         self.outbox.bell().ring();
     }
 
-    /// The drive is done with a command.
-    pub(super) fn finish(&self, pending: Pending) {
-        let Pending { ticket, mut failure, then, .. } = pending;
-        if let (Then::Compare(span, data), None) = (&then, failure) {
-            let mut found = vec![0; data.len()];
-            failure = match self.served.read(span.offset, &mut found) {
-                Err(_) => Some(Failure::UnrecoveredRead),
-                Ok(()) => (found != *data).then_some(Failure::Different),
-            };
-        }
-        if let Then::Read(span) = then {
-            self.reading.fetch_sub(span.length, Ordering::Relaxed);
-        }
-        match (failure, then) {
-            (Some(failure), _) => self.fail(ticket, failure),
-            (None, Then::Read(span)) => self.read(ticket, span),
-            (None, _) => self.reply(&ticket.success()),
+    /// Returns how a compound command fails that the drive is done with, if it does.
+    fn failure_of(&self, compound: Compound, offset: u64) -> Option<Failure> {
+        let (None, Some(data)) = (compound.failure, compound.compared) else {
+            return compound.failure;
+        };
+        let mut found = vec![0; data.len()];
+        match self.served.read(offset, &mut found) {
+            Err(_) => Some(Failure::UnrecoveredRead),
+            Ok(()) => (found != data).then_some(Failure::Different),
         }
     }
 }
 
 impl Replies for Replier {
     fn completed(&self, done: &Done) {
-        let is_read = done.request.operation == Operation::Read;
-        let failure = done.failure.map(|failure| match failure {
-            request::Failure::Io if is_read => Failure::UnrecoveredRead,
+        let Request { tag, operation, offset, length, .. } = done.request;
+        let Tag::Nvme(ticket, then) = tag else { return };
+        let mut failure = done.failure.map(|failure| match failure {
+            request::Failure::Io if operation == Operation::Read => Failure::UnrecoveredRead,
             request::Failure::UnrecoveredRead => Failure::UnrecoveredRead,
             request::Failure::WriteProtected => Failure::WriteProtected,
             _ => Failure::WriteFault,
         });
-        let last = locked(&self.pending).completed(done.request.tag, failure);
-        if let Some(pending) = last {
-            self.finish(pending);
-            self.outstanding.fetch_sub(1, Ordering::SeqCst);
+        if let Then::Part(number) = then {
+            let Some(compound) = self.part_completed(number, failure) else { return };
+            failure = self.failure_of(compound, offset);
         }
+        if then == Then::Read {
+            self.reading.fetch_sub(length, Ordering::Relaxed);
+        }
+        match (failure, then) {
+            (Some(failure), _) => self.fail(ticket, failure),
+            (None, Then::Read) => self.read(ticket, Span { offset, length }),
+            (None, _) => self.reply(&ticket.success()),
+        }
+        self.outstanding.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn send(&self) {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{StateError, restore_contents, restore_drive, save};
 use crate::journal::{Header, Journal, Record};
-use crate::request::{Request, SECTOR_BYTES};
+use crate::request::{Request, SECTOR_BYTES, Tag};
 use crate::served::{LOGICAL_BLOCKS, ServedParts};
 use writecliff_base::StreamId;
 use writecliff_contents::SavedError;
@@ -99,7 +99,7 @@ fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
 fn apply(parts: &mut ServedParts, record: Record) -> bool {
     let request = |operation, offset, length, stream, is_zeros| {
         let durable = false;
-        Request { tag: 0, operation, offset, length, stream, durable, is_zeros }
+        Request { tag: Tag::NONE, operation, offset, length, stream, durable, is_zeros }
     };
     match record {
         Record::Write { offset, length, stream, is_zeros } => {

@@ -115,12 +115,16 @@ fn what_is_written_is_read_with_and_without_digests_and_timing() {
         for opcode in [0x00, 0x0c] {
             assert_eq!(io.run(Entry::blocks(opcode, 0, 1), Data::None).0.status, 0);
         }
-        let mut ranges = vec![0; 16];
-        ranges[4] = 16;
-        ranges[8..16].copy_from_slice(&4096_u64.to_le_bytes());
-        let trim = Entry::new(0x09).dword(11, 1 << 2);
+        let mut ranges = vec![0; 48];
+        for (range, lba) in ranges.chunks_exact_mut(16).zip([0_u64, 4096, 8192]) {
+            range[4] = 16;
+            range[8..].copy_from_slice(&lba.to_le_bytes());
+        }
+        let trim = Entry::new(0x09).dword(10, 2).dword(11, 1 << 2);
         assert_eq!(io.run(trim, Data::Capsule(&ranges)).0.status, 0);
-        assert_eq!(io.read(Entry::blocks(READ, 4096, 16), 8192), [0; 8192]);
+        for lba in [0, 4096, 8192] {
+            assert_eq!(io.read(Entry::blocks(READ, lba, 16), 8192), [0; 8192], "one reply for all");
+        }
         for deallocate in [0, 1 << 25] {
             let zeroes = Entry::blocks(0x08, 8192, 256).dword(12, 255 | deallocate);
             assert_eq!(io.run(zeroes, Data::None).0.status, 0);

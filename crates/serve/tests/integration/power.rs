@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
 use writecliff_serve::{
-    CutPlan, CutWhen, Done, PowerCut, Refusal, Replies, Request, Served, Session, Timing,
+    CutPlan, CutWhen, Done, PowerCut, Refusal, Replies, Request, Served, Session, Tag, Timing,
 };
 
 use crate::served::{Kept, session};
@@ -20,8 +20,15 @@ fn submit(session: &Session, operation: Operation, page: u64, durable: bool) {
     let length = if operation == Operation::Flush { 0 } else { PAGE };
     let offset = if operation == Operation::Flush { 0 } else { page * PAGE };
     let stream = StreamId::DEFAULT;
-    let request =
-        Request { tag: page, operation, offset, length, stream, durable, is_zeros: false };
+    let request = Request {
+        tag: Tag::Number(page),
+        operation,
+        offset,
+        length,
+        stream,
+        durable,
+        is_zeros: false,
+    };
     if operation == Operation::Write {
         session.store(offset, &[page as u8 + 1; PAGE as usize]).unwrap();
     }
@@ -97,7 +104,7 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     assert_eq!(before + cut.outstanding, 64);
     assert!(old.store(0, &[9; 512]).is_err());
     let request = Request {
-        tag: 0,
+        tag: Tag::Number(0),
         operation: Operation::Flush,
         offset: 0,
         length: 0,
@@ -153,7 +160,7 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     write(&old, &kept, 3..4, false);
     old.store(4 * PAGE, &[5; PAGE as usize]).unwrap();
     let request = Request {
-        tag: 4,
+        tag: Tag::Number(4),
         operation: Operation::Write,
         offset: 4 * PAGE,
         length: PAGE,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use writecliff_base::{Lpn, Nanos, Ppa, Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_runner::AnyDrive;
-use writecliff_serve::{CutPlan, CutWhen, Refusal, Request, Served, Session, Timing};
+use writecliff_serve::{CutPlan, CutWhen, Refusal, Request, Served, Session, Tag, Timing};
 
 use crate::served::{Kept, session};
 use crate::support::{REAL, eventually, losing_power, losing_power_and, serve};
@@ -45,8 +45,15 @@ impl Load {
             self.session.store(offset, &data).unwrap();
         }
         let stream = StreamId(self.random.below(4) as u16);
-        let request =
-            Request { tag: 0, operation, offset, length, stream, durable: false, is_zeros: false };
+        let request = Request {
+            tag: Tag::Number(0),
+            operation,
+            offset,
+            length,
+            stream,
+            durable: false,
+            is_zeros: false,
+        };
         self.session.batch().submit(request, None).unwrap();
         self.sent += 1;
     }
@@ -187,7 +194,7 @@ fn a_write_whose_data_were_purged_is_refused() {
     let (session, _kept) = session(&served);
     let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
     let request = Request {
-        tag: 0,
+        tag: Tag::Number(0),
         operation,
         offset: 0,
         length: PAGE,
@@ -230,7 +237,7 @@ fn cuts_come_as_planned() {
         load.session.store(0, &[1; 512]).unwrap();
         let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
         let fifth = Request {
-            tag: 0,
+            tag: Tag::Number(0),
             operation,
             offset: 0,
             length: 512,

@@ -10,7 +10,7 @@ use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_serve::nvme::SimulatedDrive;
 use writecliff_serve::{
-    Address, Listener, PowerHistory, Request, Served, ServedParts, Session, Timing, nbd, state,
+    Address, Listener, PowerHistory, Request, Served, ServedParts, Session, Tag, Timing, nbd, state,
 };
 
 use crate::nbd_client::{Client, NO_HOLE, READ, WRITE, WRITE_ZEROES};
@@ -135,7 +135,7 @@ impl Writer {
         let (offset, length) = (page * PAGE, pages * PAGE);
         let (stream, before) = (StreamId::DEFAULT, self.replies.count());
         let request = Request {
-            tag: page,
+            tag: Tag::Number(page),
             operation,
             offset,
             length,

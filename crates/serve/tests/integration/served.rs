@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::Operation;
 use writecliff_runner::Counters;
-use writecliff_serve::{Done, Failure, Refusal, Replies, Request, Served, Session, Timing};
+use writecliff_serve::{Done, Failure, Refusal, Replies, Request, Served, Session, Tag, Timing};
 
 use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
 
@@ -30,13 +30,13 @@ impl Kept {
     }
 
     fn tags(&self) -> Vec<u64> {
-        self.0.lock().unwrap().iter().map(|(done, _)| done.request.tag).collect()
+        self.0.lock().unwrap().iter().map(|(done, _)| done.request.tag.number()).collect()
     }
 }
 
 fn request(tag: u64, operation: Operation, offset: u64, length: u64) -> Request {
     Request {
-        tag,
+        tag: Tag::Number(tag),
         operation,
         offset,
         length,

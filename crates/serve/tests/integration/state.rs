@@ -7,7 +7,7 @@ use writecliff_base::{Bytes, StreamId};
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::{PowerHistory, Request, Served, ServedParts, Timing, state};
+use writecliff_serve::{PowerHistory, Request, Served, ServedParts, Tag, Timing, state};
 
 use crate::served::session;
 use crate::support::{CAPACITY, drive, drive_with, scratch, serve};
@@ -28,7 +28,7 @@ fn used(contents: Contents) -> ServedParts {
         served.store(offset, &[tag as u8 + 1; 4096]).unwrap();
         let (operation, stream) = (Operation::Write, StreamId(1));
         let request = Request {
-            tag,
+            tag: Tag::Number(tag),
             operation,
             offset,
             length: 4096,
