@@ -19,7 +19,7 @@ use crate::map::{prefetch, prefetch_far};
 use crate::parts::Parts;
 use crate::reduce::ReductionCounters;
 use crate::sink::FlashSink;
-use crate::spare::StreamSpare;
+use crate::spare::{SparePolicy, StreamSpare};
 use crate::table::{UnitState, UnitTable};
 
 /// A flash translation layer and its state. See the crate documentation for its contract.
@@ -40,6 +40,14 @@ impl Ftl {
             None => geometry,
         };
         geometry.check_addresses(0)?;
+        assert!(
+            geometry.reclaim_groups() == 1
+                || !config.volatile_buffer
+                    && config.reduction.is_none()
+                    && config.bad_blocks.is_none()
+                    && config.spare == SparePolicy::Global,
+            "several reclaim groups have no other mechanisms in the FTL"
+        );
         let parts = Parts::new(geometry, config);
         let groups = Groups::new(&parts);
         Ok(Self { parts, groups })
@@ -289,7 +297,11 @@ impl Ftl {
         let released = if takes_space {
             let sectors = parts.packer.as_ref().map_or(0, |packer| packer.stored(content));
             assert!(sectors > 0, "a drive that reduces data");
-            let ppa = group.allocate_packed(parts, frontier, lpn, sectors, sink);
+            group.close_if_short(parts, frontier, sectors, sink);
+            if parts.frontiers[frontier].needs_unit() {
+                group.open_for_host(parts, frontier, sink);
+            }
+            let ppa = group.append(parts, frontier, lpn, sectors, sink);
             parts.stored(|c| c.host_sectors += u64::from(sectors));
             parts.map.place_piece(lpn, ppa, sectors)
         } else {

@@ -301,6 +301,7 @@ impl Group {
     ) -> u32 {
         let victim = self.collection.victim;
         debug_assert_eq!(parts.table.state[victim.index()], UnitState::Victim);
+        debug_assert!(self.units.contains(&victim.0) && self.idle >= 0);
         let size = parts.geometry.ppas_per_reclaim_unit;
         let group = parts.geometry.ppas_per_read_group;
         let base = parts.geometry.first_ppa(victim);
@@ -356,6 +357,7 @@ impl Group {
             }
             let is_of_host = parts.frontiers.is_of_host(frontier);
             let f = &mut parts.frontiers[frontier];
+            debug_assert!(self.units.contains(&f.unit.0), "relocated data stay in their group");
             let (first, room) = (f.next, f.fill_end - f.next);
             let (run, later) = rest.split_at(rest.len().min(room as usize));
             let count = run.len() as u32;
@@ -461,7 +463,8 @@ impl Group {
         all.max_by_key(|&id| room(id)).unwrap_or(own)
     }
 
-    /// Relocates the data of a reclaim unit that are on a die. Returns how many slots.
+    /// Relocates the data of a reclaim unit that are on a die; a victim's data are left to garbage
+    /// collection. Returns how many slots.
     pub(crate) fn relocate_from_die<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -469,6 +472,7 @@ impl Group {
         die: u32,
         sink: &mut S,
     ) -> u64 {
+        assert!(parts.packer.is_none(), "pieces have sizes");
         let group = parts.geometry.ppas_per_read_group;
         let mut moved = 0;
         for index in 0..parts.geometry.program_units_per_reclaim_unit {
@@ -476,36 +480,23 @@ impl Group {
                 continue;
             }
             self.make_room(parts, sink);
-            for from in parts.geometry.unit_ppas(unit, index).step_by(group as usize) {
-                moved += self.relocate_from(parts, unit, from, sink);
+            for first in parts.geometry.unit_ppas(unit, index).step_by(group as usize) {
+                let mut live = LiveSlots::new();
+                let holds = [UnitState::Closed, UnitState::Open];
+                if holds.contains(&parts.table.state[unit.index()]) {
+                    parts.map.gather_live(first, group, &mut live);
+                }
+                let count = live.get().len() as u32;
+                if count > 0 {
+                    let frontier = parts.destination(unit);
+                    sink.read_for(frontier, Ppa(first), count);
+                    self.relocate(parts, frontier, live.get(), sink);
+                    parts.table.invalidate(unit, count);
+                    parts.counters.gc_slots += u64::from(count);
+                    moved += u64::from(count);
+                }
             }
         }
         moved
-    }
-
-    /// Relocates the data of one read group. A victim's data are left to garbage collection.
-    fn relocate_from<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        unit: ReclaimUnitId,
-        first: u32,
-        sink: &mut S,
-    ) -> u64 {
-        assert!(parts.packer.is_none(), "pieces have sizes");
-        let holds = [UnitState::Closed, UnitState::Open];
-        if !holds.contains(&parts.table.state[unit.index()]) {
-            return 0;
-        }
-        let frontier = parts.destination(unit);
-        let mut live = LiveSlots::new();
-        parts.map.gather_live(first, parts.geometry.ppas_per_read_group, &mut live);
-        let count = live.get().len() as u32;
-        if count > 0 {
-            sink.read_for(frontier, Ppa(first), count);
-            self.relocate(parts, frontier, live.get(), sink);
-            parts.table.invalidate(unit, count);
-            parts.counters.gc_slots += u64::from(count);
-        }
-        count.into()
     }
 }

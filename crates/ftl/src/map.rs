@@ -145,6 +145,7 @@ impl Map {
     /// Notes what is written to an address, as the next one of a frontier.
     #[inline]
     pub(crate) fn hold(&mut self, ppa: u32, holder: Lpn) {
+        debug_assert!(self.holder(Ppa(ppa)).is_none(), "a slot with valid data is overwritten");
         self.reverse[ppa as usize] = holder;
         prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
     }
@@ -152,6 +153,7 @@ impl Map {
     /// Maps a logical page to an address that holds it. Returns its entry before.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
+        debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
         let old = replace(&mut self.forward[lpn.index()], ppa);
         if old.is_none() {
             self.mapped += 1;
@@ -233,6 +235,7 @@ impl Map {
         for ((slot, &lpn), back) in (first..).zip(lpns).zip(reverse) {
             *back = lpn;
             let before = replace(&mut self.forward[lpn.index()], Ppa(slot));
+            debug_assert!(!before.is_none() && before.0 != slot, "a live slot is relocated");
             sink.moved(lpn, Ppa(slot), before);
         }
         prefetch(&self.reverse, first as usize + WRITE_AHEAD);

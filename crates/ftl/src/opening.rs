@@ -40,23 +40,6 @@ impl Group {
         Ppa(slot)
     }
 
-    /// Appends a piece that the host writes to `frontier`; `holder` is its reverse entry. The
-    /// caller updates the map.
-    pub(crate) fn allocate_packed<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        holder: Lpn,
-        sectors: u32,
-        sink: &mut S,
-    ) -> Ppa {
-        self.close_if_short(parts, frontier, sectors, sink);
-        if parts.frontiers[frontier].needs_unit() {
-            self.open_for_host(parts, frontier, sink);
-        }
-        self.append(parts, frontier, holder, sectors, sink)
-    }
-
     /// Closes a reclaim unit that has less space left than `sectors`.
     pub(crate) fn close_if_short<S: FlashSink>(
         &mut self,
@@ -83,7 +66,8 @@ impl Group {
         self.program_filled(parts, frontier, pieces, sink);
     }
 
-    /// Appends a piece to a frontier whose reclaim unit has space for it.
+    /// Appends a piece to a frontier whose reclaim unit has space for it; `holder` is its reverse
+    /// entry. The caller updates the map.
     pub(crate) fn append<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -124,8 +108,12 @@ impl Group {
         if f.finish_program_unit(ppas) {
             parts.table.close(reclaim_unit, parts.counters.host_slots);
         }
-        if parts.bad_blocks.as_ref().is_some_and(|bad| bad.awaits_failure()) {
-            self.program_may_fail(parts, reclaim_unit, unit, sink);
+        if let Some(bad) = &mut parts.bad_blocks
+            && bad.awaits_failure()
+        {
+            for unit in bad.program(reclaim_unit, unit, &mut self.free, &parts.wear, sink) {
+                self.drop_unit(parts, unit);
+            }
         }
         parts.counters.programs += 1;
         parts.counters.programmed_slots += u64::from(parts.geometry.slots_per_program_unit);
@@ -133,20 +121,6 @@ impl Group {
         if parts.parity.is_in_use() {
             parts.parity.count_behind(unit, &parts.geometry);
             self.skip_lost(parts, frontier);
-        }
-    }
-
-    #[cold]
-    fn program_may_fail<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        unit: ReclaimUnitId,
-        program: u32,
-        sink: &mut S,
-    ) {
-        let Some(bad) = &mut parts.bad_blocks else { return };
-        for unit in bad.program(unit, program, &mut self.free, &parts.wear, sink) {
-            self.drop_unit(parts, unit);
         }
     }
 
@@ -225,7 +199,7 @@ impl Group {
         frontier: FrontierId,
         sink: &mut S,
     ) {
-        debug_assert!(parts.frontiers[frontier].needs_unit());
+        debug_assert!(parts.frontiers[frontier].needs_unit() && self.idle >= 0);
         let is_of_host = parts.frontiers.is_of_host(frontier);
         let is_cold = !is_of_host && self.collection.is_for_wear();
         let unit = loop {
