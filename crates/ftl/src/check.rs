@@ -1,6 +1,5 @@
-//! Checks of the whole state: what a restored state must hold so that no I/O can come upon a
-//! contradiction, because a file may be right by its checksums and still have been written by
-//! nobody's drive; and all invariants, for tests.
+//! Checks of the whole state, for restored states and for tests. A state file with correct checksums
+//! may still contradict itself, and no I/O must meet the contradiction.
 
 use writecliff_base::Ppa;
 
@@ -51,7 +50,7 @@ impl Parts {
 }
 
 impl Groups {
-    /// Whether each unit in use is in the group of its stream.
+    /// Returns `true` if each unit in use is in the group of its stream.
     fn hold_units(&self, parts: &Parts) -> bool {
         (0..).zip(&parts.table.owner).all(|(index, owner)| {
             let is_free = parts.table.state[index as usize] == UnitState::Free;
@@ -60,7 +59,8 @@ impl Groups {
         })
     }
 
-    /// Whether each victim is scanned within its group, and no unit is a victim otherwise.
+    /// Returns `true` if each victim is scanned within its group, and no unit is a victim
+    /// otherwise.
     fn hold_victims(&self, parts: &Parts) -> bool {
         let size = parts.geometry.ppas_per_reclaim_unit;
         let is_own = |group: &Group| {

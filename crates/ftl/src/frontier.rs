@@ -169,7 +169,7 @@ impl Frontiers {
         self.open().find(|(_, f)| f.unit == unit).map(|(id, _)| id)
     }
 
-    /// Whether an address of an open unit is in a program unit that is not full yet.
+    /// Returns `true` if an address of an open unit is in a program unit that is not full yet.
     #[inline]
     pub(crate) fn is_filling(
         &self,

@@ -1,5 +1,5 @@
-//! The flash translation layer: what the host does to it. Power and saved states are in files of
-//! their own.
+//! The flash translation layer: host operations and accessors. Loss of power and saved states have
+//! files of their own.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ use crate::table::{UnitState, UnitTable};
 
 /// A flash translation layer and its state. See the crate documentation for its contract.
 ///
-/// What happens in one reclaim group is done by [`Group`]: allocating, opening, programming and
-/// garbage collection. This type decides which group that is.
+/// A `Group` allocates, opens, programs and collects in one reclaim group. This type selects the
+/// group.
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub(crate) parts: Parts,
@@ -108,7 +108,7 @@ impl Ftl {
         self.parts.bad_blocks.as_deref_mut()
     }
 
-    /// Whether no spare space is left, so that host writes must be refused.
+    /// Returns `true` if no spare space is left, so that host writes must be refused.
     pub fn is_read_only(&self) -> bool {
         self.bad_blocks().is_some_and(BadBlocks::is_read_only)
     }
@@ -161,7 +161,8 @@ impl Ftl {
         self.parts.map.alloc_units_of(lpn)
     }
 
-    /// Whether writing a slot takes space, which it does not if its data are already stored.
+    /// Returns `true` if writing a slot takes space, which it does not if its data are already
+    /// stored.
     pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
         let Some(packer) = &self.parts.packer else { return true };
         let original = self.parts.map.forward.get(content.same_as.index());
@@ -184,8 +185,8 @@ impl Ftl {
         self.parts.filled(frontier) - self.parts.frontiers[frontier].moved
     }
 
-    /// Whether the slot, which is in reclaim unit `unit`, is in a program unit that is not full
-    /// yet.
+    /// Returns `true` if the slot, which is in reclaim unit `unit`, is in a program unit that is
+    /// not full yet.
     #[inline]
     pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
         let Parts { table, frontiers, geometry, .. } = &self.parts;
@@ -391,7 +392,7 @@ impl Ftl {
         self.groups = Groups::new(&self.parts);
     }
 
-    /// Whether `gc_in_background` would have work to do.
+    /// Returns `true` if `gc_in_background` would have work to do.
     pub fn needs_background_gc(&self) -> bool {
         self.groups.iter().any(|group| group.needs_background_gc(&self.parts))
     }

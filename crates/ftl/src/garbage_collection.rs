@@ -150,7 +150,7 @@ impl Group {
         }
     }
 
-    /// Whether the reserve that garbage collection needs is in use.
+    /// Returns `true` if the reserve that garbage collection needs is in use.
     fn is_short_of_units(&self, parts: &Parts) -> bool {
         self.free.len() as u32 <= parts.config.gc_low_watermark
     }
@@ -162,7 +162,7 @@ impl Group {
         }
     }
 
-    /// Whether background GC has work.
+    /// Returns `true` if background GC has work.
     pub(crate) fn needs_background_gc(&self, parts: &Parts) -> bool {
         self.collection.is_running() || (self.free.len() as u32) < parts.config.gc_idle_watermark
     }

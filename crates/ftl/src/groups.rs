@@ -93,7 +93,7 @@ impl Group {
     }
 }
 
-/// Where a stream's data go for as long as the unit is open.
+/// Destination of a stream's data while the unit is open.
 #[derive(Clone, Copy, Debug)]
 struct Placement {
     /// The stream itself, or the same handle in another group while its own is full.
@@ -146,7 +146,7 @@ impl Groups {
         self.current_mut()
     }
 
-    /// Does some work in the first group that has any. Returns `true` if a group had.
+    /// Does `work` in each group in turn until it returns `true`. Returns `false` if none does.
     pub(crate) fn enter_any(&mut self, mut work: impl FnMut(&mut Group) -> bool) -> bool {
         (0..self.all.len()).any(|group| work(self.enter(group)))
     }
@@ -159,7 +159,7 @@ impl Groups {
         self.all.iter_mut()
     }
 
-    /// The group that a reclaim unit is of.
+    /// The group of a reclaim unit.
     pub(crate) fn of_unit(&mut self, unit: ReclaimUnitId) -> &mut Group {
         let units = self.all[0].units.len();
         &mut self.all[unit.index() / units]
@@ -211,16 +211,16 @@ impl Groups {
     }
 
     /// The state as words, for saving and for digests; none with one group. The free units and the
-    /// victim of the current group are saved for themselves.
+    /// victim of the current group have sections of their own.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let mut out = WordWriter::default();
         if self.placements.is_empty() {
             return Vec::new();
         }
         out.put(self.current as u64);
-        let saved_apart = Group::default();
+        let in_sections = Group::default();
         for (index, group) in self.all.iter().enumerate() {
-            let group = if index == self.current { &saved_apart } else { group };
+            let group = if index == self.current { &in_sections } else { group };
             out.list(group.free.iter(), |out, unit| out.put(unit.0));
             group.collection.to_words().into_iter().for_each(|word| out.put(word));
             out.put(group.idle_target as u64);

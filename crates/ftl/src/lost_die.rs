@@ -7,7 +7,7 @@ use writecliff_flash::Geometry;
 pub(crate) struct DieParity {
     /// A die that is not written to any more.
     lost_die: Option<u32>,
-    /// Whether dies are in stripes, or one is lost.
+    /// `true` if dies are in stripes, or one is lost.
     is_in_use: bool,
     /// Parity units programmed.
     pub programs: u64,

@@ -70,6 +70,7 @@ pub(crate) struct Released {
     pub alloc_units: u32,
 }
 
+/// Forward and reverse map of a drive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Map {
     /// Physical address of every logical page; `NONE` if nothing is stored.
@@ -142,7 +143,7 @@ impl Map {
         self.pieces.as_ref().map_or(1, |pieces| pieces.size(holder, Ppa(holder.0)))
     }
 
-    /// Notes what is written to an address, as the next one of a frontier.
+    /// Records the holder of an address that a frontier writes next.
     #[inline]
     pub(crate) fn hold(&mut self, ppa: u32, holder: Lpn) {
         debug_assert!(self.holder(Ppa(ppa)).is_none(), "a slot with valid data is overwritten");

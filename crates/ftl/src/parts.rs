@@ -18,6 +18,7 @@ use crate::table::{Owner, UnitTable};
 /// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
+/// State that all reclaim groups share. See `Group` for the state of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub geometry: Geometry,
@@ -37,7 +38,7 @@ pub(crate) struct Parts {
     pub random: Prng,
     /// Fill levels of program units, if the controller compresses or deduplicates.
     pub packer: Option<Box<Packer>>,
-    /// The blocks that fail, if the device file says how.
+    /// Blocks and their failures, if the device file has `[bad_blocks]`.
     pub bad_blocks: Option<Box<BadBlocks>>,
     pub parity: DieParity,
 }
@@ -138,7 +139,8 @@ impl Parts {
         self.frontiers.of_unit(unit).map_or(0, full)
     }
 
-    // Out of line, as the next one: once a victim is seldom.
+    /// Counts relocated allocation units for their stream. Out of line, because it runs only once
+    /// per victim.
     #[inline(never)]
     pub(crate) fn note_moved(&mut self, owner: Owner, moved: u32) {
         let handle = self.frontiers.handle_of(owner.stream);
@@ -147,7 +149,7 @@ impl Parts {
         self.moved_by_stream[usize::from(stream)] += u64::from(moved);
     }
 
-    /// Makes a reclaim unit free, and notes which program units are being filled meanwhile.
+    /// Makes a reclaim unit free, and marks the program units that are being filled meanwhile.
     #[inline(never)]
     pub(crate) fn free(&mut self, unit: ReclaimUnitId) {
         let number = self.counters.collections;

@@ -102,7 +102,7 @@ impl UnitTable {
         self.state[unit.index()] == UnitState::Closed
     }
 
-    /// Whether a policy may choose the unit from `among`.
+    /// Returns `true` if a policy may choose the unit from `among`.
     #[inline]
     pub fn is_candidate(&self, unit: ReclaimUnitId, among: &Among) -> bool {
         self.is_closed(unit) && among.holds(self.owner[unit.index()])

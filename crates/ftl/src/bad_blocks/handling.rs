@@ -23,7 +23,7 @@ use crate::sink::FlashSink;
 const FREE_MIN: usize = 2;
 
 impl BadBlocks {
-    /// Whether one more unit can be given up; if not, the drive becomes read-only.
+    /// Returns `true` if one more unit can be given up; if not, the drive becomes read-only.
     fn may_drop(&mut self) -> bool {
         let may = self.usable_units() > self.least_units;
         self.counts.read_only |= u64::from(!may);
@@ -36,7 +36,7 @@ impl BadBlocks {
         counts.erase_failures + counts.program_failures + self.due.len() as u64
     }
 
-    /// Whether the next failure is found by an erase.
+    /// Returns `true` if the next failure is found by an erase.
     fn is_found_by_erase(&self) -> bool {
         uniform(self.failures_salt, 2 * self.number()) < self.config.found_by_erase
     }
@@ -116,7 +116,7 @@ impl BadBlocks {
         dissolved
     }
 
-    /// Whether a program is due to fail.
+    /// Returns `true` if a program is due to fail.
     #[inline]
     pub(crate) fn awaits_failure(&self) -> bool {
         !self.due.is_empty()

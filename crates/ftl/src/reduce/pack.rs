@@ -83,7 +83,7 @@ impl Packer {
         i64::from(units * self.sectors_per_program_unit) - i64::from(self[id].used)
     }
 
-    /// Whether a piece does not fit into the rest of an open reclaim unit.
+    /// Returns `true` if a piece does not fit into the rest of an open reclaim unit.
     pub(crate) fn is_short(&self, id: FrontierId, f: &Frontier, sectors: u32) -> bool {
         !f.needs_unit()
             && f.fill_end == f.end

@@ -45,7 +45,7 @@ fn entry(number: usize) -> Ppa {
     Ppa(SHARED | number as u32)
 }
 
-/// Whether a map entry, forward or reverse, is one of shared data.
+/// Returns `true` if a map entry, forward or reverse, is one of shared data.
 #[inline]
 pub(crate) fn is_shared(entry: u32) -> bool {
     number(Ppa(entry)).is_some()
@@ -62,8 +62,8 @@ impl Pieces {
         (self.shared, self.free) = (Vec::new(), Vec::new());
     }
 
-    /// Whether `ppa` holds the shared data of a reverse entry. The entry may be older than the data
-    /// that now use its number.
+    /// Returns `true` if `ppa` holds the shared data of a reverse entry. The entry may be older
+    /// than the data that now use its number.
     #[inline]
     pub(crate) fn is_at(&self, entry: Lpn, ppa: Ppa) -> bool {
         number(Ppa(entry.0)).and_then(|n| self.shared.get(n)).is_some_and(|data| data.ppa == ppa)
