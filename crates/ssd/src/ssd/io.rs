@@ -346,7 +346,8 @@ impl<R: Recorder> Ssd<R> {
         self.reads_of_stripes(reads)
     }
 
-    /// Returns the status of a read, whose faults it draws. `is_lost` if flash lost some of its data.
+    /// Returns the status of a read, whose faults it draws. `is_lost` if flash lost some of its
+    /// data.
     fn check_integrity(&mut self, first: Lpn, slots: u32, is_lost: bool) -> Status {
         let integrity = self.integrity.as_mut();
         let is_reported =
