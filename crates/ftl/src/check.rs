@@ -1,5 +1,5 @@
-//! Checks of the whole state, for restored states and for tests. A state file with correct checksums
-//! may still contradict itself, and no I/O must meet the contradiction.
+//! Checks of the whole state, for restored states and for tests. A state file with correct
+//! checksums may still contradict itself, and no I/O must meet the contradiction.
 
 use writecliff_base::Ppa;
 
