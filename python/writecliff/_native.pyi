@@ -420,6 +420,9 @@ def device_keys() -> list[
     without a default), and a meaning in Markdown.
     """
 
+def workload_keys() -> list[tuple[str, bool, list[tuple[str, str, bool, str, str]]]]:
+    """Return the tables of workload files, by their headings, and their keys, as `device_keys`."""
+
 def not_modelled_together() -> list[tuple[str, list[str]]]:
     """Return sections and features of SSDs, each with sections that are not modelled with it."""
 

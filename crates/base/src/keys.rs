@@ -1,4 +1,4 @@
-//! Sections of device files as tables of keys.
+//! Sections of device files, and tables of workload files, as tables of keys.
 //!
 //! [`section!`](crate::section) declares the keys of a section once: name, whether it is required,
 //! kind with bounds, default and meaning. The struct of values, its reader from a [`Table`] and
@@ -28,8 +28,9 @@
 mod kinds;
 
 pub use kinds::{
-    Choice, Count, Flag, Kind, Number, NumberOrList, Numbers, OfPhysical, OfPhysicals, Percent,
-    PositivePhysical, PositiveRate, PositiveTime, Size, SizeWithin, Text, Time, Times,
+    Choice, Count, Flag, Inner, Inners, Integer, Integers, Kind, Number, NumberOrList, Numbers,
+    OfPhysical, OfPhysicals, Percent, PositivePhysical, PositiveRate, PositiveTime, Size,
+    SizeWithin, Text, Time, Times,
 };
 
 use crate::located::{LocatedError, Table};

@@ -152,16 +152,26 @@ pub(crate) fn toml_rows(text: &str, file_name: &str) -> PyResult<Vec<DocumentedR
 type KeyRow = (&'static str, String, bool, String, &'static str);
 type SectionRow = (&'static str, bool, Vec<KeyRow>);
 
-/// Returns the sections and keys of device files, by kind of drive.
-#[pyfunction]
-pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
+fn section_rows(sections: impl IntoIterator<Item = SectionKeys>) -> Vec<SectionRow> {
     let rows = |section: SectionKeys| {
         let keys = section.keys.into_iter();
         let keys = keys.map(|key| (key.name, key.takes, key.is_required, key.default, key.meaning));
         (section.name, section.is_required, keys.collect())
     };
+    sections.into_iter().map(rows).collect()
+}
+
+/// Returns the sections and keys of device files, by kind of drive.
+#[pyfunction]
+pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
     let kinds = writecliff_runner::device::device_keys().into_iter();
-    kinds.map(|(kind, sections)| (kind, sections.into_iter().map(rows).collect())).collect()
+    kinds.map(|(kind, sections)| (kind, section_rows(sections))).collect()
+}
+
+/// Returns the tables and keys of workload files.
+#[pyfunction]
+pub(crate) fn workload_keys() -> Vec<SectionRow> {
+    section_rows(writecliff_workload::workload_keys())
 }
 
 /// Returns sections and features of SSDs, each with the sections that are not modelled with it.

@@ -33,7 +33,9 @@ mod _native {
     use crate::{
         bench::{SimBench, bench_cases},
         data_placement::DataPlacementCommands,
-        device::{PyDevice, device_keys, not_modelled_together, toml_changed, toml_rows},
+        device::{
+            PyDevice, device_keys, not_modelled_together, toml_changed, toml_rows, workload_keys,
+        },
         drive::Drive,
         histogram::{PyHistogram, PyQuantile},
         issuer::{Issuer, TraceFit},

@@ -42,4 +42,5 @@ pub use spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, WorkloadSpec, Zone,
 };
+pub use toml_form::workload_keys;
 pub use writecliff_host_interface::Operation;

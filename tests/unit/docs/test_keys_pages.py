@@ -1,28 +1,16 @@
-"""The pages of keys of device and workload files: what the program knows, and the guides say."""
+"""The pages of keys of device and workload files, and the keys that guides name."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from docs._ext import keys_page
-from docs._ext.keys_page import PAGES, meanings, read_workload, workload_page
-from docs._ext.probe import Key, Unclear, keys
+from docs._ext.keys_page import PAGES
 from writecliff import _native
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture
-def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the guide to workload files, from which the page is made."""
-    copy = tmp_path / "docs" / "guides" / "workloads.md"
-    copy.parent.mkdir(parents=True)
-    original = ROOT / "docs" / "guides" / "workloads.md"
-    copy.write_text(original.read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(keys_page, "ROOT", tmp_path)
-    return copy
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -61,6 +49,32 @@ def test_a_key_of_a_device_file_has_a_kind_a_default_and_a_meaning() -> None:
     assert all(meaning and "\n" not in meaning for meaning in meanings_of_keys)
 
 
+def test_a_key_of_a_workload_file_has_a_kind_a_default_and_a_meaning() -> None:
+    tables = _native.workload_keys()
+    keys = {(table, key): row for table, _, rows in tables for key, *row in rows}
+    for key, takes, is_required, default in (
+        (("", "name"), "text", True, ""),
+        (("", "seed"), "whole number, from 0", False, "1"),
+        (("", "interval"), "time above zero", False, "1 s"),
+        (("[[step]]", "until"), '`"steady"`', False, ""),
+        (("[[step]]", "max_rounds"), "whole number, 5 to 1,000,000", False, "25"),
+        (("[[job]]", "name"), "text", False, '`"job"`'),
+        (("[[job]]", "pattern"), '`"random"`, `"sequential"`', False, '`"random"`'),
+        (("[[job]]", "range"), "size or 0 to 100 %", False, "to the end"),
+        (("[[job]]", "volume"), "size or 0 to 1,000,000 %", False, ""),
+        (("[[job]]", "rate"), '`"1000 IOPS"` or `"200 MB/s"`', False, "unlimited"),
+        (("[[job]]", "queue_depth"), "whole number, 1 to 65,536", False, "1"),
+        (("[[job]]", "ios"), "whole number, from 1", False, ""),
+        (("[[job]]", "block_sizes"), "tables", False, ""),
+        (("[job.mix]", "random_read"), "0 to 100 %", False, "0 %"),
+        (("[[job.block_sizes]]", "size"), "size", True, ""),
+        (("[job.addresses]", "blocks"), "list of whole numbers, from 0", False, ""),
+        (("[[job.addresses.zones]]", "access"), "0 to 100 %", True, ""),
+    ):
+        assert keys[key][:3] == [takes, is_required, default], key
+    assert all(row[3] and "\n" not in row[3] for row in keys.values())
+
+
 @pytest.mark.parametrize(
     "guide_name",
     ["devices.md", "device-failures.md", "mapping-cache.md", "storage-class-memory.md"],
@@ -72,34 +86,9 @@ def test_guides_name_only_keys_that_the_program_knows(guide_name: str) -> None:
         for section, _, rows in sections
         for key in (section, *(row[0] for row in rows))
     }
-    rows = [row for row in meanings(guide_name) if row.heading.startswith("`[")]
-    assert {row.key for row in rows} <= known
-
-
-def test_a_key_that_no_guide_explains_is_named(guide: Path) -> None:
-    lines = guide.read_text(encoding="utf-8").splitlines(keepends=True)
-    guide.write_text("".join(line for line in lines if "| `seed` |" not in line), encoding="utf-8")
-    with pytest.raises(SystemExit, match="the guide does not explain seed"):
-        list(workload_page())
-
-
-def test_a_key_that_only_a_guide_knows_is_named(guide: Path) -> None:
-    text = guide.read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.startswith("| `seed` |"))
-    guide.write_text(text.replace(row, f"{row}\n{row.replace('`seed`', '`dd`')}"), encoding="utf-8")
-    with pytest.raises(SystemExit, match="the guide explains unknown keys: dd"):
-        list(workload_page())
-
-
-def test_what_a_key_takes_is_asked_of_the_reader() -> None:
-    known_keys = {key.path: key for key in keys(keys_page.WORKLOADS, read_workload)}
-    for key in (
-        Key(("name",), "text", True),
-        Key(("job", "mix", "random_read"), "0 to 100 %", True),
-    ):
-        assert known_keys[key.path] == key
-
-
-def test_a_file_that_is_refused_cannot_be_asked_about() -> None:
-    with pytest.raises(Unclear, match="a file is refused"):
-        keys(["precondition = 1"], read_workload)
+    text = (ROOT / "docs" / "guides" / guide_name).read_text(encoding="utf-8")
+    sections = [part for part in re.split(r"(?m)^##+ ", text) if part.startswith("`[")]
+    tables = re.findall(r"(?m)^\| key \|.*\n((?:\|.*\n)+)", "\n".join(sections))
+    cells = re.findall(r"(?m)^\| ([^|]*) \|", "".join(tables))
+    named = re.findall(r"`(?:\[\[)?(?:\w+\.)?(\w+)(?:\]\])?`", "\n".join(cells))
+    assert named and set(named) <= known

@@ -70,6 +70,21 @@ kinds! {
         |kind| format!("whole number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, count| count.to_string(),
     }
+    /// A whole number inside the range, which may be large.
+    Integer(RangeInclusive<u64>) -> u64 {
+        |kind, table, key| table.optional_integer(key, kind.0.clone()),
+        |kind| format!("whole number, {}", bounds(*kind.0.start() as f64, *kind.0.end() as f64)),
+        |_, number| number.to_string(),
+    }
+    /// A list of whole numbers inside the range.
+    Integers(RangeInclusive<u64>) -> Vec<u64> {
+        |kind, table, key| table.optional_integers(key, kind.0.clone()),
+        |kind| {
+            let (least, most) = (*kind.0.start() as f64, *kind.0.end() as f64);
+            format!("list of whole numbers, {}", bounds(least, most))
+        },
+        |_, numbers| format!("{numbers:?}"),
+    }
     /// A number inside the range.
     Number(RangeInclusive<f64>) -> f64 {
         |kind, table, key| table.optional_number(key, kind.0.clone()),
@@ -156,6 +171,21 @@ kinds! {
         |kind| format!("{} or list", kind.0.name()),
         |_, values| format!("{values:?}"),
     }
+    /// A table with its reader.
+    Inner<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> T {
+        |kind, table, key| table.optional_table(key)?.map(kind.0).transpose(),
+        |_| "table".to_owned(),
+        |_, _| String::new(),
+    }
+    /// Tables with their reader.
+    Inners<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> Vec<T> {
+        |kind, table, key| {
+            let tables = table.has(key).then(|| table.array_of_tables(key)).transpose()?;
+            tables.map(|tables| tables.into_iter().map(kind.0).collect()).transpose()
+        },
+        |_| "tables".to_owned(),
+        |_, _| String::new(),
+    }
     /// One of some words, each with its value.
     Choice<T>(&'static [(&'static str, T)]) -> T {
         |kind, table, key| table.optional_choice(key, kind.0),
@@ -183,9 +213,15 @@ fn above_zero<T>(
     Err(table.error(key, format!("{key} must be above zero"), None))
 }
 
-/// Formats a range for people, with separators between thousands.
+/// Formats a range for people, with separators between thousands; without an end that no value of
+/// a file can exceed.
 fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
-    format!("{} to {}", grouped(least.into()), grouped(most.into()))
+    let (least, most) = (grouped(least.into()), most.into());
+    if most < i64::MAX as f64 {
+        format!("{least} to {}", grouped(most))
+    } else {
+        format!("from {least}")
+    }
 }
 
 fn grouped(value: f64) -> String {

@@ -78,9 +78,8 @@ parts! {
     Demand { ios, length_ns, shape }
 }
 
-/// The model of a job, if it has one.
-pub(crate) fn read(job: &Table<'_>) -> Read<Option<IoModel>> {
-    let Some(table) = job.optional_table("model")? else { return Ok(None) };
+/// The model of a job.
+pub(crate) fn read(table: Table<'_>) -> Read<IoModel> {
     let mut model = IoModel {
         seed: table.optional_integer("seed", ANY)?.unwrap_or(1),
         range_bytes: table.required_size("range")?.0,
@@ -100,5 +99,5 @@ pub(crate) fn read(job: &Table<'_>) -> Read<Option<IoModel>> {
         model.places = Value::read(&table, "places")?;
     }
     table.finish()?;
-    Ok(Some(model))
+    Ok(model)
 }

@@ -1,6 +1,7 @@
 //! Tests which workload files are read, and which messages and hints others get.
 
 use super::*;
+use crate::spec::{Arrival, StreamOrder};
 
 const JESD219: &str = r#"
 name = "JESD219 enterprise"
