@@ -30,7 +30,8 @@ DEPENDENCIES = {
     "ssd": {"base", "flash", "ftl", "host-interface"},
     "disk": {"base", "host-interface"},
     "scm": {"base", "host-interface"},
-    "workload": {"base", "host-interface"},
+    "synthesis": {"base"},
+    "workload": {"base", "host-interface", "synthesis"},
     "runner": {
         "base",
         "disk",
@@ -77,7 +78,7 @@ DEPENDENCIES = {
     "traces": {"base", "tracefs"},
 }
 # Crates that must stay free of the simulated drives, and of the host that drives them.
-WITHOUT_SIMULATOR = ["contents", "filesystem", "issuer", "measure", "nvme", "nvme-tcp", "traces", "workload"]
+WITHOUT_SIMULATOR = ["contents", "filesystem", "issuer", "measure", "nvme", "nvme-tcp", "synthesis", "traces", "workload"]
 SIMULATOR = {"disk", "flash", "ftl", "runner", "scm", "ssd"}
 
 

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod keys;
 pub mod located;
 pub mod memory;
+pub mod permutation;
 pub mod random;
 pub mod saved_state;
 pub mod similarity;
@@ -17,5 +18,6 @@ pub mod units;
 pub mod words;
 
 pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
+pub use permutation::Permutation;
 pub use random::Prng;
 pub use units::{Bytes, BytesPerSecond, Nanos};

@@ -9,7 +9,7 @@
 //! in units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
 //! agree on which addresses are hot.
 
-use writecliff_base::{Bytes, Prng};
+use writecliff_base::{Bytes, Permutation, Prng};
 use writecliff_host_interface::Operation;
 
 use crate::block_map::BlockMap;
@@ -21,7 +21,7 @@ use crate::spec::{AddressKind, BlockSize, JobSpec, Pattern};
 use crate::sprandom::Sprandom;
 use crate::striding::Striding;
 use crate::uniform;
-use crate::zipf::{Permutation, Zipf};
+use crate::zipf::Zipf;
 use crate::zoned::Zoned;
 
 /// Precomputed values for one block size of a job.

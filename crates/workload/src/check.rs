@@ -282,7 +282,7 @@ impl JobSpec {
             ensure(range && self.host_zones.is_none(), "model", || {
                 "a model has its own range; leave range and host_zones out".to_owned()
             })?;
-            model.check()?;
+            model.check().map_err(|message| problem("model", message))?;
         }
         let Some(log) = &self.log else { return Ok(()) };
         ensure(self.threads == 1, "log", || "a log belongs to one thread".to_owned())?;

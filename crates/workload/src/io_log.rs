@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::StreamId;
 use writecliff_host_interface::{Content, Operation};
+use writecliff_synthesis::Pass;
 
 use crate::check::{Check, Limits, ensure, whole_sectors};
 use crate::generator::IoRequest;
@@ -23,6 +24,13 @@ pub struct IoLog {
     pub lengths: Vec<u64>,
     /// Arrivals since the start of the job, ascending; empty for as fast as possible.
     pub times_ns: Vec<u64>,
+}
+
+impl From<Pass> for IoLog {
+    fn from(pass: Pass) -> Self {
+        let Pass { operations, offsets, lengths, times_ns } = pass;
+        Self { operations, offsets, lengths, times_ns }
+    }
 }
 
 /// Length limit of a command. Python splits TRIMs that are longer.

@@ -14,7 +14,6 @@ mod file;
 mod generator;
 mod host_zones;
 mod io_log;
-mod io_model;
 mod normal;
 mod pacing;
 mod pareto;
@@ -35,7 +34,6 @@ pub use file::{FileStep, WorkloadFile};
 pub use generator::{IoRequest, ThreadGenerator};
 pub use host_zones::{HostZones, Zones};
 pub use io_log::IoLog;
-pub use io_model::IoModel;
 pub use pacing::ThreadPacing;
 pub use segments::SegmentMap;
 pub use spec::{

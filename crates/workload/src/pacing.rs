@@ -126,7 +126,7 @@ impl ThreadPacing {
             .or_else(|| logged.map(|log| Schedule::logged(log.arrivals_ns())))
             .or_else(|| {
                 let model = job.model.as_ref()?;
-                Some(Schedule::logged(model.expand(0).arrivals_ns()))
+                Some(Schedule::logged(crate::IoLog::from(model.expand(0)).arrivals_ns()))
             });
         let mut pacing = Self {
             start_ns: job.start_delay_ns,

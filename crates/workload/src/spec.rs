@@ -8,12 +8,12 @@ mod derived;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
+use writecliff_synthesis::IoModel;
 
 use crate::check::SpecError;
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::host_zones::HostZones;
 use crate::io_log::IoLog;
-use crate::io_model::IoModel;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Jobs that run concurrently; `seed` determines all their random choices.

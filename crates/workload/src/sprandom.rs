@@ -17,9 +17,7 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::Prng;
-
-use crate::zipf::Permutation;
+use writecliff_base::{Permutation, Prng};
 
 /// Draws units of the range, for one pass over the flash.
 #[derive(Clone, Debug)]

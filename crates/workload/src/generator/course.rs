@@ -93,7 +93,8 @@ impl Course {
         (!plain).then(|| {
             Box::new(Self {
                 replay: job.log.clone().map(Replay::new).or_else(|| {
-                    job.model.as_ref().map(|model| Replay::new(model.expand(job.offset_bytes)))
+                    let model = job.model.as_ref()?;
+                    Some(Replay::new(model.expand(job.offset_bytes).into()))
                 }),
                 writes: sizes(Operation::Write, &classes.writes),
                 trims: sizes(Operation::Trim, &classes.trims),

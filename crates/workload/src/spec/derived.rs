@@ -2,10 +2,10 @@
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::Operation;
+use writecliff_synthesis::IoModel;
 
 use super::{BlockSize, JobSpec, OwnBlocks};
 use crate::io_log::IoLog;
-use crate::io_model::IoModel;
 
 /// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
 /// modelled drive.

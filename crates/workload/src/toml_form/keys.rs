@@ -6,10 +6,10 @@ use writecliff_base::keys::{
 };
 use writecliff_base::located::Table;
 use writecliff_base::{Bytes, Nanos};
+use writecliff_synthesis::IoModel;
 
 use super::{Read, addresses, block, expect, host_zones, job, mix, own_blocks, segments, zone};
 use crate::host_zones::HostZones;
-use crate::io_model::{self, IoModel};
 use crate::spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, Zone,
@@ -186,7 +186,7 @@ writecliff_base::section! {
             "each block is trimmed, then written; without `read` and `trim`";
         host_zones: optional Inner<HostZones>(host_zones),
             "writes go in order within zones that the host keeps";
-        model: optional Inner<IoModel>(io_model::read),
+        model: optional Inner<IoModel>(writecliff_synthesis::read),
             "a model of a trace, from which the job draws its I/Os in place of the keys above; \
              [`writecliff synthesise`](cli.md#writecliff-synthesise) writes it";
         compressible: default Percent(SHARE) = 0.0,

@@ -2,9 +2,9 @@
 
 use writecliff_base::located::{LocatedError, Table};
 
-use super::mixes::Mixes;
-use super::sweeps::{Demand, Sweeps};
-use super::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
+use crate::mixes::Mixes;
+use crate::sweeps::{Demand, Sweeps};
+use crate::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
 
 type Read<T> = Result<T, LocatedError>;
 
@@ -78,8 +78,8 @@ parts! {
     Demand { ios, length_ns, shape }
 }
 
-/// The model of a job.
-pub(crate) fn read(table: Table<'_>) -> Read<IoModel> {
+/// Reads the model of a job from its table.
+pub fn read(table: Table<'_>) -> Read<IoModel> {
     let mut model = IoModel {
         seed: table.optional_integer("seed", ANY)?.unwrap_or(1),
         range_bytes: table.required_size("range")?.0,

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IOS_MAX, IoModel, KEY};
-use crate::check::{Check, ensure, whole_sectors};
+use crate::{Check, IOS_MAX, IoModel, ensure, whole_sectors};
 
 /// Places between two I/Os of the order, for those of other kinds.
 const BETWEEN_BITS: u32 = 16;
@@ -160,22 +159,22 @@ impl Mixes {
         let listed = self.sizes.iter().fold(0_u64, |sum, one| sum + u64::from(*one));
         let columns = [self.stream.len(), self.back.len(), self.count.len(), self.begins.len()];
         let equal = columns.map(|rows| rows as u64) == [listed; 4];
-        ensure(equal, KEY, || "the columns of mixes differ in length".to_owned())?;
+        ensure(equal, || "the columns of mixes differ in length".to_owned())?;
         (0..self.count.len()).try_for_each(|row| self.check_counts(row))?;
         let with = |least: u64| self.others_of_rows().filter(|ios| *ios >= least).count();
         let placed = [self.first.len(), self.last.len(), self.groups.len()];
-        ensure(placed == [with(1), with(2), with(2)], KEY, || {
+        ensure(placed == [with(1), with(2), with(2)], || {
             "mixes place more or fewer streams than have I/Os that begin no sweep".to_owned()
         })?;
         let known = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
-        ensure(self.stream.iter().all(known), KEY, || "a mix of an unknown stream".to_owned())?;
+        ensure(self.stream.iter().all(known), || "a mix of an unknown stream".to_owned())?;
         let mut spreads = self.spreads().into_iter().enumerate();
         spreads.try_for_each(|(row, spread)| self.check_place(row, spread))?;
         let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
-        ensure(self.stream.iter().any(moves), KEY, || "it has no I/Os".to_owned())?;
+        ensure(self.stream.iter().any(moves), || "it has no I/Os".to_owned())?;
         for (n, rows) in self.rows().enumerate() {
             let flushes = rows.clone().filter(|row| !moves(&self.stream[*row])).count();
-            ensure(flushes == 0 || flushes == rows.len(), KEY, || {
+            ensure(flushes == 0 || flushes == rows.len(), || {
                 format!("the mix {n} is of flushes and other I/Os")
             })?;
         }
@@ -184,22 +183,22 @@ impl Mixes {
 
     fn check_counts(&self, row: usize) -> Check {
         let (count, begins) = (self.count[row], self.begins[row]);
-        ensure((1..=IOS_MAX).contains(&count), KEY, || {
+        ensure((1..=IOS_MAX).contains(&count), || {
             format!("the count of a stream of a mix is outside 1 to {IOS_MAX}")
         })?;
-        ensure(begins <= count, KEY, || {
+        ensure(begins <= count, || {
             "a stream of a mix begins more sweeps than it has I/Os".to_owned()
         })
     }
 
     fn check_place(&self, row: usize, of: Spread) -> Check {
-        ensure(of.first <= of.last && of.last < IOS_MAX, KEY, || {
+        ensure(of.first <= of.last && of.last < IOS_MAX, || {
             "the last I/O of a stream of a mix is before the first".to_owned()
         })?;
-        ensure((1..=of.ios.max(1)).contains(&of.groups), KEY, || {
+        ensure((1..=of.ios.max(1)).contains(&of.groups), || {
             "a stream of a mix has more groups than I/Os, or none".to_owned()
         })?;
-        whole_sectors(KEY, u64::from(self.back[row]))
+        whole_sectors(u64::from(self.back[row]))
     }
 
     /// I/Os of each mix, and how many of them begin a sweep.

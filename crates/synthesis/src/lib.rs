@@ -1,7 +1,7 @@
 //! A model of the I/Os of a trace, from which a job draws its own (`writecliff synthesise`).
 //!
-//! The I/Os of one pass, with their times, follow from the model and its seed; they become a log
-//! ([`IoLog`]), which the job repeats as an open loop. Three parts, one file each:
+//! The I/Os of one [`Pass`], with their times, follow from the model and its seed; a job repeats
+//! them as an open loop. Three parts, one file each:
 //!
 //! * `arrivals`: a Markov chain over states (stream, whether it continues a run, time since the I/O
 //!   before), by phases and periods of demand;
@@ -27,19 +27,15 @@ mod runs;
 mod sweeps;
 mod toml;
 
-use serde::{Deserialize, Serialize};
-use writecliff_base::Prng;
-
-use crate::check::{Check, ensure, whole_sectors};
-use crate::io_log::IoLog;
 use arrivals::Arrivals;
 use mixes::Mixes;
 use places::Starts;
 use runs::Runs;
+use serde::{Deserialize, Serialize};
 use sweeps::{Demand, Sweeps};
-pub(crate) use toml::read;
+pub use toml::read;
+use writecliff_base::{Bytes, Prng};
 
-const KEY: &str = "model";
 /// I/Os of a pass; they are kept in memory.
 const IOS_MAX: u64 = 100_000_000;
 /// Bytes of an I/O.
@@ -54,6 +50,34 @@ const CHAIN_LABEL: u64 = 0x10d_0001;
 const PLACES_LABEL: u64 = 0x10d_0002;
 const RUNS_LABEL: u64 = 0x10d_0003;
 const SWEEPS_LABEL: u64 = 0x10d_0004;
+
+/// Smallest unit that any host addresses.
+const SECTOR_BYTES: u64 = 512;
+
+type Check = Result<(), String>;
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+fn whole_sectors(bytes: u64) -> Check {
+    ensure(bytes.is_multiple_of(SECTOR_BYTES), || {
+        format!("{} is not a multiple of {SECTOR_BYTES} bytes", Bytes(bytes))
+    })
+}
+
+/// The I/Os of one pass, as columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// One letter each: r read, w write, t trim, f flush.
+    pub operations: String,
+    /// Relative to the start of the device. 0 for flushes.
+    pub offsets: Vec<u64>,
+    /// In bytes. 0 for flushes.
+    pub lengths: Vec<u64>,
+    /// Arrivals since the start of the pass, ascending.
+    pub times_ns: Vec<u64>,
+}
 
 /// A model; all columns of a table have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,12 +200,12 @@ impl IoModel {
     }
 
     /// Whether it contains trims.
-    pub(crate) fn trims(&self) -> bool {
+    pub fn trims(&self) -> bool {
         self.streams.operations.contains('t')
     }
 
     /// The I/Os of one pass, at addresses from `offset` on.
-    pub fn expand(&self, offset: u64) -> IoLog {
+    pub fn expand(&self, offset: u64) -> Pass {
         let random = |label| Prng::derive(self.seed, label);
         if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
         {
@@ -191,7 +215,7 @@ impl IoModel {
         let mut starts = Starts::new(self, &mut random(PLACES_LABEL));
         let mut runs = Runs::new(self, random(RUNS_LABEL));
         let rows = self.ios() as usize;
-        let mut log = IoLog {
+        let mut log = Pass {
             operations: String::with_capacity(rows),
             offsets: Vec::with_capacity(rows),
             lengths: Vec::with_capacity(rows),
@@ -216,13 +240,14 @@ impl IoModel {
         log
     }
 
-    pub(crate) fn check(&self) -> Check {
-        whole_sectors(KEY, self.range_bytes)?;
+    /// Checks the model by itself; an error is a message for the user.
+    pub fn check(&self) -> Check {
+        whole_sectors(self.range_bytes)?;
         if self.sweeps.is_some() || self.mixes.is_some() || self.demand.is_some() {
             return self.check_swept();
         }
         let columns = |table: &str, lengths: &[usize]| {
-            ensure(lengths.iter().all(|one| *one == lengths[0]), KEY, || {
+            ensure(lengths.iter().all(|one| *one == lengths[0]), || {
                 format!("the columns of {table} differ in length")
             })
         };
@@ -267,12 +292,12 @@ impl IoModel {
     fn check_swept(&self) -> Check {
         let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
         else {
-            return ensure(false, KEY, || "sweeps, mixes and demand belong together".to_owned());
+            return ensure(false, || "sweeps, mixes and demand belong together".to_owned());
         };
         let chain = self.states.stream.len() + self.periods.ios.len() + self.places.stream.len();
-        ensure(chain == 0, KEY, || "sweeps are in place of states and places".to_owned())?;
+        ensure(chain == 0, || "sweeps are in place of states and places".to_owned())?;
         let columns = [self.streams.operations.len(), self.streams.several.len()];
-        ensure(columns == [self.streams.lengths.len(); 2], KEY, || {
+        ensure(columns == [self.streams.lengths.len(); 2], || {
             "the columns of streams differ in length".to_owned()
         })?;
         self.check_streams()?;
@@ -281,21 +306,21 @@ impl IoModel {
 
     fn check_streams(&self) -> Check {
         let several = &self.streams.several;
-        ensure(several.iter().all(|one| *one <= 1), KEY, || "several is 0 or 1".to_owned())?;
+        ensure(several.iter().all(|one| *one <= 1), || "several is 0 or 1".to_owned())?;
         let letters = self.streams.operations.bytes();
-        ensure(letters.clone().all(|one| b"rwtf".contains(&one)), KEY, || {
+        ensure(letters.clone().all(|one| b"rwtf".contains(&one)), || {
             "an operation is none of r, w, t and f".to_owned()
         })?;
         for (letter, length) in letters.zip(&self.streams.lengths) {
-            whole_sectors(KEY, u64::from(*length))?;
-            ensure(letter == b'f' || (1..=LENGTH_MAX).contains(length), KEY, || {
+            whole_sectors(u64::from(*length))?;
+            ensure(letter == b'f' || (1..=LENGTH_MAX).contains(length), || {
                 format!("a stream of I/Os of {length} bytes")
             })?;
-            ensure(letter == b'f' || u64::from(*length) <= self.range_bytes, KEY, || {
+            ensure(letter == b'f' || u64::from(*length) <= self.range_bytes, || {
                 format!("an I/O of {length} bytes is larger than the range")
             })?;
         }
-        ensure((1..=IOS_MAX).contains(&self.ios()), KEY, || {
+        ensure((1..=IOS_MAX).contains(&self.ios()), || {
             format!("a pass of {} I/Os; it may have 1 to {IOS_MAX}", self.ios())
         })
     }
@@ -304,27 +329,27 @@ impl IoModel {
         let (classes, streams) =
             (self.gaps.values_ns.len() / GAP_VALUES, self.streams.lengths.len());
         let whole = self.gaps.values_ns.len().is_multiple_of(GAP_VALUES);
-        ensure(classes > 0 && whole, KEY, || "gaps have eight values a class".to_owned())?;
+        ensure(classes > 0 && whole, || "gaps have eight values a class".to_owned())?;
         let (of, by) = (&self.states, &self.transitions);
         let below = |column: &[u32], end: usize| column.iter().all(|one| (*one as usize) < end);
         let known = below(&of.stream, streams)
             && below(&of.gap, classes)
             && below(&by.before, of.stream.len())
             && below(&by.after, of.stream.len());
-        ensure(known, KEY, || "a number of a stream, gap or state is too large".to_owned())?;
-        ensure(of.continues.iter().all(|one| *one <= 1), KEY, || "continues is 0 or 1".to_owned())?;
+        ensure(known, || "a number of a stream, gap or state is too large".to_owned())?;
+        ensure(of.continues.iter().all(|one| *one <= 1), || "continues is 0 or 1".to_owned())?;
         for back in &of.back {
-            whole_sectors(KEY, u64::from(*back))?;
+            whole_sectors(u64::from(*back))?;
         }
-        ensure(by.count.iter().all(|one| (1..=IOS_MAX).contains(one)), KEY, || {
+        ensure(by.count.iter().all(|one| (1..=IOS_MAX).contains(one)), || {
             format!("the count of a transition is outside 1 to {IOS_MAX}")
         })?;
         let of_phase = |phase: &u32| by.phase.contains(phase);
-        ensure(self.periods.phase.iter().all(of_phase), KEY, || {
+        ensure(self.periods.phase.iter().all(of_phase), || {
             "the phase of a period has no transitions".to_owned()
         })?;
         let moves = |state: &u32| self.operation(of.stream[*state as usize] as usize) != b'f';
-        ensure(by.after.iter().any(moves), KEY, || "it has no I/Os".to_owned())
+        ensure(by.after.iter().any(moves), || "it has no I/Os".to_owned())
     }
 
     fn check_places(&self) -> Check {
@@ -332,34 +357,34 @@ impl IoModel {
         for n in 0..places.stream.len() {
             let (stream, count, uses) =
                 (places.stream[n] as usize, places.count[n], places.uses[n]);
-            ensure(stream < self.streams.lengths.len(), KEY, || {
+            ensure(stream < self.streams.lengths.len(), || {
                 format!("places of a stream {stream}, which there is not")
             })?;
             let times = [places.begin[n], places.within[n], places.life[n]];
-            ensure(times.iter().all(|one| *one <= PASS), KEY, || {
+            ensure(times.iter().all(|one| *one <= PASS), || {
                 format!("a time of the group {n} of places is out of range")
             })?;
-            ensure(SHAPES.contains(&places.shape[n]), KEY, || {
+            ensure(SHAPES.contains(&places.shape[n]), || {
                 format!("the shape {} of the group {n} of places is out of range", places.shape[n])
             })?;
-            ensure(count > 0 && uses >= count && uses <= IOS_MAX, KEY, || {
+            ensure(count > 0 && uses >= count && uses <= IOS_MAX, || {
                 format!("{count} places with {uses} uses")
             })?;
             for bytes in [places.run_bytes[n], places.offset[n], places.stride[n]] {
-                whole_sectors(KEY, bytes)?;
+                whole_sectors(bytes)?;
             }
             let length = u64::from(self.streams.lengths[stream]);
             let last = (count - 1).checked_mul(places.stride[n]);
             let end = last.and_then(|last| last.checked_add(places.offset[n]));
             let end = end.and_then(|last| last.checked_add(length));
-            ensure(end.is_some_and(|end| end <= self.range_bytes), KEY, || {
+            ensure(end.is_some_and(|end| end <= self.range_bytes), || {
                 format!("the group {n} of places ends behind the range")
             })?;
         }
         let mut with_states = self.states.stream.iter().map(|one| *one as usize);
         let lost = with_states
             .find(|one| self.operation(*one) != b'f' && !places.stream.contains(&(*one as u32)));
-        ensure(lost.is_none(), KEY, || format!("stream {} has no places", lost.unwrap_or_default()))
+        ensure(lost.is_none(), || format!("stream {} has no places", lost.unwrap_or_default()))
     }
 }
 

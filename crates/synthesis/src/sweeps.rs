@@ -10,16 +10,15 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::Prng;
 
-use super::free_places::FreePlaces;
-use super::gaps::Popularity;
-use super::mixes::Mixes;
-use super::places::spread;
-use super::{IOS_MAX, IoModel, KEY, LENGTH_MAX, SHAPES};
-use crate::check::{Check, ensure, whole_sectors};
-use crate::io_log::IoLog;
+use crate::free_places::FreePlaces;
+use crate::gaps::Popularity;
+use crate::mixes::Mixes;
+use crate::places::spread;
+use crate::{
+    Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SECTOR_BYTES, SHAPES, ensure, whole_sectors,
+};
 
 const PAGE_BYTES: u64 = 4096;
-const SECTOR_BYTES: u64 = 512;
 /// A sweep that leaves nothing out and begins so near the end of the one before in the table begins
 /// as near the end of that one's I/Os, if these are no further off.
 const NEAR_BYTES: u64 = 64 << 10;
@@ -88,7 +87,7 @@ impl Sweeps {
         demand: &Demand,
         offset: u64,
         random: &mut Prng,
-    ) -> IoLog {
+    ) -> Pass {
         let mut left = mixes.all();
         let mut before = None;
         let mut rows = Vec::with_capacity(self.ios.len());
@@ -100,7 +99,7 @@ impl Sweeps {
         let swept = self.in_order(&rows);
         let streams = swept.iter().map(|one| one.2);
         let letters = streams.clone().map(|stream| model.operation(stream));
-        IoLog {
+        Pass {
             operations: letters.clone().map(char::from).collect(),
             offsets: swept
                 .iter()
@@ -213,10 +212,10 @@ impl Sweeps {
         let equal = columns == [rows; 4] && self.mix.len() == rows;
         let equal = equal && self.left_out.len() == open && open <= rows;
         let weights = [&self.read_weights, &self.write_weights].into_iter().flatten();
-        ensure(weights.min().is_none_or(|least| *least > 0), KEY, || {
+        ensure(weights.min().is_none_or(|least| *least > 0), || {
             "a weight of pages is 0".to_owned()
         })?;
-        ensure(equal, KEY, || "the columns of sweeps differ in length".to_owned())?;
+        ensure(equal, || "the columns of sweeps differ in length".to_owned())?;
         demand.check()?;
         mixes.check(model)?;
         let mut left = mixes.totals();
@@ -226,28 +225,28 @@ impl Sweeps {
                 (*ios, *begins) = (ios.checked_sub(self.ios[n])?, begins.checked_sub(1)?);
                 Some(())
             });
-            ensure(less.is_some(), KEY, || format!("the mix of the sweep {n} has too few I/Os"))?;
+            ensure(less.is_some(), || format!("the mix of the sweep {n} has too few I/Os"))?;
         }
-        ensure(left.iter().all(|left| *left == (0, 0)), KEY, || {
+        ensure(left.iter().all(|left| *left == (0, 0)), || {
             "a mix has more I/Os than its sweeps".to_owned()
         })
     }
 
     fn check_row(&self, n: usize, model: &IoModel) -> Check {
         let (begin, end, ios) = (self.begin[n], self.end[n], self.ios[n]);
-        ensure(begin <= end && end < IOS_MAX, KEY, || {
+        ensure(begin <= end && end < IOS_MAX, || {
             format!("the sweep {n} goes from the I/O {begin} to the I/O {end}")
         })?;
-        ensure((1..=IOS_MAX).contains(&ios), KEY, || format!("the sweep {n} has {ios} I/Os"))?;
+        ensure((1..=IOS_MAX).contains(&ios), || format!("the sweep {n} has {ios} I/Os"))?;
         let (steps, left_out) = self.open(n).unwrap_or_default();
         let span = self.span[n];
-        ensure(steps < ios, KEY, || format!("the sweep {n} has {ios} I/Os and {steps} steps"))?;
-        ensure(left_out <= span, KEY, || format!("the sweep {n} leaves out more than it spans"))?;
+        ensure(steps < ios, || format!("the sweep {n} has {ios} I/Os and {steps} steps"))?;
+        ensure(left_out <= span, || format!("the sweep {n} leaves out more than it spans"))?;
         for bytes in [self.offset[n], span, left_out] {
-            whole_sectors(KEY, bytes)?;
+            whole_sectors(bytes)?;
         }
         let end = self.offset[n].checked_add(span);
-        ensure(end.is_some_and(|end| end <= model.range_bytes), KEY, || {
+        ensure(end.is_some_and(|end| end <= model.range_bytes), || {
             format!("the sweep {n} goes behind the range")
         })
     }
@@ -256,14 +255,14 @@ impl Sweeps {
 impl Demand {
     fn check(&self) -> Check {
         let rows = self.ios.len();
-        ensure(rows > 0 && self.length_ns.len() == rows && self.shape.len() == rows, KEY, || {
+        ensure(rows > 0 && self.length_ns.len() == rows && self.shape.len() == rows, || {
             "the columns of demand differ in length".to_owned()
         })?;
-        ensure(self.shape.iter().all(|shape| SHAPES.contains(shape)), KEY, || {
+        ensure(self.shape.iter().all(|shape| SHAPES.contains(shape)), || {
             "the shape of an interval of demand is out of range".to_owned()
         })?;
         let length = self.length_ns.iter().try_fold(0_u64, |sum, one| sum.checked_add(*one));
-        ensure(length.is_some_and(|length| i64::try_from(length).is_ok()), KEY, || {
+        ensure(length.is_some_and(|length| i64::try_from(length).is_ok()), || {
             "the intervals of demand are too long".to_owned()
         })
     }

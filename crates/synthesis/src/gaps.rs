@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use writecliff_base::{Prng, random};
 
+use crate::SECTOR_BYTES;
+
 const PAGE_BYTES: u64 = 4096;
-const SECTOR_BYTES: u64 = 512;
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
 /// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all:
 /// they are kept in memory.

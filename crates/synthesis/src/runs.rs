@@ -3,8 +3,8 @@
 use writecliff_base::Prng;
 use writecliff_base::cursors::{Cursors, RUNS};
 
-use super::IoModel;
-use super::places::Starts;
+use crate::IoModel;
+use crate::places::Starts;
 
 /// A run: where it continues, and the bytes until its end.
 #[derive(Clone, Copy, Debug)]

@@ -53,11 +53,21 @@ fn model() -> IoModel {
 fn changed(change: impl Fn(&mut IoModel)) -> String {
     let mut model = model();
     change(&mut model);
-    model.check().unwrap_err().message
+    model.check().unwrap_err()
+}
+
+/// A host can issue the I/Os: whole sectors, in the order of their times.
+pub(crate) fn assert_well_formed(pass: &Pass) {
+    let rows = [pass.offsets.len(), pass.lengths.len(), pass.times_ns.len()];
+    assert_eq!(rows, [pass.operations.len(); 3]);
+    assert!(pass.times_ns.is_sorted());
+    assert!(pass.offsets.iter().chain(&pass.lengths).all(|bytes| bytes.is_multiple_of(512)));
+    let moved = pass.operations.bytes().zip(&pass.lengths);
+    assert!(moved.into_iter().all(|(letter, length)| (letter == b'f') == (*length == 0)));
 }
 
 /// Where the I/Os of an operation begin.
-fn offsets(log: &IoLog, operation: u8) -> Vec<u64> {
+fn offsets(log: &Pass, operation: u8) -> Vec<u64> {
     let all = log.operations.bytes().zip(&log.offsets);
     all.filter(|one| one.0 == operation).map(|one| *one.1).collect()
 }
@@ -67,7 +77,7 @@ fn a_pass_has_the_counts_of_the_model() {
     let log = model().expand(0);
     let count = |letter| log.operations.bytes().filter(|one| *one == letter).count();
     assert_eq!((count(b'r'), count(b'w'), log.offsets.len()), (200, 400, 600));
-    assert!(log.check().is_ok());
+    assert_well_formed(&log);
     // Each read place has its four uses.
     let reads = offsets(&log, b'r');
     let mut uses = std::collections::BTreeMap::new();

@@ -4,10 +4,9 @@
 //! within its life, which begins at a time that the group knows. The i-th I/O of the stream that
 //! begins a run takes the i-th use. So each place has its number of uses, in its life.
 
-use writecliff_base::Prng;
+use writecliff_base::{Permutation, Prng};
 
-use super::{IoModel, PASS};
-use crate::zipf::Permutation;
+use crate::{IoModel, PASS};
 
 /// Uses that may come earlier so that no use continues a run by chance.
 const AHEAD: usize = 64;

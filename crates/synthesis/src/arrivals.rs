@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use writecliff_base::Prng;
 
-use super::{GAP_VALUES, IoModel};
+use crate::{GAP_VALUES, IoModel};
 
 /// Idle gaps are not stretched by more than this.
 const STRETCH_MAX: f64 = 4.0;
