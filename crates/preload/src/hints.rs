@@ -16,6 +16,7 @@ const HINTS: u64 = 6; // RWH_WRITE_LIFE_NOT_SET to RWH_WRITE_LIFE_EXTREME
 type Real = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
 
 unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    let before = crate::errno();
     // SAFETY: the caller's arguments, passed on.
     let mut result = unsafe { real(fd, command, argument) };
     if (command != F_SET_RW_HINT && command != F_SET_FILE_RW_HINT) || !events::active() {
@@ -25,7 +26,7 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
     if result != 0 && (errno == libc::EFAULT || errno == libc::EBADF) {
         return result; // an invalid pointer or descriptor
     }
-    let kept = errno;
+    let mut left = errno;
     let mut hint_errno = if result == 0 { 0 } else { errno };
     // SAFETY: the kernel has just read 8 bytes from there, aligned or not, unless it does not
     // support the command; every caller passes at least 4 bytes.
@@ -34,7 +35,7 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
     if hint_errno == libc::EINVAL && low < HINTS && events::repair_hints() {
         // SAFETY: a 64-bit value of our own.
         if unsafe { real(fd, command, &raw const low) } == 0 {
-            (result, hint_errno, flags) = (0, 0, REPAIRED);
+            (result, hint_errno, flags, left) = (0, 0, REPAIRED, before);
         }
     }
     if let Some(file) = File::open(fd) {
@@ -43,7 +44,7 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
             Note { flags, errno: hint_errno as u16, a: low, b: command as u64, ..file.note() };
         events::note(Op::Hint, what, &[]);
     }
-    crate::set_errno(kept);
+    crate::set_errno(left);
     result
 }
 

@@ -136,6 +136,22 @@ def test_hints_that_were_too_short_are_repaired_if_asked(
     assert metadata["hints"] == {"delivered": 2, "refused": 0, "errors": {}, "repaired": 1}
 
 
+def test_a_repaired_hint_leaves_errno_as_it_was(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+fd = make("data/a")
+calls = ctypes.CDLL(None, use_errno=True)
+for high in (7, 0):
+    ctypes.set_errno(5)
+    data = ctypes.create_string_buffer(struct.pack("II", 4, high), 8)
+    print(calls.fcntl(fd, 1036, data), ctypes.get_errno())
+"""
+    for repairs, refused in ((True, ["0", "5"]), (False, ["-1", "22"])):
+        _captured(place, text, repair_hints=repairs)
+        assert capfd.readouterr().out.split() == [*refused, "0", "5"]
+
+
 def test_a_file_is_followed_through_its_names(place: Path) -> None:
     rows, _ = _captured(
         place,
