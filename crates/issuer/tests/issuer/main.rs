@@ -264,6 +264,57 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
     assert_eq!((measured.abandoned, measured.failures), (0, 0));
 }
 
+/// Returns the number of mappings that are as long as the memory of I/Os.
+fn large_mappings() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let length = |line: &str| {
+        let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        address(to) - address(from)
+    };
+    maps.lines().filter(|line| length(line) >= 128 << 20).count()
+}
+
+/// In a process of its own, because issuers beside it have memory, too.
+#[test]
+fn memory_that_abandoned_ios_may_still_use_stays_mapped() {
+    const ALONE: &str = "WRITECLIFF_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "memory_that_abandoned_ios_may_still_use_stays_mapped"]);
+        assert!(process.env(ALONE, "1").status().unwrap().success());
+        return;
+    }
+    let before = large_mappings();
+    let file = Temporary::new(1 << 20);
+    let (measured, _) =
+        issued(&file.open(false), one_lane(8), vec![io(0, Operation::Read, 0, 4096)]);
+    assert_eq!((measured.abandoned, large_mappings()), (0, before));
+    // A read of an empty pipe never ends.
+    let (pipe, _writer) = std::io::pipe().unwrap();
+    let (mut feeder, feed) = feed();
+    assert!(feeder.add(io(0, Operation::Read, 0, 4096)));
+    drop(feeder);
+    let shared = Shared::new(false);
+    let what = Issue {
+        target: Target { fd: pipe.as_fd(), is_file: true },
+        lanes: one_lane(8),
+        jobs: vec![JobTime::default()],
+        interval_ns: 10 * MS,
+        seed: 1,
+    };
+    let measured = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while shared.live().in_flight == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            shared.abandon();
+        });
+        issue(&what, feed, &shared).unwrap()
+    });
+    assert_eq!((measured.abandoned, large_mappings()), (1, before + 1));
+}
+
 #[test]
 fn no_ios_and_the_longest_are_fine() {
     let length = LENGTH_MAX_BYTES as usize * 2;
