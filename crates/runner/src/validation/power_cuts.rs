@@ -19,8 +19,6 @@ pub use drives::{Extra, KINDS, Kind};
 use image::FlashImage;
 use promises::Promises;
 
-/// Cuts of one drive, one after the other.
-pub const CUTS_PER_DRIVE: u32 = 20;
 /// Label of the random generator of a drive's load.
 const SEED_LABEL: u64 = 0x0070_6f77_6572;
 const SLOT: u64 = 4096;

@@ -20,7 +20,7 @@ fn drives_of_every_kind_keep_what_they_promise() {
 /// that were free were on flash, so that a cut left none to begin with.
 #[test]
 fn an_erased_unit_is_no_way_past_the_reserve() {
-    run(3, 49_153, CUTS_PER_DRIVE, Fault::None).unwrap();
+    run(3, 49_153, 20, Fault::None).unwrap();
 }
 
 fn finds(fault: Fault) {
