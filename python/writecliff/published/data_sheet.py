@@ -220,8 +220,8 @@ def page_of(sheet: Sheet) -> Page:
         sections.append(Section(group, "", tables=(shown,)))
     small = (
         f"The drive was simulated at 1/{sheet.scale:g} of its capacity: rates and average latencies"
-        " are those of the whole drive, and the slowest I/Os would be too fast, so they are left"
-        " out (--whole measures them)."
+        " are close to those of the whole drive; its slowest I/Os may be slower or faster, so"
+        " they are left out (--whole measures them)."
     )
     left_out = f"Nobody states: {', '.join(sheet.not_stated)}." if sheet.not_stated else ""
     disclosed = (small if sheet.scale > 1 else "", left_out)

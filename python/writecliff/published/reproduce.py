@@ -121,8 +121,8 @@ class Reproduction:
         size = units.size(most.simulated_bytes)
         return (
             f"{len(scaled)} of {len(self.drives)} drives were simulated smaller, at down to "
-            f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are those of the "
-            "whole drive, the slowest I/Os may be slower or faster."
+            f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are "
+            "close to those of the whole drive; its slowest I/Os may be slower or faster."
         )
 
     @property
