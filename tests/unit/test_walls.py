@@ -31,6 +31,7 @@ DEPENDENCIES = {
     "disk": {"base", "host-interface"},
     "scm": {"base", "host-interface"},
     "synthesis": {"base"},
+    "validate": {"base", "flash", "ftl", "host-interface", "ssd"},
     "workload": {"base", "host-interface", "synthesis"},
     "runner": {
         "base",
@@ -71,6 +72,7 @@ DEPENDENCIES = {
         "ssd",
         "tracefs",
         "traces",
+        "validate",
         "workload",
     },
     "preload": set(),

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use writecliff_runner::power_loss::{Loss, losses};
-use writecliff_runner::validation::power_cuts::{Fault, KINDS, Tally, run};
+use writecliff_validate::power_cuts::{Fault, KINDS, Tally, run};
 
 use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, dict};

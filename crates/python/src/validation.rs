@@ -5,10 +5,10 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::{ConfigError, GcPacing};
-use writecliff_runner::validation::data_placement::{Lifetimes, Load, data_placement};
-use writecliff_runner::validation::handles::{HandlesCase, handles};
-use writecliff_runner::validation::reduction::{Data, reduction};
-use writecliff_runner::validation::{self, Policies, WafCase, WafRow, uniform};
+use writecliff_validate::data_placement::{Lifetimes, Load, data_placement};
+use writecliff_validate::handles::{HandlesCase, handles};
+use writecliff_validate::reduction::{Data, reduction};
+use writecliff_validate::{Policies, WafCase, WafRow, uniform};
 
 use crate::errors;
 
@@ -31,8 +31,11 @@ pub(crate) fn validate_waf(
     warm_up: u32,
     measured: u32,
 ) -> PyResult<(f64, f64)> {
-    let (run, policy): (fn(&WafCase) -> Measured, _) =
-        if policy == "streams" { (validation::streams, "greedy") } else { (uniform, policy) };
+    let (run, policy): (fn(&WafCase) -> Measured, _) = if policy == "streams" {
+        (writecliff_validate::streams, "greedy")
+    } else {
+        (uniform, policy)
+    };
     let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
     row(py.detach(|| run(&case)))
 }
@@ -150,7 +153,7 @@ pub(crate) fn validate_data_placement(
 }
 
 /// Write amplification of a published emulator's drive under its three writers; returns (from the
-/// empty drive on, over the later stretch). See `writecliff_runner::validation::handles`.
+/// empty drive on, over the later stretch). See `writecliff_validate::handles`.
 #[pyfunction]
 #[pyo3(signature = (
     units, user_units, pages_per_block, *, persistent, rates, capacities, settled = None,

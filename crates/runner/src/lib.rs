@@ -1,8 +1,8 @@
 //! Running a workload on a simulated drive, and measuring it.
 //!
 //! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
-//! [`fast_forward::run`] applies the same requests without timing. [`validation`] compares the
-//! drive with theory. [`replay`] replays traces of file I/O, with streams.
+//! [`fast_forward::run`] applies the same requests without timing.
+//! [`replay`] replays traces of file I/O, with streams.
 
 mod any_drive;
 pub mod bench;
@@ -17,7 +17,6 @@ pub mod outcome;
 pub mod overflow;
 pub mod power_loss;
 pub mod replay;
-pub mod validation;
 mod watch;
 
 pub use any_drive::{AnyDrive, MovedByStream, Runnable};

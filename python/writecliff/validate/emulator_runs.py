@@ -3,7 +3,7 @@ WARP" (FAST 2026): the last values of logs in the paper's artifact (`archive/ops
 of four logs at about the volume of the paper's figures (`emulator_runs.csv`, column `within`).
 
 A drive of 224 GiB with eight handles under the paper's three writers, reclaim units of 256 or
-128 MiB, and the garbage collection that `crates/runner/src/validation/handles.rs` describes. The
+128 MiB, and the garbage collection that `crates/validate/src/handles.rs` describes. The
 log shows whether the handles were initially or persistently isolated (the last handle takes the
 survivors of all others, or none); the names of several logs say the opposite. Left out are runs
 with another collection (`custom`, and those before the published one).

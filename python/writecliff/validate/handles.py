@@ -2,7 +2,7 @@
 Emulating FDP SSDs with WARP", FAST 2026, figure 17).
 
 The simulated drive has the over-provisioning, thresholds and handles of their emulator and their
-three writers (`crates/runner/src/validation/handles.rs` gives the sources). Two questions:
+three writers (`crates/validate/src/handles.rs` gives the sources). Two questions:
 
 * does it write what the emulator wrote? Recorded runs (`emulator_runs.py`) are repeated at the
   rates of their writers, from the empty drive to the same volume, and judged;
