@@ -24,18 +24,19 @@ use writecliff_ftl::frontier::FrontierId;
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
-    Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_MAPPING, PROGRAM_SLC, PROGRAM_TYPES,
-    ReadFor, SENSE_MAPPING, SENSE_MASK, SENSE_PLANE, SENSE_SLC, Suspended, sense,
+    Die, DieState, FRONT_MEDIUM, FlashOperation, MEDIA, Next, PAGE_TYPES, PROGRAM_TYPES, ReadFor,
+    SENSE_FAILING, SENSE_MASK, SENSE_MEDIUM, SENSE_PLANE, SENSE_STRIPE, Suspended, medium_of_sense,
+    program_medium, sense,
 };
 use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
+use crate::front;
+use crate::mechanisms::Mechanisms;
 use crate::mechanisms::die_parity::DieParity;
 use crate::mechanisms::ecc::Ecc;
-use crate::mechanisms::mapping_cache::LoadId;
 use crate::mechanisms::plane_reads::Planes;
 use crate::mechanisms::power::BusyTimes;
 use crate::mechanisms::power::active_dies::ActiveDies;
-use crate::mechanisms::slc_cache;
 use sink::HeldErase;
 
 /// `slots` slots of a host read leave the die at time `at`.
@@ -57,9 +58,10 @@ pub enum Outcome {
         frontier: FrontierId,
         fill: FillId,
     },
-    /// A part of the mapping table is in the controller.
-    MappingLoaded {
-        load: LoadId,
+    /// The data of a mechanism's read are in the controller.
+    Read {
+        mechanism: u8,
+        token: u16,
     },
 }
 
@@ -80,14 +82,15 @@ pub struct Backend<R> {
     pub(crate) program_times: [Nanos; PROGRAM_TYPES],
     /// Channel time of a program.
     pub(crate) program_loads: [Nanos; PROGRAM_TYPES],
-    pub(crate) slc_read: Nanos,
-    pub(crate) mapping_read: Nanos,
-    pub(crate) slc_frontier: FrontierId,
-    /// Index of the SLC cache among the reclaim units: one after the last.
-    /// In operations, those after it are the blocks of the cache after the first.
-    pub(crate) slc_unit: ReclaimUnitId,
-    /// Slots of a block of the SLC cache on all dies.
-    pub(crate) slc_block_slots: u32,
+    /// tR by medium.
+    pub(crate) medium_reads: [Nanos; MEDIA],
+    /// The frontier of the front's own flash, numbered after those of the FTL.
+    pub(crate) front_frontier: FrontierId,
+    /// The front's own flash among the reclaim units: one after the last.
+    /// In operations, those after it are its blocks after the first.
+    pub(crate) front_unit: ReclaimUnitId,
+    /// Slots of a block of the front's own flash on all dies.
+    pub(crate) front_block_slots: u32,
     pub(crate) reads_in_a_row: u32,
     pub(crate) suspends_per_operation: u32,
     /// Erases that wait for programs.
@@ -111,17 +114,19 @@ impl<R: Recorder> Backend<R> {
         let geometry = config.geometry.clone();
         let timing = config.timing.clone();
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
-        let slc = config.sections.slc_cache.as_ref();
-        let own = usize::from(slc.is_some());
+        let front = front::medium(config);
+        let own = usize::from(front.is_some());
         let load = |bytes| timing.command + timing.transfer(bytes);
         let mut program_times = std::array::from_fn(|t| timing.program_time(t as u32));
         let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
-        program_times[PROGRAM_SLC as usize] = slc.map_or(Nanos::ZERO, |slc| slc.program);
-        let mapping = config.sections.mapping_cache.as_ref();
-        program_times[PROGRAM_MAPPING as usize] = mapping.map_or(Nanos::ZERO, |m| m.program);
-        for kind in [PROGRAM_SLC, PROGRAM_MAPPING] {
-            let page = geometry.slots_per_read_group * SLOT_BYTES;
-            program_loads[kind as usize] = load(u64::from(page));
+        let mut medium_reads = [Nanos::ZERO; MEDIA];
+        let page = load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
+        for (number, medium) in
+            front.map(|front| (FRONT_MEDIUM, front)).into_iter().chain(Mechanisms::media(config))
+        {
+            let kind = usize::from(program_medium(number));
+            (program_times[kind], program_loads[kind]) = (medium.program, page);
+            medium_reads[usize::from(number)] = medium.read;
         }
         Self {
             now: Nanos::ZERO,
@@ -135,11 +140,10 @@ impl<R: Recorder> Backend<R> {
             read_times: std::array::from_fn(|t| timing.read_time(t as u32)),
             program_times,
             program_loads,
-            slc_read: slc.map_or(Nanos::ZERO, |slc| slc.read),
-            mapping_read: mapping.map_or(Nanos::ZERO, |m| m.read),
-            slc_frontier: slc_cache::frontier(config),
-            slc_unit: ReclaimUnitId(units),
-            slc_block_slots: slc_cache::block_slots(&geometry) as u32,
+            medium_reads,
+            front_frontier: front::own_frontier(config),
+            front_unit: ReclaimUnitId(units),
+            front_block_slots: front::block_slots(&geometry) as u32,
             held_erases: Vec::new(),
             dies: vec![Die::default(); geometry.dies as usize],
             channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
@@ -332,13 +336,11 @@ impl<R: Recorder> Backend<R> {
         self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
     }
 
-    /// When sensing ends for a read with retries, of the SLC cache or of a translation page.
+    /// When sensing ends for a read with retries, or of a medium.
     #[cold]
     pub(crate) fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
-        match sense {
-            SENSE_SLC => return begun + self.slc_read,
-            SENSE_MAPPING => return begun + self.mapping_read,
-            _ => {}
+        if sense & SENSE_MEDIUM > 0 {
+            return begun + self.medium_reads[medium_of_sense(sense)];
         }
         sensed + Nanos(self.retry_time.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
@@ -398,7 +400,7 @@ impl<R: Recorder> Backend<R> {
         let sent = self.take_channel(index, transfer);
         self.release_die(index);
         match purpose {
-            ReadFor::Fill { .. } | ReadFor::Mapping { .. } => {
+            ReadFor::Fill { .. } | ReadFor::Mechanism { .. } => {
                 self.begin_work(index, operation, Lane::DieShort, sent);
                 None
             }
@@ -415,7 +417,7 @@ impl<R: Recorder> Backend<R> {
                     self.queue.push(Lane::DieShort, sent, SsdEvent::DieDone { die: index as u16 });
                 }
                 let mut slots = u32::from(slots);
-                if sense > SENSE_SLC {
+                if sense & (SENSE_FAILING | SENSE_STRIPE) > 0 {
                     self.sensed_for_stripe(index, operation);
                     slots = 0;
                 }
@@ -445,9 +447,10 @@ impl<R: Recorder> Backend<R> {
                 self.waited(fill);
                 Outcome::Nothing
             }
-            DieState::Busy(FlashOperation::Read { purpose: ReadFor::Mapping { load }, .. }) => {
-                Outcome::MappingLoaded { load }
-            }
+            DieState::Busy(FlashOperation::Read {
+                purpose: ReadFor::Mechanism { number, token },
+                ..
+            }) => Outcome::Read { mechanism: number, token },
             DieState::Busy(FlashOperation::Erase { unit }) => {
                 self.recorder.erased(unit, index as u32);
                 Outcome::Nothing
@@ -474,8 +477,8 @@ impl<R: Recorder> Backend<R> {
     pub(crate) fn program(&mut self, fill: FillId) {
         let unit = self.fills.get(fill).unit.expect("only full units are programmed");
         let die = self.geometry.die_of(unit.reclaim_unit, unit.unit) as usize;
-        let page_type = if unit.reclaim_unit == self.slc_unit {
-            PROGRAM_SLC
+        let page_type = if unit.reclaim_unit == self.front_unit {
+            program_medium(FRONT_MEDIUM)
         } else {
             self.geometry.program_type(unit.unit) as u8
         };

@@ -111,18 +111,18 @@ impl<R: Recorder> Ssd<R> {
             trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
             collections: c.collections,
             wear: self.ftl.wear().summary(),
-            housekeeping: self.housekeeping.as_ref().map(|h| h.counters),
+            housekeeping: self.mechanisms.housekeeping.as_ref().map(|h| h.counters),
             ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
             energy: self.energy_until(self.backend.now),
             thermal: self.thermal_at(self.backend.now),
-            held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
+            held_up: self.mechanisms.endurance.as_ref().map(|plan| plan.held_up()),
             slc_cache: slc,
             reduction: self.ftl.reduction().copied(),
             bad_blocks: self.ftl.bad_blocks().map(BadBlocks::counters),
             cell_care: self.cell_care(),
-            integrity: self.integrity.as_ref().map(|integrity| integrity.counters()),
+            integrity: self.mechanisms.integrity.as_ref().map(|integrity| integrity.counters()),
             die_parity: self.die_parity_counters(),
-            mapping_cache: self.mapping_cache.as_ref().map(|cache| cache.counts),
+            mapping_cache: self.mechanisms.mapping_cache.as_ref().map(|cache| cache.counts),
         }
     }
 }

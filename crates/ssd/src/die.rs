@@ -10,7 +10,6 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
 use crate::fill::FillId;
-use crate::mechanisms::mapping_cache::LoadId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Destination of the data of a read.
@@ -22,9 +21,10 @@ pub enum ReadFor {
     Fill {
         fill: FillId,
     },
-    /// A part of the mapping table.
-    Mapping {
-        load: LoadId,
+    /// A mechanism, which knows it by a token.
+    Mechanism {
+        number: u8,
+        token: u16,
     },
 }
 
@@ -61,27 +61,53 @@ pub fn sense(page_type: u32, retries: u8) -> u16 {
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
 
-/// Encodes a read of the SLC cache; distinct from all page types and retries.
-pub const SENSE_SLC: u16 = 1 << 8;
+/// Marks a read of flash that is not the FTL's; distinct from all page types and retries. The
+/// number of the medium is in the bits from `PLANE_SHIFT` on.
+pub const SENSE_MEDIUM: u16 = 1 << 8;
 
 /// Marks a host read that no retry corrects, so that its stripe must be read.
 pub const SENSE_FAILING: u16 = 1 << 9;
 /// Marks a read of a stripe, for a host command whose data it brings back.
 pub const SENSE_STRIPE: u16 = 1 << 10;
-/// Encodes a read of a translation page.
-pub const SENSE_MAPPING: u16 = 1 << 11;
 /// Marks a host read of one plane, where planes read independently; its number is in the bits from
 /// `PLANE_SHIFT` on.
 pub const SENSE_PLANE: u16 = 1 << 12;
 pub const PLANE_SHIFT: u32 = 13;
 /// The page type and retries of a read, without such marks.
-pub const SENSE_MASK: u16 = SENSE_SLC - 1;
+pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
-/// Number of program types: page types, the SLC cache and translation pages, rounded up to a power
-/// of two.
-pub const PROGRAM_TYPES: usize = 8;
-pub const PROGRAM_SLC: u8 = PAGE_TYPES as u8;
-pub const PROGRAM_MAPPING: u8 = PROGRAM_SLC + 1;
+/// Kinds of flash beside that of the FTL: the one of its front, and those of mechanisms, by number.
+pub const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
+/// The medium of the FTL's front.
+pub const FRONT_MEDIUM: u8 = 0;
+
+/// Returns the medium of a mechanism.
+///
+/// # Panics
+/// Panics if the mechanism is behind too many others.
+pub const fn medium_of(mechanism: u8) -> u8 {
+    let medium = FRONT_MEDIUM + 1 + mechanism;
+    assert!((medium as usize) < MEDIA, "the mechanism is too far down the list to have flash");
+    medium
+}
+
+/// Encodes a read of a medium.
+pub const fn sense_medium(medium: u8) -> u16 {
+    SENSE_MEDIUM | (medium as u16) << PLANE_SHIFT
+}
+
+/// Returns the medium that a read encoded by [`sense_medium`] senses.
+pub const fn medium_of_sense(sense: u16) -> usize {
+    (sense >> PLANE_SHIFT) as usize
+}
+
+/// Number of program types: page types and media, rounded up to a power of two.
+pub const PROGRAM_TYPES: usize = (PAGE_TYPES + MEDIA).next_power_of_two();
+
+/// Encodes a program of a medium.
+pub const fn program_medium(medium: u8) -> u8 {
+    PAGE_TYPES as u8 + medium
+}
 
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
@@ -89,8 +115,8 @@ impl FlashOperation {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
                 (0_u64, fill, sense, slots)
             }
-            Self::Read { sense, slots, purpose: ReadFor::Mapping { load } } => {
-                (4, u32::from(load), sense, slots)
+            Self::Read { sense, slots, purpose: ReadFor::Mechanism { number, token } } => {
+                (4, u32::from(number) << 16 | u32::from(token), sense, slots)
             }
             Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
             Self::Program { fill, page_type } => (1, fill, u16::from(page_type), 0),
@@ -108,7 +134,7 @@ impl FlashOperation {
             kind @ (0 | 4) => {
                 let purpose = match kind {
                     0 => ReadFor::Fill { fill: id },
-                    _ => ReadFor::Mapping { load: id as u16 },
+                    _ => ReadFor::Mechanism { number: (id >> 16) as u8, token: id as u16 },
                 };
                 let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
                 Ok(Self::Read { sense, slots, purpose })

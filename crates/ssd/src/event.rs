@@ -29,16 +29,8 @@ pub enum SsdEvent {
     Completed { command: u16 },
     /// Check whether the drive is idle.
     IdleCheck,
-    /// The mapping core admits writes again.
-    CoreCaughtUp,
-    /// The next media work of the firmware is due.
-    MediaWork,
-    /// Update the temperature.
-    ThermalPeriod,
-    /// Endurance throttling admits writes again.
-    ThrottleExpired,
-    /// A part of the mapping table has come from the host memory buffer.
-    MappingFetched { load: u16 },
+    /// What a mechanism has scheduled is due. The token has a meaning for the mechanism alone.
+    Due { mechanism: u8, token: u16 },
     /// The array time of a read on a plane has ended, or the transfer of its data.
     PlaneDone { reader: u16 },
 }
@@ -59,6 +51,9 @@ pub enum Lane {
 
 const LANES: usize = 6;
 
+/// Number of the events of the first mechanism, behind those of other kinds.
+const FIRST_MECHANISM: u32 = 7;
+
 impl SsdEvent {
     #[inline]
     fn pack(self) -> u32 {
@@ -69,12 +64,10 @@ impl SsdEvent {
             Self::WriteArrived { command } => 3 << 16 | u32::from(command),
             Self::Completed { command } => 4 << 16 | u32::from(command),
             Self::IdleCheck => 5 << 16,
-            Self::CoreCaughtUp => 6 << 16,
-            Self::MediaWork => 7 << 16,
-            Self::ThermalPeriod => 8 << 16,
-            Self::ThrottleExpired => 9 << 16,
-            Self::MappingFetched { load } => 10 << 16 | u32::from(load),
-            Self::PlaneDone { reader } => 11 << 16 | u32::from(reader),
+            Self::PlaneDone { reader } => 6 << 16 | u32::from(reader),
+            Self::Due { mechanism, token } => {
+                (FIRST_MECHANISM + u32::from(mechanism)) << 16 | u32::from(token)
+            }
         }
     }
 
@@ -87,13 +80,9 @@ impl SsdEvent {
             2 => Self::ReadReady { command: index },
             3 => Self::WriteArrived { command: index },
             4 => Self::Completed { command: index },
-            6 => Self::CoreCaughtUp,
-            7 => Self::MediaWork,
-            8 => Self::ThermalPeriod,
-            9 => Self::ThrottleExpired,
-            10 => Self::MappingFetched { load: index },
-            11 => Self::PlaneDone { reader: index },
-            _ => Self::IdleCheck,
+            5 => Self::IdleCheck,
+            6 => Self::PlaneDone { reader: index },
+            number => Self::Due { mechanism: (number - FIRST_MECHANISM) as u8, token: index },
         }
     }
 }
@@ -338,11 +327,8 @@ mod tests {
             SsdEvent::WriteArrived { command: 1 },
             SsdEvent::Completed { command: 0 },
             SsdEvent::IdleCheck,
-            SsdEvent::CoreCaughtUp,
-            SsdEvent::MediaWork,
-            SsdEvent::ThermalPeriod,
-            SsdEvent::ThrottleExpired,
-            SsdEvent::MappingFetched { load: 3 },
+            SsdEvent::Due { mechanism: 0, token: 3 },
+            SsdEvent::Due { mechanism: 255, token: 65_535 },
             SsdEvent::PlaneDone { reader: 65_535 },
         ];
         for event in events {

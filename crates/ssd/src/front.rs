@@ -13,9 +13,11 @@ use writecliff_ftl::{FastForward, Ftl};
 use writecliff_host_interface::Command;
 
 use crate::config::DeviceConfig;
+use crate::mechanisms::Medium;
 use crate::mechanisms::indirection_units::LargeUnits;
 use crate::mechanisms::reclaim_groups::Grouped;
 use crate::mechanisms::reduction::Reduced;
+pub(crate) use crate::mechanisms::slc_cache::block_slots;
 use crate::mechanisms::slc_cache::{InFront, LogSink, SlcCache};
 
 /// A host write, and the stream of the FTL that it goes to.
@@ -41,7 +43,7 @@ impl Write<'_> {
 
 /// Bytes of a slot that lie in `offset..end`.
 #[inline]
-fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
+pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
     let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
     (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
 }
@@ -221,6 +223,17 @@ pub(crate) enum AnyFront {
     Reduced(Reduced),
     LargeUnits(LargeUnits),
     Grouped(Grouped),
+}
+
+/// Returns the times of the front's own flash, if it has some.
+pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
+    let slc = config.sections.slc_cache?;
+    Some(Medium { read: slc.read, program: slc.program })
+}
+
+/// The frontier of the front's own flash, numbered after those of the FTL.
+pub(crate) fn own_frontier(config: &DeviceConfig) -> FrontierId {
+    FrontierId(2 * config.ftl.streams)
 }
 
 /// Applies an expression to the front of any kind.

@@ -11,9 +11,7 @@ use writecliff_base::saved_state;
 use writecliff_base::{Lpn, Nanos, Ppa};
 
 use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
 use crate::front::Front;
-use crate::mechanisms::slc_cache::{SlcCache, SlcCacheConfig};
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -25,11 +23,6 @@ impl<R: Recorder> Ssd<R> {
     pub fn location(&self, lpn: Lpn) -> Ppa {
         let in_front = self.front.location(lpn);
         if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
-    }
-
-    /// Returns the state of the SLC cache.
-    pub fn slc_cache(&self) -> Option<&SlcCache> {
-        self.front.log()
     }
 
     /// Checks the mapping and the state of the front.
@@ -79,27 +72,11 @@ impl<R: Recorder> Ssd<R> {
 
     fn take_fast_forwarded<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
-        let plain = |config: &DeviceConfig| {
-            config.sections.endurance.is_none()
-                && config.data_placement.is_none()
-                && config.sections.integrity.is_none()
-                && config.sections.mapping_cache.is_none()
-        };
-        // An SLC cache decides by what is written, not by its times.
-        let cache = |config: &DeviceConfig| {
-            config.sections.slc_cache.map(|slc| SlcCacheConfig {
-                program: Nanos::ZERO,
-                read: Nanos::ZERO,
-                fold_time: None,
-                ..slc
-            })
-        };
+        let place_alike = ours.data_placement.is_none()
+            && theirs.data_placement.is_none()
+            && ours.sections.place_alike(&theirs.sections);
         let untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
-        if !(untimed && plain(ours) && plain(theirs))
-            || cache(ours) != cache(theirs)
-            || ours.geometry != theirs.geometry
-            || ours.ftl != theirs.ftl
-        {
+        if !(untimed && place_alike) || ours.geometry != theirs.geometry || ours.ftl != theirs.ftl {
             let names = saved_state::first_difference(&ours.canonical, &theirs.canonical);
             return Err(RestoreError::OtherDevice(names));
         }

@@ -24,17 +24,13 @@ use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
 use crate::front::{AnyFront, Direct, Front, Placed, Write};
-use crate::mechanisms::endurance::Endurance;
-use crate::mechanisms::housekeeping::Housekeeping;
-use crate::mechanisms::integrity::Integrity;
-use crate::mechanisms::mapping_cache::MappingCache;
-use crate::mechanisms::mapping_core::MappingCore;
 use crate::mechanisms::power::ActiveTime;
-use crate::mechanisms::thermal::Thermal;
+use crate::mechanisms::slc_cache::SlcCache;
+use crate::mechanisms::{Access, Mechanisms, Steps};
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
 /// completion. `R` decides whether it records what the time of commands is spent on.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
     pub(crate) ftl: Ftl,
@@ -51,7 +47,6 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) write_waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
     pub(crate) writes_in_transfer: u32,
-    pub(crate) mapping_core: Option<MappingCore>,
     /// Additional firmware time of a read compared with other commands.
     pub(crate) longer_reads_by: Nanos,
     /// Additional firmware time of a write, during which its data are already on their way.
@@ -63,49 +58,13 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) last_activity: Nanos,
     pub(crate) idle_check_scheduled: bool,
     pub(crate) quiescing: bool,
-    pub(crate) housekeeping: Option<Box<Housekeeping>>,
-    pub(crate) thermal: Option<Box<Thermal>>,
-    pub(crate) endurance: Option<Box<Endurance>>,
-    pub(crate) integrity: Option<Box<Integrity>>,
-    pub(crate) mapping_cache: Option<Box<MappingCache>>,
     pub(crate) front: AnyFront,
-    /// Number of active mechanisms that affect the start of commands.
-    pub(crate) mechanisms: u8,
-    pub(crate) writes: WritePath,
-    /// `true` if the mapping core, endurance throttling or an erase may delay writes.
-    pub(crate) writes_may_wait: bool,
-    /// `true` if reads cannot fail and involve neither the mapping core nor the SLC cache.
-    pub(crate) reads_are_plain: bool,
+    pub(crate) mechanisms: Mechanisms,
+    /// Steps in which mechanisms, or what acts like them, take part.
+    pub(crate) steps: Steps,
     pub(crate) active: ActiveTime,
     /// `true` if the recorded causes of latency are reported.
     pub reports_causes: bool,
-}
-
-/// Path of host data to flash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WritePath {
-    /// Unchanged, without firmware time, into units that may stay open indefinitely.
-    Plain,
-    /// Like `Plain`, but mapping takes time.
-    MappingCore,
-    /// Through an SLC cache, reduced, in large indirection units, or into reclaim units that must
-    /// be closed in time.
-    Other,
-}
-
-impl WritePath {
-    fn of(config: &DeviceConfig, front: &AnyFront, has_core: bool) -> Self {
-        let is_plain = front.is_direct()
-            && config.ftl.bad_blocks.is_none()
-            && config.sections.integrity.is_none()
-            && config.sections.mapping_cache.is_none()
-            && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
-        match (is_plain, has_core) {
-            (true, false) => Self::Plain,
-            (true, true) => Self::MappingCore,
-            (false, _) => Self::Other,
-        }
-    }
 }
 
 /// Buffer slots that are free whenever no data are on their way to flash: all but those that partly
@@ -143,9 +102,16 @@ impl<R: Recorder> Ssd<R> {
         let controller = &config.controller;
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         let backend = Backend::new(&config);
-        let mapping_core = MappingCore::new(&config);
         let front = AnyFront::of(&config);
         let has_barrier = controller.service_order == ServiceOrder::Barrier;
+        let mechanisms = Mechanisms::of(&config);
+        let mut steps = mechanisms.steps();
+        steps.commands |= has_barrier;
+        steps.reads |=
+            front.log().is_some() || config.sections.ecc.is_some() || !config.reads_slots_alone();
+        steps.writes |=
+            !front.is_direct() || config.ftl.bad_blocks.is_some() || data_placement.is_limited;
+        steps.admission |= config.ftl.volatile_buffer;
         let mut ssd = Self {
             ftl,
             backend,
@@ -165,28 +131,9 @@ impl<R: Recorder> Ssd<R> {
             last_activity: Nanos::ZERO,
             idle_check_scheduled: false,
             quiescing: false,
-            housekeeping: Housekeeping::of(&config),
-            endurance: Endurance::of(&config).map(Box::new),
-            integrity: Integrity::of(&config),
-            mapping_cache: MappingCache::of(&config),
-            thermal: config.sections.thermal.clone().map(|section| Box::new(Thermal::new(section))),
-            writes: WritePath::of(&config, &front, mapping_core.is_some()),
-            writes_may_wait: mapping_core.is_some()
-                || config.sections.endurance.is_some()
-                || config.ftl.volatile_buffer,
-            reads_are_plain: mapping_core.is_none()
-                && front.log().is_none()
-                && config.sections.ecc.is_none()
-                && config.sections.integrity.is_none()
-                && config.sections.mapping_cache.is_none()
-                && config.reads_slots_alone(),
             front,
-            mapping_core,
-            mechanisms: u8::from(config.sections.housekeeping.is_some())
-                + u8::from(config.sections.thermal.is_some())
-                + u8::from(has_barrier)
-                + u8::from(config.sections.die_parity.is_some())
-                + u8::from(config.sections.cell_care.is_some_and(|care| care.refresh.is_some())),
+            mechanisms,
+            steps,
             active: ActiveTime::NONE,
             reports_causes: R::RECORDS,
             config,
@@ -203,6 +150,11 @@ impl<R: Recorder> Ssd<R> {
         &self.ftl
     }
 
+    /// Returns the log of the front, an SLC cache.
+    pub fn log(&self) -> Option<&SlcCache> {
+        self.front.log()
+    }
+
     pub fn now(&self) -> Nanos {
         self.backend.now
     }
@@ -212,13 +164,13 @@ impl<R: Recorder> Ssd<R> {
     pub fn nand_write_bytes(&self) -> u64 {
         let in_front = self.front.programmed_slots();
         let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        let others = in_front + moved + self.parity_slots() + self.mapping_slots();
+        let others = in_front + moved + Mechanisms::own_slots(self);
         self.main_write_bytes() + others * u64::from(SLOT_BYTES)
     }
 
     /// The same, excluding the SLC cache.
     #[inline]
-    fn main_write_bytes(&self) -> u64 {
+    pub(crate) fn main_write_bytes(&self) -> u64 {
         self.ftl.allocated().total().0
     }
 
@@ -299,7 +251,7 @@ impl<R: Recorder> Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin(&mut self, command: Command, submitted: Nanos) {
-        if self.mechanisms > 0 {
+        if self.steps.commands {
             self.begin_among_upkeep(command, submitted);
         } else {
             let arrival = self.decoded(&command, submitted);
@@ -411,7 +363,7 @@ impl<R: Recorder> Ssd<R> {
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
             Operation::Write => {
-                if self.writes == WritePath::Other {
+                if self.steps.writes {
                     return self.fast_forward_otherwise(command);
                 }
                 let write = self.routed_write(command);
@@ -428,10 +380,10 @@ impl<R: Recorder> Ssd<R> {
     /// Writes data whose placement a mechanism affects.
     #[cold]
     fn fast_forward_otherwise(&mut self, command: &Command) {
-        if self.is_refused(command) {
+        if self.is_refused() {
             return;
         }
-        self.fast_forward_mapping(command);
+        Mechanisms::before_write(self, &Access::untimed(command));
         let write = self.routed_write(command);
         let placed = self.front.place(write, &mut self.ftl, &mut FastForward);
         self.note_elsewhere(command, placed);
@@ -462,12 +414,7 @@ impl<R: Recorder> Ssd<R> {
         self.quiesce();
         self.ftl.purge();
         let blocks = u64::from(self.config.geometry.reclaim_units) + self.front.purge();
-        if let Some(integrity) = &mut self.integrity {
-            integrity.purged();
-        }
-        if let Some(cache) = &mut self.mapping_cache {
-            cache.purged();
-        }
+        self.mechanisms.purged();
         self.release_all_streams();
         self.resynchronise_buffer();
         self.resynchronise_errors();

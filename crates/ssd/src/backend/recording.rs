@@ -15,7 +15,7 @@ impl<R: Recorder> Backend<R> {
         if R::RECORDS {
             let activity = match operation {
                 FlashOperation::Read {
-                    purpose: ReadFor::Host { .. } | ReadFor::Mapping { .. },
+                    purpose: ReadFor::Host { .. } | ReadFor::Mechanism { .. },
                     ..
                 } => Cause::OtherReads,
                 FlashOperation::Read { .. } => Cause::Collection,

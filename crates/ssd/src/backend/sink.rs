@@ -14,7 +14,7 @@ use crate::fill::{FillId, Fills};
 use crate::front::PlacementSink;
 
 /// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
-/// SLC cache, are on flash; or programs that do.
+/// front's own flash, are on flash; or programs that do.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
@@ -57,15 +57,15 @@ impl HeldErase {
         }
     }
 
-    /// Restores an erase; erases of units from `slc_unit` on wait for fills.
+    /// Restores an erase; erases of units from `front_unit` on wait for fills.
     pub(crate) fn restore(
         input: &mut WordReader<'_>,
-        slc_unit: ReclaimUnitId,
+        front_unit: ReclaimUnitId,
     ) -> Result<Self, CodecError> {
         let word = input.get()?;
         let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
         let is_erased = input.flag()?;
-        let awaits = if unit.0 < slc_unit.0 {
+        let awaits = if unit.0 < front_unit.0 {
             Awaits::FreedAt(input.get()?)
         } else {
             Awaits::Fills(input.list(WordReader::narrow)?)

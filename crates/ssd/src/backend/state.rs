@@ -39,8 +39,8 @@ impl<R: Recorder> Backend<R> {
         self.fills.restore(input)?;
         if self.is_volatile {
             self.fills.restore_since(input)?;
-            let slc_unit = self.slc_unit;
-            self.held_erases = input.list(|input| HeldErase::restore(input, slc_unit))?;
+            let front_unit = self.front_unit;
+            self.held_erases = input.list(|input| HeldErase::restore(input, front_unit))?;
         }
         for die in &mut self.dies {
             *die = Die::restore(input)?;

@@ -9,9 +9,15 @@ use writecliff_base::keys::{Flag, Percent, PositiveTime};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, counters, section};
+use writecliff_host_interface::Cause;
 
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
+use crate::event::Lane;
+use crate::mechanisms::{
+    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
+};
+use crate::ssd::Ssd;
 
 section! {
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +40,10 @@ impl MechanismSection for EnduranceConfig {
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
         vec![drive.shorter("endurance.life", self.life)]
     }
+
+    fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
+        ours.or(theirs).is_none()
+    }
 }
 
 /// Total time for which the plan has delayed writes.
@@ -52,18 +62,20 @@ pub struct Endurance {
     /// Bytes that can be programmed until the rated erases are used up.
     rated_bytes: f64,
     /// `true` if an event is scheduled that admits writes again.
-    pub(crate) wake_scheduled: bool,
+    wake_scheduled: bool,
     held_up: HeldUp,
 }
 
 impl Endurance {
-    pub fn of(config: &DeviceConfig) -> Option<Self> {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let rated = f64::from(config.ftl.rated_cycles) * config.raw_capacity().0 as f64;
-        config.sections.endurance.map(|section| Self {
-            config: section,
-            rated_bytes: rated,
-            wake_scheduled: false,
-            held_up: HeldUp::default(),
+        config.sections.endurance.map(|section| {
+            Box::new(Self {
+                config: section,
+                rated_bytes: rated,
+                wake_scheduled: false,
+                held_up: HeldUp::default(),
+            })
         })
     }
 
@@ -75,23 +87,45 @@ impl Endurance {
         (opens > now).then_some(opens)
     }
 
-    /// Records that writes wait from `now` until `opens`.
-    pub fn hold_up(&mut self, now: Nanos, opens: Nanos) {
-        self.wake_scheduled = true;
-        self.held_up.0 += opens - now;
-    }
-
     /// Time for which the plan has delayed writes since the drive was new.
     pub fn held_up(&self) -> HeldUp {
         self.held_up
     }
+}
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+impl Mechanism for Endurance {
+    const STEPS: Steps = Steps { admission: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        Self::of(config)
+    }
+
+    fn holds_writes<R: Recorder>(&mut self, drive: &mut Ssd<R>) -> bool {
+        let now = drive.now();
+        let Some(opens) = self.opens_at(now, drive.main_write_bytes()) else { return false };
+        drive.backend.recorder.writes_wait(now, Cause::Throttling);
+        if !std::mem::replace(&mut self.wake_scheduled, true) {
+            self.held_up.0 += opens - now;
+            drive.backend.queue.push(Lane::DieLong, opens, Self::event(0));
+        }
+        true
+    }
+
+    fn due<R: Recorder>(&mut self, _: &mut Ssd<R>, _: u16) -> bool {
+        self.wake_scheduled = false;
+        true
+    }
+
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        self.wake_scheduled = false;
+    }
+
+    fn save(&self, out: &mut WordWriter) {
         out.put(self.wake_scheduled);
         out.put(self.held_up.0.0);
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.wake_scheduled = input.flag()?;
         self.held_up = HeldUp(Nanos(input.get()?));
         Ok(())

@@ -22,10 +22,15 @@ use writecliff_base::keys::{Flag, Number};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
 use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Prng, counters, counts, section};
+use writecliff_base::{Lpn, Prng, counters, counts, section};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_host_interface::Status;
 
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::mechanisms::{Checked, Described, MechanismSection};
+use crate::front::slot_overlap;
+use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Steps};
+use crate::ssd::Ssd;
 
 /// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
@@ -62,6 +67,10 @@ impl MechanismSection for IntegrityConfig {
 
     fn check(config: Self::Keys, _: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
         Ok(Some(config))
+    }
+
+    fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
+        ours.or(theirs).is_none()
     }
 }
 
@@ -109,19 +118,6 @@ pub struct Integrity {
 }
 
 impl Integrity {
-    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        config.sections.integrity.map(|section| {
-            Box::new(Self {
-                config: section,
-                salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
-                user_slots: config.ftl.user_slots as u32,
-                drawn: 0,
-                wrong: BTreeMap::new(),
-                counts: IntegrityCounts::default(),
-            })
-        })
-    }
-
     pub fn counters(&self) -> IntegrityCounts {
         IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
     }
@@ -132,7 +128,7 @@ impl Integrity {
     }
 
     /// The host writes a slot, `whole` or in part.
-    pub fn written(&mut self, lpn: u32, whole: bool) {
+    fn written(&mut self, lpn: u32, whole: bool) {
         let mut now = 0;
         if self.draw(0) < self.config.buffer_flips {
             self.counts.buffer_flips += 1;
@@ -174,7 +170,7 @@ impl Integrity {
     /// Draws the faults of a command that reads slots, and returns `true` if protection finds wrong
     /// data, so that the command fails. `is_lost` if it fails anyway: flash lost data of it, and
     /// the drive has none to check.
-    pub fn read(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
+    fn finds_fault(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {
             let flags = self.wrong.get(&lpn).copied().unwrap_or(0);
@@ -194,17 +190,47 @@ impl Integrity {
         self.counts.silent_reads += u64::from(silent && !reported && !is_lost);
         reported
     }
+}
 
-    /// The host deallocates a slot.
-    pub fn trimmed(&mut self, lpn: u32) {
-        self.set(lpn, 0);
+impl Mechanism for Integrity {
+    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        config.sections.integrity.map(|section| {
+            Box::new(Self {
+                config: section,
+                salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
+                user_slots: config.ftl.user_slots as u32,
+                drawn: 0,
+                wrong: BTreeMap::new(),
+                counts: IntegrityCounts::default(),
+            })
+        })
     }
 
-    pub fn purged(&mut self) {
+    fn before_write<R: Recorder>(&mut self, _: &mut Ssd<R>, write: &Access<'_>) {
+        let offset = write.command.offset;
+        let end = offset + u64::from(write.command.length);
+        for lpn in write.first.0..write.first.0 + write.slots {
+            self.written(lpn, slot_overlap(Lpn(lpn), offset, end) == SLOT_BYTES);
+        }
+    }
+
+    fn read(&mut self, read: &Access<'_>, outcome: Status) -> Status {
+        let is_lost = outcome != Status::Success;
+        let is_reported = self.finds_fault(read.first.0, read.slots, is_lost);
+        if is_reported { Status::UnrecoveredRead } else { outcome }
+    }
+
+    fn trimmed(&mut self, lpn: Lpn) {
+        self.set(lpn.0, 0);
+    }
+
+    fn purged(&mut self) {
         self.wrong.clear();
     }
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+    fn save(&self, out: &mut WordWriter) {
         out.put(self.drawn);
         out.list(self.wrong.iter(), |out, (&lpn, &flags)| {
             out.put(u64::from(lpn) << 8 | u64::from(flags));
@@ -212,7 +238,7 @@ impl Integrity {
         out.counts(self.counts.to_array());
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.drawn = input.get()?;
         let wrong = input.list(WordReader::get)?;
         self.wrong = wrong.into_iter().map(|word| ((word >> 8) as u32, word as u8)).collect();

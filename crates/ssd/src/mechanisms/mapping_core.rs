@@ -11,12 +11,12 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_host_interface::Cause;
+use writecliff_host_interface::{Cause, Status};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::event::{Lane, SsdEvent};
-use crate::mechanisms::MechanismSection;
+use crate::event::Lane;
+use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -45,46 +45,20 @@ pub(crate) struct MappingCore {
 }
 
 impl MappingCore {
-    /// `None` if the core takes no time.
-    pub(crate) fn new(config: &DeviceConfig) -> Option<Self> {
-        let c = &config.controller;
-        let fold = config.sections.present().find_map(MechanismSection::move_time);
-        (c.has_mapping_core() || fold.is_some()).then(|| Self {
-            per_host_slot: c.mapping_update_time,
-            per_moved_slot: c.relocation_time,
-            per_merged_slot: c.merge_time,
-            per_folded_slot: fold.unwrap_or(c.mapping_update_time),
-            per_read: c.lookup_time,
-            per_read_slot: c.read_slot_time,
-            read_time: Nanos::ZERO,
-            placed_at: Nanos::ZERO,
-            allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),
-            done_at: Nanos::ZERO,
-            wake_scheduled: false,
-        })
-    }
-
-    pub(crate) fn charge(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
-        let host = self.per_host_slot.0 * u64::from(host_slots);
-        let moved = self.per_moved_slot.0 * moved_slots;
+    fn charge(&mut self, now: Nanos, mapped: &MappedSlots) {
+        let host = self.per_host_slot.0 * u64::from(mapped.host);
+        let relocated = self.per_moved_slot.0 * mapped.moved;
+        let merging = self.per_merged_slot.0 * u64::from(mapped.merged);
+        let folding = self.per_folded_slot.0 * mapped.folded;
         // Reads take precedence over pending work and delay it, but they cannot have used more time
         // than has passed. The time of reads still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
-        self.done_at = (self.done_at + reads).max(now) + Nanos(host + moved);
+        let mapping = Nanos(host + relocated + merging + folding);
+        self.done_at = (self.done_at + reads).max(now) + mapping;
         let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
         let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
         self.read_time = (self.read_time - reads).min(most);
         self.placed_at = now;
-    }
-
-    /// Adds the time of the slots that the last write has merged with old data or folded.
-    pub(crate) fn merge_and_fold(&mut self, merged: u32, folded: u64) {
-        let merging = self.per_merged_slot.0 * u64::from(merged);
-        self.done_at += Nanos(merging + self.per_folded_slot.0 * folded);
-    }
-
-    pub(crate) fn look_up(&mut self, slots: u32) {
-        self.read_time += self.per_read + Nanos(self.per_read_slot.0 * u64::from(slots));
     }
 
     /// Keeps the core from its pending work for `duration`.
@@ -97,41 +71,75 @@ impl MappingCore {
         let opens = self.done_at.saturating_sub(self.allowance);
         (opens > now).then_some(opens)
     }
+}
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+impl Mechanism for MappingCore {
+    const STEPS: Steps = Steps { reads: true, mapping: true, admission: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let c = &config.controller;
+        let fold = config.sections.present().find_map(MechanismSection::move_time);
+        (c.has_mapping_core() || fold.is_some()).then(|| {
+            Box::new(Self {
+                per_host_slot: c.mapping_update_time,
+                per_moved_slot: c.relocation_time,
+                per_merged_slot: c.merge_time,
+                per_folded_slot: fold.unwrap_or(c.mapping_update_time),
+                per_read: c.lookup_time,
+                per_read_slot: c.read_slot_time,
+                read_time: Nanos::ZERO,
+                placed_at: Nanos::ZERO,
+                allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),
+                done_at: Nanos::ZERO,
+                wake_scheduled: false,
+            })
+        })
+    }
+
+    fn holds_writes<R: Recorder>(&mut self, drive: &mut Ssd<R>) -> bool {
+        let now = drive.now();
+        let Some(opens) = self.opens_at(now) else { return false };
+        drive.backend.recorder.writes_wait(now, Cause::MappingProcessor);
+        if !std::mem::replace(&mut self.wake_scheduled, true) {
+            drive.backend.queue.push(Lane::Arrived, opens, Self::event(0));
+        }
+        true
+    }
+
+    fn after_write(&mut self, now: Nanos, mapped: &MappedSlots) {
+        self.charge(now, mapped);
+    }
+
+    fn read(&mut self, read: &Access<'_>, outcome: Status) -> Status {
+        if read.is_timed {
+            let slots = Nanos(self.per_read_slot.0 * u64::from(read.slots));
+            self.read_time += self.per_read + slots;
+        }
+        outcome
+    }
+
+    fn due<R: Recorder>(&mut self, _: &mut Ssd<R>, _: u16) -> bool {
+        self.wake_scheduled = false;
+        true
+    }
+
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        (self.done_at, self.read_time, self.placed_at) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+        self.wake_scheduled = false;
+    }
+
+    fn save(&self, out: &mut WordWriter) {
         out.put(self.done_at.0);
         out.put(self.read_time.0);
         out.put(self.placed_at.0);
         out.put(self.wake_scheduled);
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.done_at = Nanos(input.get()?);
         self.read_time = Nanos(input.get()?);
         self.placed_at = Nanos(input.get()?);
         self.wake_scheduled = input.flag()?;
         Ok(())
-    }
-}
-
-impl<R: Recorder> Ssd<R> {
-    /// Returns `true` if the core delays writes now, and schedules an event for the end of the
-    /// delay.
-    #[inline]
-    pub(crate) fn core_is_behind(&mut self) -> bool {
-        let Some(core) = &mut self.mapping_core else { return false };
-        let Some(opens) = core.opens_at(self.backend.now) else { return false };
-        self.backend.recorder.writes_wait(self.backend.now, Cause::MappingProcessor);
-        if !std::mem::replace(&mut core.wake_scheduled, true) {
-            self.backend.queue.push(Lane::Arrived, opens, SsdEvent::CoreCaughtUp);
-        }
-        true
-    }
-
-    pub(crate) fn core_caught_up(&mut self) {
-        if let Some(core) = &mut self.mapping_core {
-            core.wake_scheduled = false;
-        }
-        self.admit_writes();
     }
 }

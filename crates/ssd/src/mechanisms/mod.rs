@@ -1,13 +1,24 @@
 //! The mechanisms of a drive, a directory or file each, and the sections of the device file that
 //! describe them.
 
+use writecliff_base::Lpn;
+use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::Geometry;
+use writecliff_host_interface::Status;
 
-use crate::config::ControllerConfig;
+use crate::attribution::Recorder;
+use crate::config::{ControllerConfig, DeviceConfig};
 pub(crate) use crate::device_file::scaled::Resizing;
+use crate::die::medium_of;
+use crate::ssd::Ssd;
+pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
+
+#[macro_use]
+mod hooks;
 
 pub mod bad_blocks;
 pub mod cell_care;
@@ -65,6 +76,15 @@ pub(crate) trait MechanismSection {
         self.resized(drive)
     }
 
+    /// Returns `true` if two drives with these sections place the same writes alike on the
+    /// fast-forward clock, and keep no state of them outside the FTL and its front.
+    fn places_alike(_ours: Option<&Self>, _theirs: Option<&Self>) -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
+
     /// Page numbers that the mechanism uses after the page numbers of the main flash.
     fn addresses(&self) -> u64 {
         0
@@ -105,6 +125,10 @@ macro_rules! sections {
                 Ok(Self { $($name: read(stringify!($name), drive)?),* })
             }
 
+            pub(crate) fn place_alike(&self, other: &Self) -> bool {
+                true $(&& <$config>::places_alike(self.$name.as_ref(), other.$name.as_ref()))*
+            }
+
             /// The mechanisms of the drive.
             pub(crate) fn present(&self) -> impl Iterator<Item = &dyn MechanismSection> {
                 let all = [$(self.$name.as_ref().map(|s| s as &dyn MechanismSection)),*];
@@ -136,6 +160,18 @@ sections! {
     slc_cache: slc_cache::SlcCacheConfig,
     recovery: power_loss::recovery::RecoveryConfig,
     mapping_cache: mapping_cache::MappingCacheConfig,
+}
+
+// Those with flash of their own come first, because the numbers of media are few.
+mechanisms! {
+    mapping_cache: mapping_cache::MappingCache,
+    mapping_core: mapping_core::MappingCore,
+    housekeeping: housekeeping::Housekeeping,
+    refresh: cell_care::Refreshing,
+    relocation: die_parity::Relocation,
+    thermal: thermal::Thermal,
+    endurance: endurance::Endurance,
+    integrity: integrity::Integrity,
 }
 
 /// Sections, each with the section that it requires.

@@ -14,8 +14,14 @@ use writecliff_base::units::Physical;
 use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, counters, section};
 
+use crate::attribution::Recorder;
+use crate::config::DeviceConfig;
 use crate::device_file::scaled::change;
-use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
+use crate::event::Lane;
+use crate::mechanisms::{
+    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
+};
+use crate::ssd::Ssd;
 
 const PERIOD: Nanos = Nanos(100_000_000);
 
@@ -143,7 +149,7 @@ pub struct Thermal {
     throttled: Nanos,
     throttled_most: Nanos,
     /// `true` if the event of the next period is scheduled.
-    pub(crate) scheduled: bool,
+    scheduled: bool,
 }
 
 impl Thermal {
@@ -192,7 +198,7 @@ impl Thermal {
     }
 
     /// End of the current period.
-    pub fn period_end(&self, now: Nanos) -> Nanos {
+    fn period_end(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0)
     }
 
@@ -209,7 +215,48 @@ impl Thermal {
         Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
     }
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+    /// Updates the temperature now, and blocks channels for a part of the period that begins.
+    fn begin_period<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let now = drive.now();
+        let joules = drive.energy_until(now).map_or(0.0, |energy| energy.total());
+        self.look(now, joules);
+        let until = self.period_end(now);
+        let stop = self.stop_for(now, until);
+        self.scheduled = true;
+        drive.backend.stop_channels(stop);
+        drive.backend.queue.push(Lane::DieLong, until, Self::event(0));
+    }
+}
+
+impl Mechanism for Thermal {
+    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        config.sections.thermal.clone().map(|section| Box::new(Self::new(section)))
+    }
+
+    /// Updates the temperature now and in each period from now on.
+    fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        if !self.scheduled {
+            self.begin_period(drive);
+        }
+    }
+
+    /// A period has ended. An idle host has no work to throttle, and the temperature at the next
+    /// command follows from the energy consumed until then.
+    fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
+        self.scheduled = false;
+        if drive.commands.in_flight() > 0 {
+            self.begin_period(drive);
+        }
+        false
+    }
+
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        self.scheduled = false;
+    }
+
+    fn save(&self, out: &mut WordWriter) {
         out.put(self.celsius.to_bits());
         out.put(self.at.0);
         out.put(self.joules.to_bits());
@@ -219,7 +266,7 @@ impl Thermal {
         out.put(self.scheduled);
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.celsius = f64::from_bits(input.get()?);
         self.at = Nanos(input.get()?);
         self.joules = f64::from_bits(input.get()?);

@@ -6,6 +6,7 @@ use super::Ssd;
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 use crate::front::Front;
+use crate::mechanisms::Mechanisms;
 
 /// Program units per die in one burst of the front's work: enough to keep the die busy until the
 /// next check, but few enough that a command does not wait long.
@@ -82,14 +83,11 @@ impl<R: Recorder> Ssd<R> {
     pub fn idle_until(&mut self, time: Nanos) {
         let due = self.last_activity + self.config.controller.idle_delay;
         self.schedule_idle_check(due.max(self.backend.now));
-        while let Some(at) = self.refresh_due(time).into_iter().chain(self.repair_due(time)).min() {
+        while let Some(at) = Mechanisms::next_work(self, time) {
             self.work_until(at);
             self.backend.now = self.backend.now.max(at);
-            if self.refresh_due(at).is_some() {
-                self.refresh_one();
-            } else {
-                self.repair_one();
-            }
+            let has_worked = Mechanisms::work(self, at);
+            assert!(has_worked, "a mechanism has no work at the time that it has named");
         }
         self.work_until(time);
         self.backend.now = self.backend.now.max(time);

@@ -6,13 +6,14 @@ use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_host_interface::{Cause, Command, Completion, Operation, Status};
 
-use super::{Ssd, WritePath};
+use super::Ssd;
 use crate::attribution::Recorder;
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
 use crate::fill::FillId;
 use crate::front::{AnyFront, Direct, Front, Placed};
+use crate::mechanisms::{Access, MappedSlots, Mechanisms};
 
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,9 +45,7 @@ impl<R: Recorder> Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn admits_write(&mut self, slots: u32) -> bool {
-        if self.writes_may_wait
-            && (self.core_is_behind() || self.is_ahead_of_plan() || self.erase_is_held())
-        {
+        if self.steps.admission && (Mechanisms::holds_writes(self) || self.erase_is_held()) {
             return false;
         }
         // A command larger than what is assured need not wait for more.
@@ -67,7 +66,7 @@ impl<R: Recorder> Ssd<R> {
             self.pass_barrier();
         }
         let received = self.frontend.receive(ready.max(self.backend.now), length);
-        let at = received + self.hiccup();
+        let at = received + self.mechanisms.command_delay();
         self.backend.recorder.admitted(number, self.backend.now);
         self.backend.recorder.spent(number, Cause::Link, received);
         self.backend.recorder.spent(number, Cause::Housekeeping, at);
@@ -90,9 +89,11 @@ impl<R: Recorder> Ssd<R> {
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
-                let completes = match self.writes {
-                    WritePath::Plain => self.write_plain(number, &command),
-                    _ => self.write_otherwise(number, &command, first, slots),
+                let completes = if self.steps.writes || self.steps.mapping {
+                    let write = Access { command: &command, first, slots, is_timed: true };
+                    self.write_otherwise(number, &write)
+                } else {
+                    self.write_plain(number, &command)
                 };
                 completes.then(|| self.complete(number))
             }
@@ -105,19 +106,20 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Writes to a drive whose mapping takes time, that reduces data or has an SLC cache, or whose
-    /// units may stay open only for a limited time. Returns whether the command may complete.
+    /// Writes data in whose placement mechanisms take part. Returns whether the command may
+    /// complete.
     #[cold]
-    fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        if self.is_refused(command) {
+    fn write_otherwise(&mut self, number: u16, write: &Access<'_>) -> bool {
+        let Access { command, slots, .. } = *write;
+        if self.is_refused() {
             self.commands.get(number).status = Status::WriteProtected;
             self.buffer_free += i64::from(slots);
             self.admit_writes();
             return true;
         }
-        self.map_write(command, first, slots);
+        Mechanisms::before_write(self, write);
         let before = (self.ftl.counters().moved_slots(), self.front.folded_slots());
-        let merged = self.slots_to_merge(command, first, slots);
+        let merged = self.slots_to_merge(write);
         let is_limited = self.data_placement.is_limited;
         if is_limited && self.backend.now >= self.data_placement.deadline {
             self.end_old_units();
@@ -127,37 +129,30 @@ impl<R: Recorder> Ssd<R> {
             self.note_units();
         }
         let completes = self.settle(number, command, placed);
-        let moved = self.ftl.counters().moved_slots() - before.0;
-        let folded = self.front.folded_slots() - before.1;
-        if let Some(core) = &mut self.mapping_core {
-            // In a unit that the drive completes, all slots are mapped.
-            let more =
-                if let AnyFront::LargeUnits(_) = self.front { placed.extra_slots } else { 0 };
-            core.charge(self.backend.now, slots + more as u32, moved);
-            core.merge_and_fold(merged, folded);
-        }
+        // In a unit that the drive completes, all slots are mapped.
+        let more = if let AnyFront::LargeUnits(_) = self.front { placed.extra_slots } else { 0 };
+        let mapped = MappedSlots {
+            host: slots + more as u32,
+            moved: self.ftl.counters().moved_slots() - before.0,
+            merged,
+            folded: self.front.folded_slots() - before.1,
+        };
+        self.mechanisms.after_write(self.backend.now, &mapped);
         completes
     }
 
-    /// Returns `true` if a read-only drive rejects a write; draws the faults of other writes.
-    pub(crate) fn is_refused(&mut self, command: &Command) -> bool {
-        if self.ftl.is_read_only() {
+    /// Returns `true` if a read-only drive rejects a write, and counts it.
+    pub(crate) fn is_refused(&mut self) -> bool {
+        let is_refused = self.ftl.is_read_only();
+        if is_refused {
             self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
-            return true;
         }
-        if let Some(integrity) = &mut self.integrity {
-            let slot = u64::from(SLOT_BYTES);
-            let end = command.offset + u64::from(command.length);
-            for lpn in command.offset / slot..end.div_ceil(slot) {
-                let lpn = Lpn(lpn as u32);
-                integrity.written(lpn.0, slot_overlap(lpn, command.offset, end) == SLOT_BYTES);
-            }
-        }
-        false
+        is_refused
     }
 
     /// Slots of a write that it covers in part and that hold data.
-    fn slots_to_merge(&self, command: &Command, first: Lpn, slots: u32) -> u32 {
+    fn slots_to_merge(&self, write: &Access<'_>) -> u32 {
+        let Access { command, first, slots, .. } = *write;
         let slot = u64::from(SLOT_BYTES);
         let end = command.offset + u64::from(command.length);
         let last = Lpn(first.0 + slots - 1);
@@ -283,9 +278,7 @@ impl<R: Recorder> Ssd<R> {
                 self.backend.recorder.trimmed(lpn, before);
             }
             self.ftl.trim(lpn);
-            if let Some(integrity) = &mut self.integrity {
-                integrity.trimmed(lpn.0);
-            }
+            self.mechanisms.trimmed(lpn);
         }
         if !self.front.is_direct() {
             (first..end).for_each(|lpn| self.front.trim(Lpn(lpn as u32)));
@@ -299,21 +292,24 @@ impl<R: Recorder> Ssd<R> {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
         self.host_read_bytes += u64::from(command.length);
-        let reads = if self.reads_are_plain && slots == 1 {
-            self.read_slot(number, first)
-        } else if self.waits_for_mapping(number, first, slots) {
-            return;
+        let reads = if self.steps.reads || slots > 1 {
+            let read = Access { command: &command, first, slots, is_timed: true };
+            if Mechanisms::holds_read(self, number, &read) {
+                return;
+            }
+            self.read_otherwise(number, &read)
         } else {
-            self.read_otherwise(number, first, slots)
+            self.read_slot(number, first)
         };
         self.begin_reads(number, command.length, reads);
     }
 
-    /// Starts the flash reads of a command whose part of the mapping table has been loaded.
-    pub(crate) fn read_mapped(&mut self, number: u16) {
+    /// Starts the flash reads of a command that a mechanism has held.
+    pub(crate) fn read_held(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
-        let reads = self.read_otherwise(number, first, slots);
+        let read = Access { command: &command, first, slots, is_timed: true };
+        let reads = self.read_otherwise(number, &read);
         self.begin_reads(number, command.length, reads);
     }
 
@@ -330,38 +326,24 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
+    fn read_otherwise(&mut self, number: u16, read: &Access<'_>) -> u32 {
         let lost_before = self.backend.lost_reads();
-        if let Some(core) = &mut self.mapping_core {
-            core.look_up(slots);
-        }
-        let reads = match slots {
+        let reads = match read.slots {
             1 if self.config.reads_slots_alone() && self.front.log().is_none() => {
-                self.read_slot(number, first)
+                self.read_slot(number, read.first)
             }
-            _ => self.read_slots(number, first, slots),
+            slots => self.read_slots(number, read.first, slots),
         };
         let is_lost = self.backend.lost_reads() > lost_before;
-        self.commands.get(number).status = self.check_integrity(first, slots, is_lost);
-        self.reads_of_stripes(reads)
-    }
-
-    /// Returns the status of a read, whose faults it draws. `is_lost` if flash lost some of its
-    /// data.
-    fn check_integrity(&mut self, first: Lpn, slots: u32, is_lost: bool) -> Status {
-        let integrity = self.integrity.as_mut();
-        let is_reported =
-            integrity.is_some_and(|integrity| integrity.read(first.0, slots, is_lost));
-        if is_lost || is_reported { Status::UnrecoveredRead } else { Status::Success }
+        let outcome = if is_lost { Status::UnrecoveredRead } else { Status::Success };
+        self.commands.get(number).status = self.mechanisms.read(read, outcome);
+        self.backend.with_stripes(reads)
     }
 
     /// Returns the outcome of a read on the fast-forward clock, which has no flash reads: it fails
-    /// by the faults of `[integrity]` alone.
+    /// by the faults of mechanisms alone.
     pub fn fast_forward_read(&mut self, command: &Command) -> Status {
-        let slot = u64::from(SLOT_BYTES);
-        let first = command.offset / slot;
-        let end = (command.offset + u64::from(command.length)).div_ceil(slot);
-        self.check_integrity(Lpn(first as u32), (end - first) as u32, false)
+        self.mechanisms.read(&Access::untimed(command), Status::Success)
     }
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
@@ -448,10 +430,10 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::MappingLoaded { load } => self.mapping_loaded(load),
+            Outcome::Read { mechanism, token } => self.mechanism_due(mechanism, token),
             Outcome::Programmed { unit, frontier, fill } => {
-                if self.housekeeping.is_some() {
-                    self.journal_program();
+                if self.steps.programs {
+                    Mechanisms::programmed(self);
                 }
                 for number in self.backend.fills.take_waiting(fill) {
                     let c = self.commands.get(number);
@@ -492,11 +474,4 @@ impl<R: Recorder> Ssd<R> {
             self.backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
         }
     }
-}
-
-/// Bytes of a slot that lie in `offset..end`.
-#[inline]
-pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
-    let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
-    (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
 }

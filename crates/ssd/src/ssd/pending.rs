@@ -26,25 +26,8 @@ impl<R: Recorder> Ssd<R> {
         out.put(self.write_cache);
         out.put(self.last_activity.0);
         out.put(self.idle_check_scheduled);
-        if let Some(core) = &self.mapping_core {
-            core.save(out);
-        }
-        if let Some(housekeeping) = &self.housekeeping {
-            housekeeping.save(out);
-        }
-        if let Some(thermal) = &self.thermal {
-            thermal.save(out);
-        }
-        if let Some(plan) = &self.endurance {
-            plan.save(out);
-        }
-        if let Some(integrity) = &self.integrity {
-            integrity.save(out);
-        }
+        self.mechanisms.save(out);
         self.front.save(out);
-        if let Some(cache) = &self.mapping_cache {
-            cache.save(out);
-        }
         if self.config.data_placement.is_some() {
             self.data_placement.save(self.ftl.gc_log(), out);
         }
@@ -64,25 +47,8 @@ impl<R: Recorder> Ssd<R> {
         self.write_cache = input.flag()?;
         self.last_activity = Nanos(input.get()?);
         self.idle_check_scheduled = input.flag()?;
-        if let Some(core) = &mut self.mapping_core {
-            core.restore(input)?;
-        }
-        if let Some(housekeeping) = &mut self.housekeeping {
-            housekeeping.restore(input)?;
-        }
-        if let Some(thermal) = &mut self.thermal {
-            thermal.restore(input)?;
-        }
-        if let Some(plan) = &mut self.endurance {
-            plan.restore(input)?;
-        }
-        if let Some(integrity) = &mut self.integrity {
-            integrity.restore(input)?;
-        }
+        self.mechanisms.restore(self.backend.fills.len(), input)?;
         self.front.restore(input)?;
-        if let Some(cache) = &mut self.mapping_cache {
-            cache.restore(self.backend.fills.len(), input)?;
-        }
         if self.config.data_placement.is_some() {
             self.data_placement.restore(self.ftl.gc_log_mut(), input)?;
         }

@@ -65,7 +65,7 @@ fn data_that_were_being_folded_are_in_the_cache() {
         assert_eq!((cut.lost_slots, cut.undone_relocations), (0, held(&ssd) - before));
         assert!(held(&ssd) > before && folded > 0, "the first programs are under way");
         assert!((0..1024).all(|slot| !ssd.location(Lpn(slot)).is_none()));
-        ssd.slc_cache().unwrap().check_invariants(ssd.ftl()).unwrap();
+        ssd.log().unwrap().check_invariants(ssd.ftl()).unwrap();
         // What is given time is folded and stays so.
         let until = ssd.now() + idle_delay + Nanos::from_micros(5_000 * (cuts + 1));
         ssd.idle_until(until);

@@ -164,13 +164,13 @@ impl FlashImage {
         let is_protected = ssd.config().controller.power_loss_protection;
         let geometry = ssd.ftl().geometry().clone();
         let (ftl, table) = (ssd.ftl(), ssd.ftl().table());
-        let log = ssd.slc_cache().map(|slc| {
+        let log = ssd.log().map(|slc| {
             let (unit_slots, block_units) = slc.shape();
             Log { ppas: slc.addresses(), unit_slots, block_units }
         });
         let ppas = log.as_ref().map_or(geometry.raw_ppas(), |log| u64::from(log.ppas.end));
         let mut slots = vec![Slot::Programmed; ppas as usize];
-        if let Some(slc) = ssd.slc_cache() {
+        if let Some(slc) = ssd.log() {
             slc.erased().for_each(|ppa| slots[ppa.index()] = Slot::Erased);
         }
         for unit in (0..table.len()).map(ReclaimUnitId) {

@@ -18,6 +18,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_base::{Nanos, ReclaimUnitId, counters};
 
+pub(crate) use refresh::Refreshing;
 pub use section::{CellCareConfig, Refresh};
 
 /// Expected errors of the data on flash, and number of refreshes.

@@ -4,41 +4,40 @@ use writecliff_base::Nanos;
 use writecliff_ftl::frontier::FrontierId;
 
 use crate::attribution::Recorder;
+use crate::config::DeviceConfig;
 use crate::front::Front;
+use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
 
-impl<R: Recorder> Ssd<R> {
-    /// Runs the refreshes that are due until now, one reclaim unit per interval.
-    #[inline]
-    pub(crate) fn refresh(&mut self) {
-        let now = self.backend.now;
-        while self.refresh_due(now).is_some() {
-            self.refresh_one();
-        }
+/// The refresh of data, one reclaim unit per interval. Its state is that of `[ecc]`.
+pub(crate) struct Refreshing;
+
+impl Mechanism for Refreshing {
+    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        config.sections.cell_care.and_then(|care| care.refresh).map(|_| Box::new(Self))
     }
 
-    /// When the next refresh is due, if not after `until`.
-    #[inline]
-    pub(crate) fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
-        self.backend.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
+    fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
+        drive.backend.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
     }
 
     /// Relocates the reclaim unit with the most errors, if it has too many.
     #[cold]
-    pub(crate) fn refresh_one(&mut self) {
-        let now = self.backend.now;
-        let frontiers = || (0..self.config.ftl.streams).map(FrontierId);
-        let open: Vec<_> =
-            frontiers().filter_map(|frontier| self.ftl.host_unit(frontier)).collect();
-        let Some(ecc) = &mut self.backend.ecc else { return };
-        let Some(unit) = ecc.begin_refresh(self.ftl.table(), &open, now) else { return };
+    fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let Ssd { ftl, backend, front, config, .. } = drive;
+        let frontiers = || (0..config.ftl.streams).map(FrontierId);
+        let open: Vec<_> = frontiers().filter_map(|frontier| ftl.host_unit(frontier)).collect();
+        let now = backend.now;
+        let Some(ecc) = &mut backend.ecc else { return };
+        let Some(unit) = ecc.begin_refresh(ftl.table(), &open, now) else { return };
         // Data in an open unit of an idle host would never be refreshed.
-        if let Some(frontier) = frontiers().find(|&f| self.ftl.host_unit(f) == Some(unit)) {
-            self.ftl.abandon(frontier, &mut self.backend);
+        if let Some(frontier) = frontiers().find(|&f| ftl.host_unit(f) == Some(unit)) {
+            ftl.abandon(frontier, backend);
         }
-        let sink = &mut self.front.sink(&mut self.backend);
-        let is_refreshed = self.ftl.relocate_unit(unit, sink);
-        if let (true, Some(ecc)) = (is_refreshed, &mut self.backend.ecc) {
+        let is_refreshed = ftl.relocate_unit(unit, &mut front.sink(backend));
+        if let (true, Some(ecc)) = (is_refreshed, &mut backend.ecc) {
             ecc.refreshed();
         }
     }

@@ -2,8 +2,10 @@
 
 use writecliff_base::Nanos;
 
+use super::DieParityCounters;
 use crate::attribution::Recorder;
-use crate::mechanisms::die_parity::DieParityCounters;
+use crate::config::DeviceConfig;
+use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
@@ -34,53 +36,50 @@ impl<R: Recorder> Ssd<R> {
         self.backend.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
     }
 
-    /// Runs the relocations that are due until now.
-    #[inline]
-    pub(crate) fn repair(&mut self) {
-        let now = self.backend.now;
-        while self.repair_due(now).is_some() {
-            self.repair_one();
-        }
-    }
-
-    /// Returns the time of the next relocation from a lost die, if not after `until`.
-    #[inline]
-    pub(crate) fn repair_due(&self, until: Nanos) -> Option<Nanos> {
-        self.backend.die_parity.as_ref().and_then(|parity| parity.due(until))
-    }
-
-    /// Relocates the data of a lost die in the reclaim unit that is due.
-    #[cold]
-    pub(crate) fn repair_one(&mut self) {
-        let next = self.backend.die_parity.as_ref().and_then(|parity| parity.next());
-        let Some((die, unit)) = next else { return };
-        if self.backend.fills.outstanding().count() >= self.config.geometry.dies as usize {
-            // Relocation is no faster than the dies program.
-            self.backend.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
-            return;
-        }
-        let moved = self.ftl.relocate_from_die(unit, die, &mut self.backend);
-        let units = self.config.geometry.reclaim_units;
-        if let Some(parity) = &mut self.backend.die_parity {
-            parity.relocated(units, moved);
-        }
-    }
-
-    /// Returns the number of flash reads that a host command waits for after it started `reads`.
-    #[inline]
-    pub(crate) fn reads_of_stripes(&mut self, reads: u32) -> u32 {
-        let Some(parity) = &mut self.backend.die_parity else { return reads };
-        (i64::from(reads) + std::mem::take(&mut parity.more_reads)) as u32
-    }
-
-    /// Slots of parity programmed so far.
-    #[inline]
-    pub(crate) fn parity_slots(&self) -> u64 {
-        self.ftl.parity_programs() * u64::from(self.config.geometry.slots_per_program_unit)
-    }
-
     pub(crate) fn die_parity_counters(&self) -> Option<DieParityCounters> {
         let counts = self.backend.die_parity.as_ref()?.counts;
-        Some(DieParityCounters { counts, parity_slots: self.parity_slots() })
+        Some(DieParityCounters { counts, parity_slots: parity_slots(self) })
+    }
+}
+
+/// Slots of parity programmed so far.
+fn parity_slots<R: Recorder>(drive: &Ssd<R>) -> u64 {
+    drive.ftl.parity_programs() * u64::from(drive.config.geometry.slots_per_program_unit)
+}
+
+/// The relocation of data from a lost die, one reclaim unit per interval. Its state is with the
+/// dies.
+pub(crate) struct Relocation;
+
+impl Mechanism for Relocation {
+    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        config.sections.die_parity.map(|_| Box::new(Self))
+    }
+
+    fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
+        drive.backend.die_parity.as_ref().and_then(|parity| parity.due(until))
+    }
+
+    /// Relocates the data of the lost die in the reclaim unit that is due.
+    #[cold]
+    fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let Ssd { ftl, backend, config, .. } = drive;
+        let next = backend.die_parity.as_ref().and_then(|parity| parity.next());
+        let Some((die, unit)) = next else { return };
+        if backend.fills.outstanding().count() >= config.geometry.dies as usize {
+            // Relocation is no faster than the dies program.
+            backend.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
+            return;
+        }
+        let moved = ftl.relocate_from_die(unit, die, backend);
+        if let Some(parity) = &mut backend.die_parity {
+            parity.relocated(config.geometry.reclaim_units, moved);
+        }
+    }
+
+    fn own_slots<R: Recorder>(&self, drive: &Ssd<R>) -> u64 {
+        parity_slots(drive)
     }
 }

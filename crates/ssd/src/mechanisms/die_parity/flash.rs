@@ -68,6 +68,13 @@ impl<R: Recorder> Backend<R> {
         self.fills.get(fill).reads_pending += reads;
     }
 
+    /// Returns the number of flash reads that a host command waits for after it started `reads`.
+    #[inline]
+    pub(crate) fn with_stripes(&mut self, reads: u32) -> u32 {
+        let Some(parity) = &mut self.die_parity else { return reads };
+        (i64::from(reads) + std::mem::take(&mut parity.more_reads)) as u32
+    }
+
     /// Counts a failed host read, which `reads` reads of the stripe answer; 0 if they cannot.
     fn note_failed(&mut self, reads: u32) {
         let Some(parity) = &mut self.die_parity else { return };

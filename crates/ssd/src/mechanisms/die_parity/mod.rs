@@ -15,6 +15,7 @@ use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, ReclaimUnitId, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
+pub(crate) use failure::Relocation;
 pub use section::DieParityConfig;
 
 counts! {

@@ -19,7 +19,11 @@ use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng};
 use writecliff_base::{counters, counts};
 
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
+use crate::event::Lane;
+use crate::mechanisms::{Mechanism, Numbered, Steps};
+use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
 mod patrol;
@@ -93,7 +97,7 @@ pub struct Housekeeping {
     media: Option<MediaWork>,
     journal: Option<Countdown>,
     checkpoint: Option<Countdown>,
-    pub(crate) checkpoint_stops_writes: bool,
+    checkpoint_stops_writes: bool,
     hiccups: Option<Hiccups>,
     patrol: Option<Patrol>,
     dies: u32,
@@ -103,7 +107,7 @@ pub struct Housekeeping {
     /// Number of the next media operation.
     next_media: u64,
     /// `true` if its event is scheduled.
-    pub(crate) media_scheduled: bool,
+    media_scheduled: bool,
     commands: u64,
     pub counters: HousekeepingCounters,
 }
@@ -129,10 +133,6 @@ impl Housekeeping {
         }))
     }
 
-    pub fn media(&self) -> Option<MediaWork> {
-        self.media
-    }
-
     /// Media operation number `n`, at a random time in interval `n`.
     fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
         let draw = nth(self.salts[0], n);
@@ -156,18 +156,8 @@ impl Housekeeping {
         }
     }
 
-    /// Records that the next media operation has started.
-    pub fn media_begun(&mut self) {
-        self.next_media += 1;
-        self.counters.media_operations += 1;
-    }
-
-    pub fn patrol(&mut self) -> Option<&mut Patrol> {
-        self.patrol.as_mut()
-    }
-
     /// Counts a programmed unit; returns the work that becomes due.
-    pub fn programmed(&mut self) -> Due {
+    fn count_program(&mut self) -> Due {
         let mut due = Due::default();
         if let Some(journal) = &mut self.journal
             && journal.count(self.unit_bytes) > 0
@@ -185,8 +175,51 @@ impl Housekeeping {
         due
     }
 
-    /// Additional latency of the next command.
-    pub fn hiccup(&mut self) -> Nanos {
+    /// Schedules the next media operation, and begins those that would be running by now. Work that
+    /// started in idle time keeps its die busy for the rest of its time.
+    #[cold]
+    fn schedule_media<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let now = drive.now();
+        let Some(work) = self.media else { return };
+        while let Some(next) = self.next_media(now) {
+            if next.at > now {
+                self.media_scheduled = true;
+                drive.backend.queue.push(Lane::DieLong, next.at, Self::event(0));
+                return;
+            }
+            self.next_media += 1;
+            self.counters.media_operations += 1;
+            let rest = next.at + work.time - now;
+            drive.backend.upkeep(next.die, rest.0 as u32, work.suspendable);
+        }
+    }
+}
+
+impl Mechanism for Housekeeping {
+    const STEPS: Steps = Steps { commands: true, programs: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        Self::of(config)
+    }
+
+    /// Lets the firmware read what its patrol has had to read until now.
+    fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let Some(patrol) = &mut self.patrol else { return };
+        let time = patrol.time();
+        while let Some(at) = patrol.due(drive.now(), drive.frontend.firmware_free()) {
+            drive.stall_firmware(at, time);
+        }
+    }
+
+    /// Schedules media work from now on.
+    fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        if !self.media_scheduled {
+            self.schedule_media(drive);
+        }
+    }
+
+    /// Draws whether an internal task of the controller delays a command.
+    fn command_delay(&mut self) -> Nanos {
         let Some(hiccups) = self.hiccups else { return Nanos::ZERO };
         let draw = (nth(self.salts[1], self.commands) >> 11) as f64 / (1_u64 << 53) as f64;
         self.commands += 1;
@@ -197,7 +230,38 @@ impl Housekeeping {
         hiccups.time
     }
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+    /// Writes a journal page or a checkpoint, if one is due.
+    #[cold]
+    fn programmed<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
+        let due = self.count_program();
+        if let Some((die, time)) = due.journal {
+            drive.backend.upkeep(die, time.0 as u32, true);
+        }
+        if due.stall == Nanos::ZERO {
+            return;
+        }
+        let now = drive.now();
+        match &mut drive.mechanisms.mapping_core {
+            Some(core) if self.checkpoint_stops_writes => core.stall(now, due.stall),
+            _ => drive.stall_firmware(now, due.stall),
+        }
+    }
+
+    /// Begins a media operation. While the host is idle it is not simulated; the next command
+    /// computes what is still running.
+    fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
+        self.media_scheduled = false;
+        if drive.commands.in_flight() > 0 {
+            self.schedule_media(drive);
+        }
+        false
+    }
+
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        self.media_scheduled = false;
+    }
+
+    fn save(&self, out: &mut WordWriter) {
         self.salts.iter().for_each(|&salt| out.put(salt));
         out.put(self.next_media);
         out.put(self.media_scheduled);
@@ -211,7 +275,7 @@ impl Housekeeping {
         }
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.salts = [input.get()?, input.get()?];
         self.next_media = input.get()?;
         self.media_scheduled = input.flag()?;

@@ -1,130 +1,224 @@
 //! Commands on a drive whose mapping table does not fit into the controller.
 
-use writecliff_base::{Lpn, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_host_interface::{Cause, Command};
+use writecliff_base::StreamId;
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_host_interface::Cause;
 
+use super::pages::Pages;
+use super::{Found, Load, LoadId, MappingCache, MappingCacheCounts, Traffic};
 use crate::attribution::Recorder;
-use crate::event::{Lane, SsdEvent};
+use crate::config::DeviceConfig;
+use crate::die::{FlashOperation, ReadFor, medium_of, program_medium, sense_medium};
+use crate::event::Lane;
+use crate::fill::NO_FILL;
 use crate::front::Front;
-use crate::mechanisms::mapping_cache::{Found, LoadId, MappingCache, Traffic};
+use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
 use crate::ssd::Ssd;
 
-impl<R: Recorder> Ssd<R> {
-    /// Looks up a read; returns whether it has to wait for parts of the mapping table.
-    pub(crate) fn waits_for_mapping(&mut self, number: u16, first: Lpn, slots: u32) -> bool {
-        let Some(mut cache) = self.mapping_cache.take() else { return false };
-        let mut waits = 0;
-        for page in cache.pages_of(first, slots) {
-            if let Some(load) = self.look_up(&mut cache, page, false).and_then(|l| cache.load(l)) {
-                load.commands.push(number);
-                waits += 1;
-            }
-        }
-        self.mapping_cache = Some(cache);
-        self.commands.get(number).pending = waits;
-        waits > 0
-    }
-
-    /// Changes the entries of a write that is about to be placed. Its data stay in the buffer until
-    /// the controller has the translation pages that map them.
-    pub(crate) fn map_write(&mut self, command: &Command, first: Lpn, slots: u32) {
-        let Some(mut cache) = self.mapping_cache.take() else { return };
-        let frontier = self.front.frontier().unwrap_or_else(|| {
-            let stream = self.routed(command.stream.0).unwrap_or(StreamId::DEFAULT);
-            self.ftl.host_frontier(stream)
-        });
-        for page in cache.pages_of(first, slots) {
-            if let Some(load) = self.look_up(&mut cache, page, true).and_then(|l| cache.load(l)) {
-                let fill = self.backend.fills.current(frontier);
-                self.backend.fills.get(fill).reads_pending += 1;
-                load.fills.push(fill);
-            }
-        }
-        self.mapping_cache = Some(cache);
-    }
-
-    /// Changes the entries of a write on the fast-forward clock.
-    pub(crate) fn fast_forward_mapping(&mut self, command: &Command) {
-        let Some(cache) = &mut self.mapping_cache else { return };
-        let slot = u64::from(SLOT_BYTES);
-        let first = Lpn((command.offset / slot) as u32);
-        let end = (command.offset + u64::from(command.length)).div_ceil(slot) as u32;
-        for page in cache.pages_of(first, end - first.0) {
-            cache.touch(page, true);
-        }
-    }
-
+impl MappingCache {
     /// Looks up a page; returns the load to wait for, if it is not in the controller.
-    fn look_up(&mut self, cache: &mut MappingCache, page: u32, changes: bool) -> Option<LoadId> {
-        let (found, traffic) = cache.touch(page, changes);
-        let load = self.load_found(cache, page, found, changes);
-        self.carry_mapping(cache, traffic);
-        load
-    }
-
-    fn load_found(
+    fn look_up<R: Recorder>(
         &mut self,
-        cache: &mut MappingCache,
+        drive: &mut Ssd<R>,
         page: u32,
-        found: Found,
-        for_write: bool,
-    ) -> Option<LoadId> {
-        match found {
+        changes: bool,
+    ) -> Option<&mut Load> {
+        let (found, traffic) = self.touch(page, changes);
+        let load = match found {
             Found::Here => None,
             Found::Loading(load) => Some(load),
-            Found::HostMemory => {
-                let load = cache.begin_load(page)?;
-                let received = self.frontend.receive(self.backend.now, cache.page_bytes());
-                let at = received + cache.host_latency();
-                self.backend.queue.push(Lane::Arrived, at, SsdEvent::MappingFetched { load });
-                Some(load)
-            }
+            Found::HostMemory => self.begin_load(page).inspect(|&load| {
+                let received = drive.frontend.receive(drive.now(), self.page_bytes());
+                let at = received + self.host_latency();
+                drive.backend.queue.push(Lane::Arrived, at, Self::event(load));
+            }),
             Found::Flash { die } => {
-                let load = cache.begin_load(page)?;
-                self.backend.read_mapping(die, cache.config.page_slots(), load, for_write);
-                Some(load)
+                let load = self.begin_load(page);
+                load.inspect(|&load| self.read_page(drive, die, load, changes))
             }
+        };
+        self.carry(drive, traffic);
+        load.and_then(|load| self.load(load))
+    }
+
+    /// Reads a translation page: for a host read with its priority, for a write after the other
+    /// work of the die.
+    fn read_page<R: Recorder>(&self, drive: &mut Ssd<R>, die: u16, load: LoadId, for_write: bool) {
+        let operation = FlashOperation::Read {
+            sense: sense_medium(medium_of(Self::NUMBER)),
+            slots: self.config.page_slots() as u8,
+            purpose: ReadFor::Mechanism { number: Self::NUMBER, token: load },
+        };
+        if for_write {
+            drive.backend.work(usize::from(die), operation);
+        } else {
+            drive.backend.queue_read(usize::from(die), operation);
         }
     }
 
     /// Starts transfers that no command waits for: copies to and from the host memory buffer, and
     /// programs of changed pages.
-    fn carry_mapping(&mut self, cache: &MappingCache, traffic: Traffic) {
-        let (now, bytes) = (self.backend.now, cache.page_bytes());
+    fn carry<R: Recorder>(&self, drive: &mut Ssd<R>, traffic: Traffic) {
+        let (now, bytes) = (drive.now(), self.page_bytes());
         for _ in 0..traffic.to_host {
-            self.frontend.send(now, bytes, false);
+            drive.frontend.send(now, bytes, false);
         }
         for _ in 0..traffic.from_host {
-            self.frontend.receive(now, bytes);
+            drive.frontend.receive(now, bytes);
         }
         if let Some(die) = traffic.program {
-            self.backend.program_mapping(die);
+            let page_type = program_medium(medium_of(Self::NUMBER));
+            let operation = FlashOperation::Program { fill: NO_FILL, page_type };
+            drive.backend.work(usize::from(die), operation);
         }
     }
+}
 
-    /// Handles the arrival of a translation page in the controller.
-    #[cold]
-    pub(crate) fn mapping_loaded(&mut self, load: LoadId) {
-        let Some(loaded) = self.mapping_cache.as_mut().and_then(|cache| cache.end_load(load))
-        else {
-            return;
-        };
-        for fill in loaded.fills {
-            self.backend.waited(fill);
+impl Mechanism for MappingCache {
+    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.sections.mapping_cache?;
+        let geometry = &config.geometry;
+        let lpns = section.entries_per_page() * config.indirection_slots;
+        let count = (config.ftl.user_slots as u32).div_ceil(lpns);
+        let per_program = geometry.slots_per_read_group / section.page_slots();
+        let (dies, held) = (geometry.dies as u16, section.pages_held());
+        Some(Box::new(Self {
+            config: section,
+            pages: Pages::new(count, held),
+            lpns_per_page: lpns,
+            leaving: Vec::new(),
+            per_program: per_program as usize,
+            program_slots: geometry.slots_per_read_group,
+            die_of: (0..count).map(|page| (page / per_program % geometry.dies) as u16).collect(),
+            dies,
+            next_die: 0,
+            loads: Vec::new(),
+            counts: MappingCacheCounts::default(),
+        }))
+    }
+
+    fn medium(config: &DeviceConfig) -> Option<Medium> {
+        let section = config.sections.mapping_cache?;
+        Some(Medium { read: section.read, program: section.program })
+    }
+
+    /// Looks up the pages of a read, which waits for those that are not in the controller.
+    fn holds_read<R: Recorder>(
+        &mut self,
+        drive: &mut Ssd<R>,
+        number: u16,
+        read: &Access<'_>,
+    ) -> bool {
+        let mut waits = 0;
+        for page in self.pages_of(read.first, read.slots) {
+            if let Some(load) = self.look_up(drive, page, false) {
+                load.commands.push(number);
+                waits += 1;
+            }
         }
-        for number in loaded.commands {
-            let command = self.commands.get(number);
-            command.pending -= 1;
-            if command.pending == 0 {
-                self.backend.recorder.spent(number, Cause::MappingTable, self.backend.now);
-                self.read_mapped(number);
+        drive.commands.get(number).pending = waits;
+        waits > 0
+    }
+
+    /// Changes the entries of a write. Its data stay in the buffer until the controller has the
+    /// translation pages that map them.
+    fn before_write<R: Recorder>(&mut self, drive: &mut Ssd<R>, write: &Access<'_>) {
+        let pages = self.pages_of(write.first, write.slots);
+        if !write.is_timed {
+            for page in pages {
+                self.touch(page, true);
+            }
+            return;
+        }
+        let frontier = drive.front.frontier().unwrap_or_else(|| {
+            let stream = drive.routed(write.command.stream.0).unwrap_or(StreamId::DEFAULT);
+            drive.ftl.host_frontier(stream)
+        });
+        for page in pages {
+            if let Some(load) = self.look_up(drive, page, true) {
+                let fill = drive.backend.fills.current(frontier);
+                drive.backend.fills.get(fill).reads_pending += 1;
+                load.fills.push(fill);
             }
         }
     }
 
-    /// Slots programmed to write parts of the mapping table back.
-    pub(crate) fn mapping_slots(&self) -> u64 {
-        self.mapping_cache.as_ref().map_or(0, |cache| cache.counts.written_slots)
+    /// A translation page has arrived in the controller.
+    fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, load: u16) -> bool {
+        let Some(loaded) = self.end_load(load) else { return false };
+        for fill in loaded.fills {
+            drive.backend.waited(fill);
+        }
+        for number in loaded.commands {
+            let command = drive.commands.get(number);
+            command.pending -= 1;
+            if command.pending == 0 {
+                drive.backend.recorder.spent(number, Cause::MappingTable, drive.now());
+                drive.read_held(number);
+            }
+        }
+        false
+    }
+
+    /// The table is empty after a purge of all data.
+    fn purged(&mut self) {
+        self.leaving.clear();
+        self.pages.purged();
+    }
+
+    /// The cache is empty after a power cut; the table on flash is complete again.
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        self.loads.clear();
+        self.leaving.clear();
+        self.pages.power_up();
+    }
+
+    fn own_slots<R: Recorder>(&self, _: &Ssd<R>) -> u64 {
+        self.counts.written_slots
+    }
+
+    fn save(&self, out: &mut WordWriter) {
+        self.pages.save(out);
+        out.list(self.leaving.iter(), |out, &page| out.put(page));
+        out.list(self.die_of.iter(), |out, &die| out.put(die));
+        out.put(self.next_die);
+        out.list(self.loads.iter(), |out, load| {
+            let load = load.as_ref();
+            debug_assert!(load.is_none_or(|load| load.commands.is_empty()));
+            out.put(load.map_or(0, |load| u64::from(load.page) + 1));
+            let fills = load.map_or(&[][..], |load| &load.fills);
+            out.list(fills.iter(), |out, &fill| out.put(fill));
+        });
+        out.counts(self.counts.to_array());
+    }
+
+    fn restore(&mut self, fills: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        let count = self.die_of.len();
+        self.pages.restore(input)?;
+        self.leaving = input.list(WordReader::narrow)?;
+        self.die_of = input.list(WordReader::narrow)?;
+        self.next_die = input.narrow()?;
+        self.loads = input.list(|input| {
+            let page = input.get()?.checked_sub(1);
+            let fills = input.list(WordReader::narrow)?;
+            Ok(page.map(|page| Load { page: page as u32, commands: Vec::new(), fills }))
+        })?;
+        let is_page = |page: u32| (page as usize) < count;
+        let mut loads = self.loads.iter().flatten();
+        let is_right = self.leaving.iter().all(|&page| is_page(page))
+            && self.leaving.len() < self.per_program
+            && self.die_of.len() == count
+            && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
+            && loads.all(|load| {
+                is_page(load.page) && load.fills.iter().all(|&fill| (fill as usize) < fills)
+            });
+        if !is_right {
+            return Err(damaged());
+        }
+        self.counts = MappingCacheCounts::from_array(input.counts()?);
+        Ok(())
     }
 }

@@ -9,19 +9,15 @@
 //! own flash, like the SLC cache.
 
 mod commands;
-mod flash;
 mod pages;
 mod section;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_base::{Lpn, Nanos, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use pages::{Pages, Tier};
 pub use section::MappingCacheConfig;
 
-use crate::config::DeviceConfig;
 use crate::fill::FillId;
 
 /// Number of a load; numbers are reused.
@@ -105,30 +101,8 @@ pub(crate) struct MappingCache {
 }
 
 impl MappingCache {
-    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.sections.mapping_cache?;
-        let geometry = &config.geometry;
-        let lpns = section.entries_per_page() * config.indirection_slots;
-        let count = (config.ftl.user_slots as u32).div_ceil(lpns);
-        let per_program = geometry.slots_per_read_group / section.page_slots();
-        let (dies, held) = (geometry.dies as u16, section.pages_held());
-        Some(Box::new(Self {
-            config: section,
-            pages: Pages::new(count, held),
-            lpns_per_page: lpns,
-            leaving: Vec::new(),
-            per_program: per_program as usize,
-            program_slots: geometry.slots_per_read_group,
-            die_of: (0..count).map(|page| (page / per_program % geometry.dies) as u16).collect(),
-            dies,
-            next_die: 0,
-            loads: Vec::new(),
-            counts: MappingCacheCounts::default(),
-        }))
-    }
-
     /// The translation pages of some logical pages.
-    pub(crate) fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
+    fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
     }
 
@@ -203,7 +177,7 @@ impl MappingCache {
     }
 
     /// Starts the load of a page to the controller; `None` if all load numbers are in use.
-    pub(crate) fn begin_load(&mut self, page: u32) -> Option<LoadId> {
+    fn begin_load(&mut self, page: u32) -> Option<LoadId> {
         let free = self.loads.iter().position(Option::is_none);
         let number = free.unwrap_or(self.loads.len());
         let id = LoadId::try_from(number).ok()?;
@@ -215,83 +189,23 @@ impl MappingCache {
         Some(id)
     }
 
-    pub(crate) fn load(&mut self, load: LoadId) -> Option<&mut Load> {
+    fn load(&mut self, load: LoadId) -> Option<&mut Load> {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
     /// Handles the arrival of a page.
-    pub(crate) fn end_load(&mut self, load: LoadId) -> Option<Load> {
+    fn end_load(&mut self, load: LoadId) -> Option<Load> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);
         Some(ended)
     }
 
-    /// Empties the table after a purge of all data.
-    pub(crate) fn purged(&mut self) {
-        self.leaving.clear();
-        self.pages.purged();
-    }
-
-    /// Empties the cache after a power cut; the table on flash is complete again.
-    pub(crate) fn power_up(&mut self) {
-        self.loads.clear();
-        self.leaving.clear();
-        self.pages.power_up();
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        self.pages.save(out);
-        out.list(self.leaving.iter(), |out, &page| out.put(page));
-        out.list(self.die_of.iter(), |out, &die| out.put(die));
-        out.put(self.next_die);
-        out.list(self.loads.iter(), |out, load| {
-            let load = load.as_ref();
-            debug_assert!(load.is_none_or(|load| load.commands.is_empty()));
-            out.put(load.map_or(0, |load| u64::from(load.page) + 1));
-            let fills = load.map_or(&[][..], |load| &load.fills);
-            out.list(fills.iter(), |out, &fill| out.put(fill));
-        });
-        out.counts(self.counts.to_array());
-    }
-
-    /// Restores the state that `save` wrote, for a drive with this number of fills.
-    pub(crate) fn restore(
-        &mut self,
-        fills: usize,
-        input: &mut WordReader<'_>,
-    ) -> Result<(), CodecError> {
-        let count = self.die_of.len();
-        self.pages.restore(input)?;
-        self.leaving = input.list(WordReader::narrow)?;
-        self.die_of = input.list(WordReader::narrow)?;
-        self.next_die = input.narrow()?;
-        self.loads = input.list(|input| {
-            let page = input.get()?.checked_sub(1);
-            let fills = input.list(WordReader::narrow)?;
-            Ok(page.map(|page| Load { page: page as u32, commands: Vec::new(), fills }))
-        })?;
-        let is_page = |page: u32| (page as usize) < count;
-        let mut loads = self.loads.iter().flatten();
-        let is_right = self.leaving.iter().all(|&page| is_page(page))
-            && self.leaving.len() < self.per_program
-            && self.die_of.len() == count
-            && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
-            && loads.all(|load| {
-                is_page(load.page) && load.fills.iter().all(|&fill| (fill as usize) < fills)
-            });
-        if !is_right {
-            return Err(damaged());
-        }
-        self.counts = MappingCacheCounts::from_array(input.counts()?);
-        Ok(())
-    }
-
-    pub(crate) fn page_bytes(&self) -> u32 {
+    fn page_bytes(&self) -> u32 {
         self.config.page.0 as u32
     }
 
     /// Time from the request for a page of the host memory buffer until its transfer starts.
-    pub(crate) fn host_latency(&self) -> Nanos {
+    fn host_latency(&self) -> Nanos {
         self.config.host_memory_latency.unwrap_or(Nanos::ZERO)
     }
 }

@@ -93,4 +93,8 @@ impl MechanismSection for MappingCacheConfig {
         let memory = memory.map(|memory| held("mapping_cache.host_memory_buffer", least, memory));
         [controller].into_iter().chain(memory).collect()
     }
+
+    fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
+        ours.or(theirs).is_none()
+    }
 }

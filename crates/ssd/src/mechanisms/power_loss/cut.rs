@@ -10,7 +10,6 @@ use super::dies::Unfinished;
 use crate::attribution::Recorder;
 use crate::data_placement::Interface;
 use crate::front::Front;
-use crate::mechanisms::mapping_core::MappingCore;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
 use crate::ssd::Ssd;
@@ -147,22 +146,10 @@ impl<R: Recorder> Ssd<R> {
         self.barrier = self.barrier.is_some().then(Box::default);
         self.write_waiting.clear();
         self.writes_in_transfer = 0;
-        self.mapping_core = MappingCore::new(&self.config);
-        if let Some(cache) = &mut self.mapping_cache {
-            cache.power_up();
-        }
+        self.mechanisms.powered_up(&self.config);
         self.write_cache = self.config.controller.write_cache;
         self.last_activity = now;
         self.idle_check_scheduled = false;
-        if let Some(housekeeping) = &mut self.housekeeping {
-            housekeeping.media_scheduled = false;
-        }
-        if let Some(thermal) = &mut self.thermal {
-            thermal.scheduled = false;
-        }
-        if let Some(plan) = &mut self.endurance {
-            plan.wake_scheduled = false;
-        }
         self.release_all_streams();
         let placement = &mut self.data_placement;
         if let Interface::Nvme(nvme) = &mut placement.interface {

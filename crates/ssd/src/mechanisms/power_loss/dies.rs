@@ -16,7 +16,7 @@ pub(crate) struct Unfinished {
     pub torn: Vec<ProgramUnit>,
     /// Full program units whose programs have not started.
     pub waiting: Vec<ProgramUnit>,
-    /// Erases of blocks of the SLC cache that wait for programs.
+    /// Erases of blocks of the front's own flash that wait for programs.
     pub held_log_erases: u64,
     /// Other erases that have not ended, with their dies.
     pub erases: Vec<(ReclaimUnitId, u32)>,
@@ -59,7 +59,7 @@ impl<R: Recorder> Backend<R> {
             }
             lost.time = lost.time.max(Nanos(time));
         }
-        let is_log = |unit: ReclaimUnitId| unit.0 >= self.slc_unit.0;
+        let is_log = |unit: ReclaimUnitId| unit.0 >= self.front_unit.0;
         lost.held_log_erases =
             self.held_erases.iter().filter(|held| is_log(held.unit)).count() as u64;
         let held = self.held_erases.iter().filter(|held| !is_log(held.unit));
@@ -70,8 +70,8 @@ impl<R: Recorder> Backend<R> {
             let Some(unit) = self.fills.get(fill).unit else { continue };
             if begun.contains(&fill) { &mut lost.torn } else { &mut lost.waiting }.push(unit);
         }
-        let slc = usize::from(self.slc_frontier.index() == self.fills.frontiers() - 1);
-        let units = self.geometry.reclaim_units as usize + slc;
+        let own = usize::from(self.front_frontier.index() == self.fills.frontiers() - 1);
+        let units = self.geometry.reclaim_units as usize + own;
         self.fills = Fills::new(self.fills.frontiers(), units);
         self.queue = EventQueue::default();
         self.held_erases.clear();

@@ -31,6 +31,7 @@ use writecliff_ftl::{FastForward, FlashSink, Ftl};
 
 use crate::config::DeviceConfig;
 use crate::front::Front;
+use crate::front::own_frontier;
 use dynamic::Borrowed;
 pub use in_front::InFront;
 use in_front::Origin;
@@ -91,11 +92,6 @@ impl LogSink for FastForward {
 struct Entry {
     lpn: Lpn,
     stream: StreamId,
-}
-
-/// The frontier of the log, numbered after those of the FTL.
-pub fn frontier(config: &DeviceConfig) -> FrontierId {
-    FrontierId(2 * config.ftl.streams)
 }
 
 /// Slots of a block of each plane of all dies, with one bit per cell.
@@ -159,7 +155,7 @@ impl SlcCache {
         let fold_from =
             section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
         Some(Box::new(Self {
-            frontier: frontier(config),
+            frontier: own_frontier(config),
             base: geometry.raw_ppas() as u32,
             is_volatile: config.ftl.volatile_buffer,
             capacity,

@@ -70,6 +70,13 @@ impl MechanismSection for SlcCacheConfig {
         changes
     }
 
+    /// A cache decides by what is written, not by its times.
+    fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
+        let untimed =
+            |slc: &Self| Self { program: Nanos::ZERO, read: Nanos::ZERO, fold_time: None, ..*slc };
+        ours.map(untimed) == theirs.map(untimed)
+    }
+
     fn addresses(&self) -> u64 {
         2 * self.size.0 / u64::from(SLOT_BYTES)
     }
