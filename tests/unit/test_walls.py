@@ -134,3 +134,10 @@ def test_only_one_crate_links_python() -> None:
         if any(dependency["name"] == "pyo3" for dependency in dependencies)
     }
     assert linking == {"python"}
+
+
+def test_a_mechanism_is_named_in_few_files() -> None:
+    """A mechanism is known to its own files, to the lists of mechanisms, and to little else."""
+    files = [path for path in ROOT.glob("crates/*/src/**/*.rs") if "slc_cache" in path.read_text()]
+    names = sorted(str(path.relative_to(ROOT)) for path in files)
+    assert 0 < len(names) <= 6, names

@@ -1,7 +1,7 @@
 //! File format of saved device states: named sections in chunks, each packed and checksummed.
 //!
 //! ```text
-//! "WCSTATE4"                                 8 bytes
+//! "WCSTATE5"                                 8 bytes; the digit is the version
 //! section*: name length u16, name, raw length u64, chunk*
 //! chunk:    packing u8, packed length u32, crc32 u32, packed
 //! end:      name length 0
@@ -20,15 +20,17 @@ use thiserror::Error;
 
 use pack::{Packing, pack_bytes, pack_numbers, unpack_bytes, unpack_numbers};
 
-const MAGIC: &[u8; 8] = b"WCSTATE4";
+const MAGIC: &[u8; 8] = b"WCSTATE5";
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
 /// Why a saved state cannot be read.
 #[derive(Debug, Error)]
 pub enum CodecError {
-    #[error("not a writecliff device state (it does not begin with WCSTATE4)")]
+    #[error("not a writecliff device state (it does not begin with WCSTATE)")]
     NotAState,
+    #[error("the device state is of version {0}; this program reads version 5: prepare it again")]
+    OtherVersion(char),
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
     #[error("device state has section '{found}' where '{expected}' is expected")]
@@ -161,10 +163,13 @@ impl<R: Read> StateReader<R> {
     pub fn new(mut input: R) -> Result<Self, CodecError> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic).map_err(|_| CodecError::NotAState)?;
-        if &magic != MAGIC {
-            return Err(CodecError::NotAState);
+        match &magic {
+            MAGIC => Ok(Self { input }),
+            [b'W', b'C', b'S', b'T', b'A', b'T', b'E', version] => {
+                Err(CodecError::OtherVersion(char::from(*version)))
+            }
+            _ => Err(CodecError::NotAState),
         }
-        Ok(Self { input })
     }
 
     pub fn bytes(&mut self, name: &str) -> Result<Vec<u8>, CodecError> {
@@ -290,6 +295,15 @@ mod tests {
         let mut reader = StateReader::new(&data[..]).unwrap();
         assert_eq!(reader.u32s("map", 3).unwrap(), [1, 2, u32::MAX]);
         assert_eq!(reader.u64s("counters", 2).unwrap(), [7, u64::MAX]);
+    }
+
+    #[test]
+    fn states_of_other_versions_are_refused_by_their_number() {
+        let mut data = sample();
+        data[7] = b'4';
+        assert!(matches!(StateReader::new(&data[..]), Err(CodecError::OtherVersion('4'))));
+        data[0] = b'X';
+        assert!(matches!(StateReader::new(&data[..]), Err(CodecError::NotAState)));
     }
 
     #[test]

@@ -23,9 +23,8 @@ use crate::command::InFlight;
 use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
-use crate::front::{AnyFront, Direct, Front, Placed, Write};
+use crate::front::{AnyFront, Direct, Front, Placed, SlcCache, Write};
 use crate::mechanisms::power::ActiveTime;
-use crate::mechanisms::slc_cache::SlcCache;
 use crate::mechanisms::{Access, Mechanisms, Steps};
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
