@@ -12,8 +12,9 @@
 //! representable.
 //!
 //! Not modelled: moving hot spots. Which blocks are hot is a property of the data, not of the run:
-//! [`writecliff_base::Permutation`] scatters the ranks in one fixed way for each number of blocks, independent of
-//! the workload's seed, so that all jobs and all steps of a test share their hot blocks.
+//! [`writecliff_base::Permutation`] scatters the ranks in one fixed way for each number of blocks,
+//! independent of the workload's seed, so that all jobs and all steps of a test share their hot
+//! blocks.
 //!
 //! Validated by a chi-square test against the exact probabilities over all ranks of a small range,
 //! and by Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.

@@ -1,10 +1,10 @@
 //! Where the mechanisms of a drive take part in what it does.
 //!
-//! The drive decodes commands, places data and completes commands. At each of these steps it calls a
-//! hook of every mechanism that it has, in the order of the list in `mod.rs`. A mechanism implements
-//! the hooks that it needs. The calls are static: a hook that no mechanism of the list implements
-//! compiles to nothing, and a drive skips the steps in which none of its mechanisms takes part
-//! ([`Steps`]).
+//! The drive decodes commands, places data and completes commands. At each of these steps it calls
+//! a hook of every mechanism that it has, in the order of the list in `mod.rs`. A mechanism
+//! implements the hooks that it needs. The calls are static: a hook that no mechanism of the list
+//! implements compiles to nothing, and a drive skips the steps in which none of its mechanisms
+//! takes part ([`Steps`]).
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
