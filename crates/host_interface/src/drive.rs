@@ -6,11 +6,11 @@ use crate::cause::TimeByCause;
 use crate::command::{Command, Completion, Status};
 use crate::placement::{DataPlacement, DataPlacementStatus};
 
-/// A simulated drive, without its type. The default methods suit a drive without flash: it has one
-/// stream, loses nothing with the power, and models neither energy nor temperature.
+/// A simulated drive of any kind. The default methods suit a drive without flash: it has one
+/// stream, loses no data in a power loss, and models neither energy nor temperature.
 ///
-/// A host that issues many commands is generic over the drive instead, so that it pays for no
-/// dispatch per command.
+/// A host that issues many commands is generic over the drive instead, to avoid dynamic dispatch
+/// per command.
 pub trait Drive {
     fn capacity(&self) -> Bytes;
 
@@ -23,18 +23,19 @@ pub trait Drive {
     /// Advances to the next completion, but not beyond `limit`.
     fn step(&mut self, limit: Nanos) -> Option<Completion>;
 
-    /// Returns the time of the drive's next event if it is left alone; `None` for never.
+    /// Returns the time of the drive's next event if no command arrives; `None` if no event is
+    /// scheduled.
     fn next_event(&self) -> Option<Nanos>;
 
-    /// Leaves the drive idle until `time`. The host must have nothing outstanding.
+    /// Leaves the drive idle until `time`. The host must have no outstanding commands.
     fn idle_until(&mut self, time: Nanos);
 
-    /// Completes all work in progress. All completions must have been taken before; the host must
-    /// have nothing outstanding.
+    /// Completes all internal work in progress. The host must have received all completions and
+    /// have no outstanding commands.
     fn quiesce(&mut self);
 
-    /// The fast-forward clock: applies the effect of a command without its timing. The drive must
-    /// be idle; call `end_fast_forward` after the last command.
+    /// Applies the effect of a command without its timing (the fast-forward clock). The drive must
+    /// be idle. Call `end_fast_forward` after the last command.
     fn fast_forward(&mut self, command: &Command);
 
     fn end_fast_forward(&mut self) {}
@@ -64,7 +65,7 @@ pub trait Drive {
         None
     }
 
-    /// Returns why the drive does not support TRIM, if it does not.
+    /// Returns the reason why the drive does not support TRIM; `None` if it does.
     fn refuses_trim(&self) -> Option<&'static str> {
         None
     }
@@ -79,8 +80,7 @@ pub trait Drive {
     /// Enables or disables the volatile write cache.
     fn set_write_cache(&mut self, enabled: bool);
 
-    /// Returns `true` if data of a completed write may be lost with the power until the drive is
-    /// flushed.
+    /// Returns `true` if a power loss before the next flush may lose data of a completed write.
     fn is_volatile(&self) -> bool {
         self.write_cache()
     }
@@ -90,13 +90,13 @@ pub trait Drive {
         self.quiesce();
     }
 
-    /// A Controller Level Reset (NVMe).
+    /// Performs a Controller Level Reset (NVMe).
     fn controller_reset(&mut self) {}
 
-    /// A die does not answer from now on.
+    /// Makes a die fail: it does not respond any more.
     ///
     /// # Errors
-    /// Returns why the drive cannot lose that die.
+    /// Returns the reason why the drive cannot lose that die.
     fn lose_die(&mut self, die: u32) -> Result<(), String>;
 
     fn host_write_bytes(&self) -> u64;
@@ -111,12 +111,14 @@ pub trait Drive {
         None
     }
 
-    /// Returns the energy until `time`; `None` if the device file has no power section.
+    /// Returns the energy in joules consumed until `time`; `None` if the device file has no power
+    /// section.
     fn joules_until(&self, _time: Nanos) -> Option<f64> {
         None
     }
 
-    /// Returns the temperature at `time`; `None` if the device file has no thermal section.
+    /// Returns the temperature at `time` in degrees Celsius; `None` if the device file has no
+    /// thermal section.
     fn celsius_at(&self, _time: Nanos) -> Option<f64> {
         None
     }

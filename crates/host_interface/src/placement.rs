@@ -62,7 +62,7 @@ pub struct StreamParameters {
     pub limit: u16,
     /// NVM Subsystem Streams Available: not allocated for exclusive use.
     pub available: u16,
-    /// NVM Subsystem Streams Open, of those without exclusive resources.
+    /// NVM Subsystem Streams Open, except streams with exclusive resources.
     pub open: u16,
     /// Stream Write Size: a program unit.
     pub write_size: Bytes,
@@ -115,20 +115,21 @@ pub struct FdpConfiguration {
     /// Estimated Reclaim Unit Time Limit in seconds; 0 if not reported.
     pub time_limit_s: u32,
     pub reclaim_groups: u16,
-    /// Reclaim Group Identifier Format: upper bits of a placement identifier that name the group;
-    /// the others are the placement handle.
+    /// Reclaim Group Identifier Format: number of upper bits of a placement identifier that
+    /// contain the reclaim group. The lower bits contain the placement handle.
     pub rgif: u8,
     /// A volatile write cache is present (FDPVWC).
     pub volatile_cache: bool,
 }
 
 impl FdpConfiguration {
-    /// Placement identifiers of the namespace: its placement handles in each reclaim group.
+    /// Returns the number of placement identifiers of the namespace: its placement handles in each
+    /// reclaim group.
     pub fn identifiers(&self) -> usize {
         self.placement_handles.len() * usize::from(self.reclaim_groups)
     }
 
-    /// Returns the reclaim group of a placement identifier, and its placement handle.
+    /// Returns the reclaim group and the placement handle of a placement identifier.
     pub fn split(&self, identifier: u16) -> (u16, u16) {
         let lower = 16 - u32::from(self.rgif);
         let group = identifier.checked_shr(lower).unwrap_or(0);
@@ -169,7 +170,7 @@ pub struct FdpStatistics {
     pub erased_bytes: u64,
 }
 
-/// Types of FDP events by their codes (log page 23h, 5.1.12.1.31).
+/// FDP event types and their codes (log page 23h, 5.1.12.1.31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FdpEventType {
@@ -191,7 +192,7 @@ impl FdpEventType {
         Self::ImplicitlyModified,
     ];
 
-    /// The Event Type field.
+    /// Returns the Event Type field.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -200,7 +201,7 @@ impl FdpEventType {
         Self::ALL.into_iter().find(|event| event.code() == code)
     }
 
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     pub fn index(self) -> usize {
         (self as usize & 0x7f) + if self.is_of_host() { 0 } else { 4 }
     }
@@ -233,7 +234,7 @@ pub struct FdpEvent {
     pub moved: Option<Bytes>,
 }
 
-/// Status of the interface; counts are since the drive was new.
+/// Status of the data placement interface. Counts start when the drive is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPlacementStatus {
     pub interface: &'static str,
@@ -249,9 +250,10 @@ pub struct DataPlacementStatus {
     /// Writes to a stream or placement identifier that the drive could not provide.
     pub overflow_writes: u64,
     pub overflow_bytes: u64,
-    /// Their bytes by number; 65535 represents all numbers that are not counted individually.
+    /// Overflow bytes by stream number or placement identifier; 65535 represents all numbers that
+    /// are not counted individually.
     pub overflow_by_number: Vec<(u16, u64)>,
-    /// FDP statistics, which every drive has.
+    /// FDP statistics, counted with every interface.
     pub statistics: FdpStatistics,
     pub fdp: Option<FdpStatus>,
 }
@@ -269,8 +271,8 @@ pub struct FdpStatus {
 /// Answer to an administrative command.
 pub type Answer<T> = Result<T, Refusal>;
 
-/// The administrative commands of a data placement interface. A drive rejects those of interfaces
-/// that it does not have.
+/// The administrative commands of a data placement interface. A drive rejects the commands of
+/// other interfaces.
 pub trait DataPlacement {
     fn interface_name(&self) -> &'static str;
 
@@ -288,7 +290,7 @@ pub trait DataPlacement {
     /// Get Status: open identifiers, ascending.
     fn stream_status(&mut self) -> Answer<Vec<u16>>;
 
-    /// Allocate Resources; returns how many streams were granted.
+    /// Allocate Resources; returns the number of streams granted.
     fn allocate_streams(&mut self, wanted: u16) -> Answer<u16>;
 
     /// Release Identifier; returns `true` if it was open.
@@ -296,7 +298,7 @@ pub trait DataPlacement {
 
     fn release_stream_resources(&mut self) -> Answer<()>;
 
-    // -- SCSI stream control (SBC-4): not of NVMe drives ----------------------------------------
+    // -- SCSI stream control (SBC-4), which NVMe drives reject ----------------------------------
 
     /// STREAM CONTROL, open; returns the assigned identifier.
     fn scsi_open_stream(&mut self) -> Answer<u16> {
@@ -307,7 +309,7 @@ pub trait DataPlacement {
         Err(self.no_scsi())
     }
 
-    /// GET STREAM STATUS from an identifier on.
+    /// GET STREAM STATUS; returns the open identifiers from `first` on.
     fn scsi_stream_status(&mut self, _first: u16) -> Answer<Vec<u16>> {
         Err(self.no_scsi())
     }
@@ -324,26 +326,28 @@ pub trait DataPlacement {
 
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration>;
 
-    /// I/O Management Receive, reclaim unit handle status: the placement handles in order, in one
-    /// reclaim group after the other.
+    /// I/O Management Receive, reclaim unit handle status: by reclaim group, then by placement
+    /// handle.
     fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>>;
 
     /// I/O Management Send, reclaim unit handle update: abandons the units that these identifiers
-    /// reference, so their next writes go to empty ones. Returns how many units were abandoned.
+    /// reference, so that their next writes go to empty units. Returns the number of units
+    /// abandoned.
     fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32>;
 
-    /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
+    /// Set Features, FDP events: enables or disables event types for the reclaim unit handle of a
+    /// placement handle.
     fn fdp_enable_events(&mut self, id: u16, kinds: &[FdpEventType], enabled: bool) -> Answer<()>;
 
-    /// Get Features, FDP events.
+    /// Get Features, FDP events: the enabled event types.
     fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>>;
 
     /// Enables all events for every placement handle, for a host that keeps the whole log. Has no
     /// effect on a drive with another interface.
     fn fdp_enable_all_events(&mut self) {
         let configuration = self.fdp_configuration();
-        let listed = configuration.map_or(0, |found| found.placement_handles.len());
-        for handle in 0..listed as u16 {
+        let handles = configuration.map_or(0, |fdp| fdp.placement_handles.len());
+        for handle in 0..handles as u16 {
             let enabled = self.fdp_enable_events(handle, &FdpEventType::ALL, true);
             debug_assert_eq!(enabled, Ok(()), "a placement handle of the namespace");
         }

@@ -1,5 +1,5 @@
-//! Dicts of Python from results. Their structs are in crates that do not know Python, so the
-//! derive of `PyO3` cannot reach them; `dict!` takes their fields by name.
+//! Conversion of results to Python dicts. The structs of results are in crates that do not depend
+//! on Python, so they cannot derive the traits of `PyO3`. `dict!` lists their fields by name.
 
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -8,9 +8,12 @@ use pyo3::types::PyDict;
 pub(crate) type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 pub(crate) type Dicts<'py> = PyResult<Vec<Bound<'py, PyDict>>>;
 
-/// Makes a dict, in the order of its clauses: `"key" = value`; `from.{field, field}` for fields
-/// under their own names; `from.[field, field]` for vectors that become `NumPy` arrays; `..dict`
-/// for the entries of another dict.
+/// Creates a dict with entries in the order of the clauses:
+///
+/// * `"key" = value` adds one entry,
+/// * `from.{field, field}` adds fields under their own names,
+/// * `from.[field, field]` adds vectors as `NumPy` arrays,
+/// * `..dict` adds the entries of another dict.
 macro_rules! dict {
     (@ $py:expr, $to:ident,) => {};
     (@ $py:expr, $to:ident, $name:literal = $value:expr $(, $($rest:tt)*)?) => {
@@ -37,7 +40,7 @@ macro_rules! dict {
 }
 pub(crate) use dict;
 
-/// A `NumPy` array with a value for each row.
+/// Returns a `NumPy` array with one value for each row.
 pub(crate) fn column<R: IntoIterator, T: Element>(
     py: Python<'_>,
     rows: R,

@@ -58,7 +58,7 @@ pub enum Outcome {
         frontier: FrontierId,
         fill: FillId,
     },
-    /// The data of a mechanism's read are in the controller.
+    /// Arrival of the data of a mechanism's read in the controller.
     Read {
         mechanism: u8,
         token: u16,

@@ -21,7 +21,7 @@ pub enum ReadFor {
     Fill {
         fill: FillId,
     },
-    /// A mechanism, which knows it by a token.
+    /// A mechanism, which identifies the read by a token.
     Mechanism {
         number: u8,
         token: u16,
@@ -76,7 +76,7 @@ pub const PLANE_SHIFT: u32 = 13;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
-/// Kinds of flash beside that of the FTL: the one of its front, and those of mechanisms, by number.
+/// Number of media beside the FTL's flash: one for the FTL's front, the others for mechanisms.
 pub const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
 /// The medium of the FTL's front.
 pub const FRONT_MEDIUM: u8 = 0;
@@ -84,10 +84,10 @@ pub const FRONT_MEDIUM: u8 = 0;
 /// Returns the medium of a mechanism.
 ///
 /// # Panics
-/// Panics if the mechanism is behind too many others.
+/// Panics if `mechanism` is too large a number for a medium.
 pub const fn medium_of(mechanism: u8) -> u8 {
     let medium = FRONT_MEDIUM + 1 + mechanism;
-    assert!((medium as usize) < MEDIA, "the mechanism is too far down the list to have flash");
+    assert!((medium as usize) < MEDIA, "only the first mechanisms of the list can own flash");
     medium
 }
 

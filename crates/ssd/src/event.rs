@@ -29,7 +29,7 @@ pub enum SsdEvent {
     Completed { command: u16 },
     /// Check whether the drive is idle.
     IdleCheck,
-    /// What a mechanism has scheduled is due. The token has a meaning for the mechanism alone.
+    /// Work that a mechanism has scheduled is due. Only the mechanism interprets the token.
     Due { mechanism: u8, token: u16 },
     /// The array time of a read on a plane has ended, or the transfer of its data.
     PlaneDone { reader: u16 },
@@ -51,7 +51,7 @@ pub enum Lane {
 
 const LANES: usize = 6;
 
-/// Number of the events of the first mechanism, behind those of other kinds.
+/// Number of the first mechanism's events, after the numbers of the other kinds.
 const FIRST_MECHANISM: u32 = 7;
 
 impl SsdEvent {

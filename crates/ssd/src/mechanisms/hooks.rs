@@ -1,4 +1,4 @@
-//! Where the mechanisms of a drive take part in what it does.
+//! Hooks that connect the mechanisms of a drive with its commands.
 //!
 //! The drive decodes commands, places data and completes commands. At each of these steps it calls
 //! a hook of every mechanism that it has, in the order of the list in `mod.rs`. A mechanism
@@ -41,15 +41,15 @@ impl<'a> Access<'a> {
 /// Slots that the firmware has mapped for a write.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MappedSlots {
-    /// For the host, including those that complete a large unit.
+    /// Host slots, including the slots that complete a large unit.
     pub host: u32,
     pub moved: u64,
-    /// Written in part and merged with their old data.
+    /// Slots written in part and merged with their old data.
     pub merged: u32,
     pub folded: u64,
 }
 
-/// Times of flash that a mechanism has for itself.
+/// Timing of the flash that a mechanism owns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Medium {
     /// tR.
@@ -58,26 +58,26 @@ pub(crate) struct Medium {
     pub program: Nanos,
 }
 
-/// Steps of the drive that mechanisms take part in.
+/// Steps of a drive in which a mechanism takes part.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
 pub(crate) struct Steps {
-    /// Commands begin.
+    /// Start of a command.
     pub commands: bool,
-    /// Reads may fail, wait or take firmware time.
+    /// Reads, which may fail, wait or take firmware time.
     pub reads: bool,
-    /// Data are placed, on either clock.
+    /// Placement of data, on either clock.
     pub writes: bool,
-    /// A placed write takes firmware time.
+    /// Firmware time of a placed write.
     pub mapping: bool,
-    /// Writes may have to wait in front of the buffer.
+    /// Admission of writes to the buffer, which may have to wait.
     pub admission: bool,
-    /// Programs end.
+    /// End of a program.
     pub programs: bool,
 }
 
 impl Steps {
-    /// No step of commands: a mechanism that works by itself.
+    /// No steps, for a mechanism that works independently of commands.
     pub(crate) const NONE: Self = Self {
         commands: false,
         reads: false,
@@ -97,15 +97,15 @@ impl Steps {
     }
 }
 
-/// A mechanism of a drive. While one of its hooks runs with the drive, the drive is without it.
+/// A mechanism of a drive. A hook that receives the drive finds it without this mechanism.
 pub(crate) trait Mechanism: Sized {
-    /// The steps of the drive that it takes part in.
+    /// Steps of the drive in which the mechanism takes part.
     const STEPS: Steps;
 
     /// Returns the mechanism of a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
 
-    /// Returns the times of flash that it has for itself.
+    /// Returns the timing of the flash that the mechanism owns; `None` if it owns no flash.
     fn medium(_config: &DeviceConfig) -> Option<Medium> {
         None
     }
@@ -115,7 +115,7 @@ pub(crate) trait Mechanism: Sized {
         while self.works(drive, drive.now()) {}
     }
 
-    /// A command begins.
+    /// Called when a command starts.
     fn command_begins<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
     /// Returns additional latency of a command.
@@ -129,13 +129,13 @@ pub(crate) trait Mechanism: Sized {
         false
     }
 
-    /// A write is about to be placed.
+    /// Called before a write is placed.
     fn before_write<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _write: &Access<'_>) {}
 
-    /// A write was placed on the timed clock.
+    /// Called after a write was placed on the timed clock.
     fn after_write(&mut self, _now: Nanos, _mapped: &MappedSlots) {}
 
-    /// Returns `true` if a read has to wait for what [`Self::due`] brings.
+    /// Returns `true` if a read has to wait. The mechanism resumes it in [`Self::due`].
     fn holds_read<R: Recorder>(
         &mut self,
         _drive: &mut Ssd<R>,
@@ -145,32 +145,33 @@ pub(crate) trait Mechanism: Sized {
         false
     }
 
-    /// Takes part in a read with this outcome so far; returns its outcome.
+    /// Returns the outcome of a read; `outcome` is the outcome before this mechanism.
     fn read(&mut self, _read: &Access<'_>, outcome: Status) -> Status {
         outcome
     }
 
-    /// The host has deallocated a slot.
+    /// Called when the host has deallocated a slot.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
-    /// A program of the host's or of relocated data has ended.
+    /// Called when a program of host data or relocated data has ended.
     fn programmed<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// An event or a flash read that it has scheduled has occurred. Returns `true` if writes may
-    /// enter the buffer now.
+    /// Called when an event or a flash read of the mechanism has occurred. Returns `true` if writes
+    /// may enter the buffer now.
     fn due<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _token: u16) -> bool {
         false
     }
 
-    /// Returns when its next work is due, if not after `until`; an idle drive does it then.
+    /// Returns the time at which the next work is due, unless that is after `until`. An idle drive
+    /// does the work at that time.
     fn next_work<R: Recorder>(&self, _drive: &Ssd<R>, _until: Nanos) -> Option<Nanos> {
         None
     }
 
-    /// Does the work that [`Self::next_work`] has named.
+    /// Does the work that was due according to [`Self::next_work`].
     fn work<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// Does the next work if it is due at `now`; returns whether it was.
+    /// Does the next work if it is due at `now`; returns `true` if it was.
     fn works<R: Recorder>(&mut self, drive: &mut Ssd<R>, now: Nanos) -> bool {
         let is_due = self.next_work(drive, now).is_some();
         if is_due {
@@ -179,20 +180,20 @@ pub(crate) trait Mechanism: Sized {
         is_due
     }
 
-    /// All data have been erased.
+    /// Called when all data have been erased.
     fn purged(&mut self) {}
 
-    /// The drive has lost its power and starts again, without the events that were scheduled.
+    /// Called when the drive starts again after a power loss, which discards scheduled events.
     fn powered_up(&mut self, _config: &DeviceConfig) {}
 
-    /// Slots programmed in flash that the FTL does not allocate.
+    /// Returns the number of slots programmed in flash that the FTL does not allocate.
     fn own_slots<R: Recorder>(&self, _drive: &Ssd<R>) -> u64 {
         0
     }
 
     fn save(&self, _out: &mut WordWriter) {}
 
-    /// Restores what `save` saved. `fills` is the number of program units in progress.
+    /// Restores the state that `save` wrote. `fills` is the number of program units in progress.
     ///
     /// # Errors
     /// Fails if the words are damaged.
@@ -201,17 +202,17 @@ pub(crate) trait Mechanism: Sized {
     }
 }
 
-/// The number of a mechanism, by which its events and flash reads find it.
+/// The number of a mechanism, which identifies it in its events and flash reads.
 pub(crate) trait Numbered {
     const NUMBER: u8;
 
-    /// The event that calls [`Mechanism::due`].
+    /// Returns the event that calls [`Mechanism::due`].
     fn event(token: u16) -> SsdEvent {
         SsdEvent::Due { mechanism: Self::NUMBER, token }
     }
 }
 
-/// Calls a hook of each mechanism that the drive has, which it is without meanwhile.
+/// Calls a hook of each mechanism of the drive. The drive is without the mechanism during the call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {$(
         if let Some(mut $mechanism) = $drive.mechanisms.$name.take() {
@@ -229,7 +230,7 @@ macro_rules! mechanisms {
             $(pub $name: Option<Box<$type>>,)*
         }
 
-        #[expect(non_camel_case_types, reason = "named as the fields are")]
+        #[expect(non_camel_case_types, reason = "named like the fields")]
         enum Number { $($name),* }
 
         $(impl Numbered for $type {
@@ -241,14 +242,14 @@ macro_rules! mechanisms {
                 Self { $($name: <$type>::of(config)),* }
             }
 
-            /// Returns which steps of the drive the mechanisms take part in.
+            /// Returns the steps of the drive in which its mechanisms take part.
             pub(crate) fn steps(&self) -> Steps {
                 let mut steps = Steps::default();
                 $(if self.$name.is_some() { steps.add(<$type>::STEPS); })*
                 steps
             }
 
-            /// Returns the flash that mechanisms have for themselves, with its number.
+            /// Returns the number and the timing of each medium that a mechanism owns.
             pub(crate) fn media(config: &DeviceConfig) -> impl Iterator<Item = (u8, Medium)> {
                 let media = [$((<$type>::NUMBER, <$type>::medium(config))),*];
                 media.into_iter().filter_map(|(n, medium)| medium.map(|m| (medium_of(n), m)))
@@ -267,7 +268,7 @@ macro_rules! mechanisms {
                 Nanos::ZERO $(+ self.$name.as_mut().map_or(Nanos::ZERO, |m| m.command_delay()))*
             }
 
-            /// The first mechanism that holds writes decides.
+            /// Returns `true` if a mechanism holds writes; asks only until the first that does.
             pub(crate) fn holds_writes<R: Recorder>(drive: &mut Ssd<R>) -> bool {
                 let mut holds = false;
                 each!(drive, [$($name),*], m => holds = holds || m.holds_writes(drive));
@@ -319,15 +320,15 @@ macro_rules! mechanisms {
                 admits
             }
 
-            /// Returns when work of a mechanism is due next, if not after `until`.
+            /// Returns the time of the next work of any mechanism, unless it is after `until`.
             pub(crate) fn next_work<R: Recorder>(drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
                 let all = &drive.mechanisms;
                 [$(all.$name.as_ref().and_then(|m| m.next_work(drive, until))),*]
                     .into_iter().flatten().min()
             }
 
-            /// Lets the first mechanism whose work is due at `now` do it; returns `false` if there
-            /// is none.
+            /// Does the work of the first mechanism whose work is due at `now`; returns `false` if
+            /// no work is due.
             pub(crate) fn work<R: Recorder>(drive: &mut Ssd<R>, now: Nanos) -> bool {
                 let mut has_worked = false;
                 each!(drive, [$($name),*], m => has_worked = has_worked || m.works(drive, now));

@@ -168,8 +168,8 @@ impl Integrity {
     }
 
     /// Draws the faults of a command that reads slots, and returns `true` if protection finds wrong
-    /// data, so that the command fails. `is_lost` if it fails anyway: flash lost data of it, and
-    /// the drive has none to check.
+    /// data, so that the command fails. `is_lost` if flash has already lost data of the command:
+    /// then it fails anyway, and the drive has no data to check.
     fn finds_fault(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {

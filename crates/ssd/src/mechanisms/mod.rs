@@ -76,8 +76,8 @@ pub(crate) trait MechanismSection {
         self.resized(drive)
     }
 
-    /// Returns `true` if two drives with these sections place the same writes alike on the
-    /// fast-forward clock, and keep no state of them outside the FTL and its front.
+    /// Returns `true` if two drives with these sections place equal writes identically on the
+    /// fast-forward clock, and keep no state of these writes outside the FTL and its front.
     fn places_alike(_ours: Option<&Self>, _theirs: Option<&Self>) -> bool
     where
         Self: Sized,
@@ -162,7 +162,7 @@ sections! {
     mapping_cache: mapping_cache::MappingCacheConfig,
 }
 
-// Those with flash of their own come first, because the numbers of media are few.
+// Mechanisms that own flash come first, because only the first few can have a medium.
 mechanisms! {
     mapping_cache: mapping_cache::MappingCache,
     mapping_core: mapping_core::MappingCore,

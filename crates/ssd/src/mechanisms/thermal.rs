@@ -141,10 +141,10 @@ fn stages(table: &Table<'_>, keys: Keys) -> Result<Vec<Throttle>, LocatedError> 
 pub struct Thermal {
     config: ThermalConfig,
     celsius: f64,
-    /// Time of the last temperature update, and the energy consumed until then.
+    /// Time of the last temperature update. `joules` is the energy consumed until then.
     at: Nanos,
     joules: f64,
-    /// Number of active stages, which are the first ones.
+    /// Number of active stages, counted from the first.
     stage: usize,
     throttled: Nanos,
     throttled_most: Nanos,
@@ -166,7 +166,7 @@ impl Thermal {
         }
     }
 
-    /// Temperature at `now`, if `joules` have been consumed since the drive was new.
+    /// Returns the temperature at `now` if `joules` have been consumed since the drive was new.
     pub fn celsius(&self, now: Nanos, joules: f64) -> f64 {
         let seconds = now.saturating_sub(self.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -184,7 +184,7 @@ impl Thermal {
         ThermalCounters { celsius, throttled, throttled_most }
     }
 
-    /// Updates the temperature and decides whether to throttle from now on.
+    /// Updates the temperature and selects the stage of throttling.
     pub fn look(&mut self, now: Nanos, joules: f64) {
         self.celsius = self.celsius(now, joules);
         (self.at, self.joules) = (now, joules);
@@ -197,12 +197,13 @@ impl Thermal {
         }
     }
 
-    /// End of the current period.
+    /// Returns the end of the current period.
     fn period_end(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0)
     }
 
-    /// Time for which channels are blocked between `now` and `until`; counts it as throttled.
+    /// Returns the time for which channels are blocked between `now` and `until`. Counts the whole
+    /// period as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let Some(throttle) = self.stage.checked_sub(1).map(|last| self.config.stages[last]) else {
             return Nanos::ZERO;
@@ -215,7 +216,7 @@ impl Thermal {
         Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
     }
 
-    /// Updates the temperature now, and blocks channels for a part of the period that begins.
+    /// Updates the temperature, and blocks channels for a part of the new period.
     fn begin_period<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let now = drive.now();
         let joules = drive.energy_until(now).map_or(0.0, |energy| energy.total());
@@ -235,15 +236,15 @@ impl Mechanism for Thermal {
         config.sections.thermal.clone().map(|section| Box::new(Self::new(section)))
     }
 
-    /// Updates the temperature now and in each period from now on.
+    /// Starts the periodic temperature updates, unless they are scheduled.
     fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         if !self.scheduled {
             self.begin_period(drive);
         }
     }
 
-    /// A period has ended. An idle host has no work to throttle, and the temperature at the next
-    /// command follows from the energy consumed until then.
+    /// Starts the next period, unless the host is idle: then there is no work to throttle, and the
+    /// temperature at the next command follows from the energy consumed until then.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
         self.scheduled = false;
         if drive.commands.in_flight() > 0 {

@@ -113,21 +113,21 @@ writecliff_base::section! {
     pub(super) struct FileKeys {
         name: required Text, "shown in results";
         seed: default Integer(0..=TOP) = 1,
-            "seeds every random choice; each further step has the next number";
+            "seed of all random choices; each further step uses the next number";
         interval: default PositiveTime = Nanos(1_000_000_000),
             "interval of the measured time series";
         precondition: optional Text = "[depends](../guides/workloads.md#preconditioning)",
             "state of the drive before the first step";
         expect: optional Inner<Vec<String>>(expect) = "none",
             "[limits](../guides/workloads.md#limits) on figures";
-        step: optional Tables, "the steps, in place of the keys below";
+        step: optional Tables, "the steps, instead of the keys below";
     }
 }
 
 writecliff_base::section! {
     pub(super) struct LoadKeys {
         until: optional Choice<bool>(&[("steady", true)]),
-            "the jobs are a round; rounds repeat until steady state";
+            "the jobs form a round, which repeats until steady state";
         max_rounds: optional Integer(WINDOW_ROUNDS..=1_000_000) = "25", "maximum number of rounds";
         measure: default Flag = true,
             "`false`: the step only sets the state of the drive. No figures; a simulated drive \
@@ -141,7 +141,7 @@ writecliff_base::section! {
     pub(super) struct StepKeys {
         name: optional Text = "`\"step 1\"`, ...", "shown in results";
         rest: optional PositiveTime,
-            "no I/O for this time, then a single read; without the keys below";
+            "no I/O for this time, then a single read; excludes the keys below";
     }
 }
 
@@ -154,38 +154,36 @@ writecliff_base::section! {
         mix: optional Inner<MixKeys>(mix),
             "in place of `read`: shares of sequential and random reads and writes";
         block_size: optional Size = "`\"4 KiB\"`", "size of every I/O, 512 B to 1 GiB";
-        block_sizes: optional Inners<BlockSize>(block), "a mix of sizes instead";
+        block_sizes: optional Inners<BlockSize>(block), "a mix of sizes, instead of `block_size`";
         writes: optional Inner<OwnBlocks>(own_blocks),
-            "block sizes of writes, where they differ from the rest";
+            "block sizes of writes, if they differ from those of other I/Os";
         trims: optional Inner<OwnBlocks>(own_blocks),
-            "block sizes of trims, where they differ from the rest";
+            "block sizes of trims, if they differ from those of other I/Os";
         threads: default Count(1..=4096) = 1, "host threads";
         queue_depth: default Count(1..=65_536) = 1, "outstanding I/Os of each thread";
         offset: optional SizeOrShare(100.0) = "0", "start of the range";
-        range: optional SizeOrShare(100.0) = "to the end",
-            "length of the addresses that the job uses";
+        range: optional SizeOrShare(100.0) = "to the end", "length of the range";
         segments: optional Inner<SegmentSpec>(segments), "use only some segments of the range";
         thread_stride: default Size = Bytes(0),
-            "sequential thread t starts t strides into the range";
+            "sequential: thread t starts t strides into the range";
         start: default Size = Bytes(0), "sequential: offset into the range at which threads start";
         align: optional Size = "block size", "alignment of addresses";
         addresses: optional Inner<AddressSpec>(addresses) = "uniform",
-            "how often each block is accessed";
+            "distribution of accesses over the blocks";
         run_ios: default Integer(1..=TOP) = 1,
-            "random: consecutive I/Os from each random address on";
+            "random: number of consecutive I/Os from each random address";
         hole: optional Size, "sequential: distance to skip after each I/O";
         back: optional Size, "sequential: distance to go back after each I/O";
         hole_after: default Size = Bytes(0),
             "skip `hole` after this much data instead of after each I/O";
         files: default Count(1..=1 << 20) = 1,
-            "sequential: equal parts of the range, whose I/Os take turns";
+            "sequential: number of files, which divide the range equally and take turns";
         one_position: default Flag = false,
-            "sequential: all operations continue where the last I/O ended, in place of a sequence \
-             each";
+            "sequential: all operations share one position and continue where the last I/O ended";
         trim_first: default Flag = false,
-            "each block is trimmed, then written; without `read` and `trim`";
+            "each block is trimmed, then written; excludes `read` and `trim`";
         host_zones: optional Inner<HostZones>(host_zones),
-            "writes go in order within zones that the host keeps";
+            "zones that the host keeps and writes in order";
         model: optional Inner<IoModel>(writecliff_synthesis::read),
             "a model of a trace, from which the job draws its I/Os in place of the keys above; \
              [`writecliff synthesise`](cli.md#writecliff-synthesise) writes it";
@@ -195,23 +193,22 @@ writecliff_base::section! {
             "share of written 4 KiB pages that repeat the last unique page of their thread (fio's \
              `dedupe_percentage`)";
         stream: default Count(0..=65_535) = 0,
-            "number of the stream that it writes to; what a number means, and how many there are, \
-             [depends on the drive](../guides/streams.md#the-interface-what-a-stream-number-means)";
+            "stream that the job writes to; the meaning and the number of streams [depend on the \
+             drive](../guides/streams.md#the-interface-what-a-stream-number-means)";
         streams: optional Numbers(0.0..=65_535.0),
             "several streams for the writes, in place of `stream`";
         stream_order: default Choice<StreamOrder>(ORDERS) = StreamOrder::InTurn,
-            "which of them a write goes to";
+            "order in which writes use the streams";
         rate: optional Rate = "unlimited", "open-loop arrivals, which do not wait for the drive";
-        rate_iops: optional Number(1e-3..=1e12), "the same in I/Os per second";
+        rate_iops: optional Number(1e-3..=1e12), "`rate` in I/Os per second";
         rate_read: optional Percent(SHARE),
-            "share of the rate that reads have; reads and writes then follow schedules of their \
-             own";
+            "share of reads in the rate; reads and writes then follow separate schedules";
         arrival: default Choice<Arrival>(ARRIVALS) = Arrival::Linear,
             "spacing of arrivals; `poisson` requires a rate";
         think: default Time = Nanos(0), "idle time after every `think_after_ios` I/Os of a thread";
         think_after_ios: default Integer(1..=TOP) = 1, "I/Os of a thread between two idle times";
         rate_ignores_think: default Flag = false,
-            "think time moves the schedule of a rate; without it the rate catches up after each \
+            "think time shifts the schedule of a rate; if `false`, the rate catches up after each \
              pause";
         burst: optional Time,
             "issue I/O for `burst`, then none for `pause`, repeated from the start of the job; not \
@@ -222,51 +219,56 @@ writecliff_base::section! {
         dsync: default Flag = false,
             "each write is on the media when it completes (`O_DSYNC`); on a simulated drive a \
              flush follows it. Not with `flush_every_writes`";
-        duration: optional Time, "end";
-        volume: optional SizeOrShare(1e6), "end; shares above 100 % are allowed";
-        ios: optional Integer(1..=TOP), "end";
-        ends_all: default Flag = false, "all jobs of the step end with this one";
+        duration: optional Time, "end of the job, by time";
+        volume: optional SizeOrShare(1e6),
+            "end of the job, by data; shares above 100 % are allowed";
+        ios: optional Integer(1..=TOP), "end of the job, by I/Os";
+        ends_all: default Flag = false, "all jobs of the step end when this job ends";
         flow_weight: optional Integer(1..=TOP) = "none",
-            "share of each thread in the I/Os of its group: a thread that is ahead waits; not with \
-             a rate";
-        flow_group: default Integer(0..=TOP) = 0, "the group";
+            "weight of each thread in the I/Os of its group: a thread that is ahead waits; not \
+             with a rate";
+        flow_group: default Integer(0..=TOP) = 0, "number of the group of `flow_weight`";
     }
 }
 
 writecliff_base::section! {
     #[derive(Clone, Copy, PartialEq)]
     pub(super) struct MixKeys {
-        sequential_read: default Percent(SHARE) = 0.0, "share of the I/Os; together 100 %";
-        random_read: default Percent(SHARE) = 0.0, "share of the I/Os; together 100 %";
-        sequential_write: default Percent(SHARE) = 0.0, "share of the I/Os; together 100 %";
-        random_write: default Percent(SHARE) = 0.0, "share of the I/Os; together 100 %";
+        sequential_read: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        random_read: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        sequential_write: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        random_write: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
     }
 }
 
 writecliff_base::section! {
     pub(super) struct BlockKeys {
         size: required Size, "size of an I/O";
-        weight: default Number(0.0..=1e12) = 1.0, "how often, relative to the other sizes";
+        weight: default Number(0.0..=1e12) = 1.0, "frequency relative to the other sizes";
         sequential: default Percent(SHARE) = 0.0,
-            "random: share of the I/Os of this size that go on in order from a random address, \
-             each operation of each thread from its own";
+            "random: share of the I/Os of this size that continue in order from a random address; \
+             each operation of each thread has its own address";
     }
 }
 
 writecliff_base::section! {
     pub(super) struct OwnKeys {
-        block_size: optional Size = "required without `block_sizes`", "size of each of them";
+        block_size: optional Size = "required without `block_sizes`", "size of each of these I/Os";
         block_sizes: optional Inners<BlockSize>(block),
-            "a mix of sizes instead, as `block_sizes` of the job";
-        align: optional Size = "block size", "alignment of their addresses";
+            "a mix of sizes, like `block_sizes` of the job";
+        align: optional Size = "block size", "alignment of the addresses of these I/Os";
     }
 }
 
 writecliff_base::section! {
     pub(super) struct SegmentKeys {
         count: required Integer(1..=1 << 20), "number of segments, all of the same size";
-        amount: required Size, "size of all together";
-        seed: default Integer(0..=TOP) = 1, "places them in the range";
+        amount: required Size, "total size of the segments";
+        seed: default Integer(0..=TOP) = 1, "seed of the positions of the segments";
     }
 }
 
@@ -275,18 +277,19 @@ writecliff_base::section! {
         kind: required Choice<AddressKind>(KINDS), "distribution of accesses over the blocks";
         theta: optional Number(0.0..=10.0), "of `zipf`: the exponent";
         hot: optional Percent(0.0..=99.0),
-            "of `pareto`: this share of the blocks takes the rest of the accesses, 100 % less the \
-             share";
+            "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
+             accesses";
         deviation: optional Percent(SHARE), "of `normal`: standard deviation of the blocks' ranks";
-        zones: optional Inners<Zone>(zone), "of `zoned` and `hot_cold`";
+        zones: optional Inners<Zone>(zone), "of `zoned` and `hot_cold`: the zones";
         blocks: optional Integers(0..=TOP),
-            "of `sequence`: numbers of blocks, accessed in this order, over and over";
+            "of `sequence`: numbers of blocks, accessed repeatedly in this order";
         advancing: default Flag = false,
             "of `sequence`: each pass is shifted by the length of the sequence, in blocks";
         spare: optional Percent(0.0..=900.0),
             "of `sprandom`: the drive's flash beyond its capacity";
         regions: optional Integer(1..=10_000) = "100",
-            "of `sprandom`: parts of the range, each with its own share of repeated writes";
+            "of `sprandom`: number of regions of the range, each with its own share of repeated \
+             writes";
     }
 }
 
@@ -300,13 +303,14 @@ writecliff_base::section! {
 writecliff_base::section! {
     pub(super) struct HostZoneKeys {
         size: required Size, "size of a zone";
-        capacity: optional Size = "`size`", "what is written of each zone";
+        capacity: optional Size = "`size`", "writable size of each zone";
         max_open: default Count(0..=4096) = 0,
-            "zones that are being written at a time; 0: any number";
-        max_open_per_thread: default Count(0..=4096) = 0, "the same, of a thread";
-        begin_full: default Flag = false, "zones are full at first, not empty";
+            "maximum number of zones being written at the same time; 0: any number";
+        max_open_per_thread: default Count(0..=4096) = 0,
+            "maximum number of zones that each thread writes at the same time; 0: any number";
+        begin_full: default Flag = false, "zones are initially full, not empty";
         read_unwritten: default Flag = false,
-            "reads go anywhere; else they are moved to what was written";
+            "reads access any address; if `false`, they are moved to written data";
         short_writes: default Flag = false, "the last write of a zone may be shorter than a block";
         reset_above: default Percent(SHARE) = 0.0,
             "while more than this share of the range is written, every `reset_every_writes`th \

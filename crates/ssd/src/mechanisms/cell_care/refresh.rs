@@ -9,7 +9,7 @@ use crate::front::Front;
 use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
 
-/// The refresh of data, one reclaim unit per interval. Its state is that of `[ecc]`.
+/// The refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
 pub(crate) struct Refreshing;
 
 impl Mechanism for Refreshing {

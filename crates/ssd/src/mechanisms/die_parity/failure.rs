@@ -47,8 +47,7 @@ fn parity_slots<R: Recorder>(drive: &Ssd<R>) -> u64 {
     drive.ftl.parity_programs() * u64::from(drive.config.geometry.slots_per_program_unit)
 }
 
-/// The relocation of data from a lost die, one reclaim unit per interval. Its state is with the
-/// dies.
+/// The relocation of data from a lost die, one reclaim unit per interval. The dies hold its state.
 pub(crate) struct Relocation;
 
 impl Mechanism for Relocation {
@@ -62,7 +61,7 @@ impl Mechanism for Relocation {
         drive.backend.die_parity.as_ref().and_then(|parity| parity.due(until))
     }
 
-    /// Relocates the data of the lost die in the reclaim unit that is due.
+    /// Relocates the lost die's data of the reclaim unit that is due.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Ssd { ftl, backend, config, .. } = drive;

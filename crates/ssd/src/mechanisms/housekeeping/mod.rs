@@ -133,7 +133,7 @@ impl Housekeeping {
         }))
     }
 
-    /// Media operation number `n`, at a random time in interval `n`.
+    /// Returns media operation number `n`, at a random time in interval `n`.
     fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
         let draw = nth(self.salts[0], n);
         let share = |of: u64, draw: u64| ((u128::from(of) * u128::from(draw as u32)) >> 32) as u64;
@@ -175,8 +175,8 @@ impl Housekeeping {
         due
     }
 
-    /// Schedules the next media operation, and begins those that would be running by now. Work that
-    /// started in idle time keeps its die busy for the rest of its time.
+    /// Schedules the next media operation, and starts the operations that would be running by now.
+    /// An operation that started in idle time keeps its die busy for the rest of its time.
     #[cold]
     fn schedule_media<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let now = drive.now();
@@ -202,7 +202,7 @@ impl Mechanism for Housekeeping {
         Self::of(config)
     }
 
-    /// Lets the firmware read what its patrol has had to read until now.
+    /// Charges the firmware for the patrol reads that have become due.
     fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Some(patrol) = &mut self.patrol else { return };
         let time = patrol.time();
@@ -211,14 +211,14 @@ impl Mechanism for Housekeeping {
         }
     }
 
-    /// Schedules media work from now on.
+    /// Starts the schedule of media operations, unless the next is scheduled.
     fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         if !self.media_scheduled {
             self.schedule_media(drive);
         }
     }
 
-    /// Draws whether an internal task of the controller delays a command.
+    /// Returns the delay of a command by an internal task of the controller, drawn at random.
     fn command_delay(&mut self) -> Nanos {
         let Some(hiccups) = self.hiccups else { return Nanos::ZERO };
         let draw = (nth(self.salts[1], self.commands) >> 11) as f64 / (1_u64 << 53) as f64;
@@ -247,8 +247,8 @@ impl Mechanism for Housekeeping {
         }
     }
 
-    /// Begins a media operation. While the host is idle it is not simulated; the next command
-    /// computes what is still running.
+    /// Starts the media operation that is due. Operations in idle time are not simulated; the next
+    /// command computes which of them are still running.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
         self.media_scheduled = false;
         if drive.commands.in_flight() > 0 {

@@ -17,7 +17,8 @@ use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
 use crate::ssd::Ssd;
 
 impl MappingCache {
-    /// Looks up a page; returns the load to wait for, if it is not in the controller.
+    /// Looks up a translation page. If the page is not in the controller, returns the load to wait
+    /// for.
     fn look_up<R: Recorder>(
         &mut self,
         drive: &mut Ssd<R>,
@@ -42,8 +43,8 @@ impl MappingCache {
         load.and_then(|load| self.load(load))
     }
 
-    /// Reads a translation page: for a host read with its priority, for a write after the other
-    /// work of the die.
+    /// Reads a translation page from flash: with the priority of a host read for a read, after the
+    /// other work of the die for a write.
     fn read_page<R: Recorder>(&self, drive: &mut Ssd<R>, die: u16, load: LoadId, for_write: bool) {
         let operation = FlashOperation::Read {
             sense: sense_medium(medium_of(Self::NUMBER)),
@@ -105,7 +106,8 @@ impl Mechanism for MappingCache {
         Some(Medium { read: section.read, program: section.program })
     }
 
-    /// Looks up the pages of a read, which waits for those that are not in the controller.
+    /// Looks up the translation pages of a read. The read waits for pages that are not in the
+    /// controller.
     fn holds_read<R: Recorder>(
         &mut self,
         drive: &mut Ssd<R>,
@@ -146,7 +148,7 @@ impl Mechanism for MappingCache {
         }
     }
 
-    /// A translation page has arrived in the controller.
+    /// Resumes the commands and writes that waited for a translation page.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, load: u16) -> bool {
         let Some(loaded) = self.end_load(load) else { return false };
         for fill in loaded.fills {

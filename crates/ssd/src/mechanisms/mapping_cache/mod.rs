@@ -101,7 +101,7 @@ pub(crate) struct MappingCache {
 }
 
 impl MappingCache {
-    /// The translation pages of some logical pages.
+    /// Returns the translation pages of the `slots` logical pages from `first` on.
     fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
     }
@@ -193,7 +193,7 @@ impl MappingCache {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
-    /// Handles the arrival of a page.
+    /// Ends a load when its page has arrived, and returns it.
     fn end_load(&mut self, load: LoadId) -> Option<Load> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);
@@ -204,7 +204,8 @@ impl MappingCache {
         self.config.page.0 as u32
     }
 
-    /// Time from the request for a page of the host memory buffer until its transfer starts.
+    /// Returns the time from the request for a page of the host memory buffer until its transfer
+    /// starts.
     fn host_latency(&self) -> Nanos {
         self.config.host_memory_latency.unwrap_or(Nanos::ZERO)
     }

@@ -70,7 +70,7 @@ impl MechanismSection for SlcCacheConfig {
         changes
     }
 
-    /// A cache decides by what is written, not by its times.
+    /// The decisions of a cache depend on the data written, not on its timing.
     fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
         let untimed =
             |slc: &Self| Self { program: Nanos::ZERO, read: Nanos::ZERO, fold_time: None, ..*slc };
