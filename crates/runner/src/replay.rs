@@ -16,7 +16,7 @@ use writecliff_filesystem::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
 use writecliff_filesystem::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::placement::{DataPlacementStatus, FdpStatistics};
-use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
+use writecliff_ssd::{Command, Drive, DriveCounters, Operation, Ssd};
 
 pub use self::ledger::{BUCKETS, Ledger};
 pub use self::timed::Timed;

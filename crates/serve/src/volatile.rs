@@ -11,7 +11,7 @@ use writecliff_base::{Bytes, Lpn, Ppa};
 use writecliff_contents::{Loses, LostPage, PAGE_BYTES};
 use writecliff_host_interface::{Command, Operation};
 use writecliff_runner::AnyDrive;
-use writecliff_ssd::{Ssd, Unwritten, Volatile};
+use writecliff_ssd::{Drive, Ssd, Unwritten, Volatile};
 
 use crate::power::Durable;
 use crate::request::Request;

@@ -6,7 +6,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{BadBlockCounters, ReductionCounters};
-use writecliff_host_interface::TimeByCause;
+use writecliff_host_interface::Drive;
 
 use super::Ssd;
 use crate::attribution::Recorder;
@@ -85,12 +85,6 @@ impl DriveCounters {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// Causes of the latency of the command that completed last, if recorded.
-    #[inline]
-    pub fn time_by_cause(&self) -> Option<&TimeByCause> {
-        self.reports_causes.then(|| self.backend.recorder.last()).flatten()
-    }
-
     fn cell_care(&self) -> Option<CellCareCounters> {
         let ecc = self.backend.ecc.as_ref()?;
         ecc.care_counters(self.ftl.table(), self.backend.now)

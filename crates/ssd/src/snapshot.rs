@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state;
 use writecliff_base::{Lpn, Nanos, Ppa};
+use writecliff_host_interface::Drive;
 
 use crate::attribution::Recorder;
 use crate::front::Front;
@@ -23,15 +24,6 @@ impl<R: Recorder> Ssd<R> {
     pub fn location(&self, lpn: Lpn) -> Ppa {
         let in_front = self.front.location(lpn);
         if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
-    }
-
-    /// Checks the mapping and the state of the front.
-    ///
-    /// # Errors
-    /// Returns the first violated invariant.
-    pub fn check_invariants(&self) -> Result<(), String> {
-        self.ftl.check_invariants()?;
-        self.front.check(&self.ftl)
     }
 
     /// Returns the erases of reclaim units and of blocks of an SLC cache since the drive was new.

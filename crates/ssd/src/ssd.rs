@@ -14,7 +14,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::{
-    Arrival, Barrier, Cause, Command, CommandTable, Completion, Frontend, Operation, Status,
+    Arrival, Barrier, Cause, Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
 };
 
 use crate::attribution::{Recorder, Unrecorded};
@@ -23,7 +23,7 @@ use crate::command::InFlight;
 use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
-use crate::front::{AnyFront, Direct, Front, Placed, SlcCache, Write};
+use crate::front::{AnyFront, Front, Placed, SlcCache, Write};
 use crate::mechanisms::power::ActiveTime;
 use crate::mechanisms::{Access, Mechanisms, Steps};
 
@@ -173,39 +173,6 @@ impl<R: Recorder> Ssd<R> {
         self.ftl.allocated().total().0
     }
 
-    #[inline]
-    pub fn host_write_bytes(&self) -> u64 {
-        self.front.host_bytes(self.ftl.counters().host_bytes)
-    }
-
-    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
-    /// has returned, nor later than the next completion.
-    #[inline]
-    pub fn submit(&mut self, at: Nanos, command: Command) {
-        debug_assert!(at >= self.backend.now);
-        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
-        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
-        self.backend.now = at;
-        if self.frontend.enter(&command, at) {
-            self.begin(command, at);
-        }
-    }
-
-    /// Advances to the next completion, but not beyond `limit`.
-    // Always inlined, as is what it calls for an event: idle time has a copy of it, and the
-    // compiler would otherwise make functions of what both share.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some((time, event)) = self.backend.queue.pop_until(limit) {
-            self.backend.now = time;
-            if let Some(completion) = self.handle(event) {
-                return Some(completion);
-            }
-        }
-        None
-    }
-
     /// Does what is due until `limit` while the host has nothing outstanding.
     #[inline(never)]
     fn work_until(&mut self, limit: Nanos) {
@@ -348,34 +315,6 @@ impl<R: Recorder> Ssd<R> {
         Completion { at, tag: done.tag, operation: done.operation, status }
     }
 
-    /// Announces a command at `offset`: prefetches the memory that it will access. Has no effect on
-    /// the state.
-    #[inline]
-    pub fn announce(&self, offset: u64) {
-        self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
-    }
-
-    /// The fast-forward clock: applies the effect of a write or TRIM without its timing. Reads and
-    /// flushes change nothing. The drive must be idle; call `end_fast_forward` after the last
-    /// command.
-    #[inline]
-    pub fn fast_forward(&mut self, command: &Command) {
-        match command.operation {
-            Operation::Write => {
-                if self.steps.writes {
-                    return self.fast_forward_otherwise(command);
-                }
-                let write = self.routed_write(command);
-                Direct.place(write, &mut self.ftl, &mut FastForward);
-            }
-            Operation::Trim => {
-                self.trim(command);
-                self.backend.recorder.journaled();
-            }
-            Operation::Read | Operation::Flush => {}
-        }
-    }
-
     /// Writes data whose placement a mechanism affects.
     #[cold]
     fn fast_forward_otherwise(&mut self, command: &Command) {
@@ -400,23 +339,5 @@ impl<R: Recorder> Ssd<R> {
         if placed.elsewhere_bytes > 0 {
             self.data_placement.tally.overflow(command.stream.0, placed.elsewhere_bytes);
         }
-    }
-
-    pub fn end_fast_forward(&mut self) {
-        self.resynchronise_buffer();
-        self.resynchronise_errors();
-    }
-
-    /// Returns the drive to the state of "no writes": erases every block. Takes the time of one
-    /// erase of every block in turn, on all dies at once.
-    pub fn purge(&mut self) {
-        self.quiesce();
-        self.ftl.purge();
-        let blocks = u64::from(self.config.geometry.reclaim_units) + self.front.purge();
-        self.mechanisms.purged();
-        self.release_all_streams();
-        self.resynchronise_buffer();
-        self.resynchronise_errors();
-        self.backend.erased_all(blocks);
     }
 }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use writecliff_base::{Lpn, Nanos, Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
-use writecliff_ssd::{PowerCut, Ssd};
+use writecliff_ssd::{Drive, PowerCut, Ssd};
 
 pub use drives::{Extra, KINDS, Kind};
 use image::FlashImage;

@@ -8,7 +8,7 @@ use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_filesystem::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::Content;
 use writecliff_measure::Histogram;
-use writecliff_ssd::{Command, Completion, Operation, Ssd};
+use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
 
 use super::{LOOK_EVERY, Run, look, trims, write};
 use crate::outcome::Observer;

@@ -5,9 +5,11 @@ use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_host_interface::placement::{
-    Answer, BlockLimitsExtension, DataPlacement, DataPlacementStatus, Directives, FdpConfiguration,
-    FdpEvent, FdpEventType, FdpStatistics, FdpStatus, HandleStatus, Refusal, StreamParameters,
+    Answer, BlockLimitsExtension, DataPlacement, Directives, FdpConfiguration, FdpEvent,
+    FdpEventType, FdpStatistics, HandleStatus, Refusal, StreamParameters,
 };
+
+use writecliff_host_interface::Drive;
 
 use super::Ssd;
 use crate::attribution::Recorder;
@@ -19,7 +21,7 @@ use crate::data_placement::{Interface, InterfaceKind, has_volatile};
 /// it.
 macro_rules! accessors {
     ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
-        fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
+        pub(crate) fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
             let has = self.interface_name();
             match &mut self.data_placement.interface {
                 Interface::$variant(found) => Ok((found, &mut self.data_placement.route)),
@@ -36,7 +38,7 @@ impl<R: Recorder> Ssd<R> {
         fdp = Fdp(Fdp) of InterfaceKind::NvmeFdp;
     }
 
-    fn status_of_handles(&self) -> Vec<HandleStatus> {
+    pub(crate) fn status_of_handles(&self) -> Vec<HandleStatus> {
         let Interface::Fdp(fdp) = &self.data_placement.interface else { return Vec::new() };
         fdp.identifiers().map(|identifier| self.handle_status(fdp, identifier)).collect()
     }
@@ -53,7 +55,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Abandons the unit of a handle if it is partly written; returns whether it was.
-    fn abandon(&mut self, handle: u16) -> bool {
+    pub(crate) fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
         if !self.ftl.host_room(frontier).1 {
             return false;
@@ -114,33 +116,11 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Generates events from the GC log since the last time.
-    fn gather_events(&mut self) {
+    pub(crate) fn gather_events(&mut self) {
         self.end_old_units();
         let now = self.backend.now;
         if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
             fdp.gather(self.ftl.gc_log_mut().take(), now, Bytes(u64::from(SLOT_BYTES)));
-        }
-    }
-
-    /// A Controller Level Reset disables the Streams directive. Without power-loss protection, the
-    /// drive also abandons its open units: reclaim unit handles then reference empty ones.
-    pub fn controller_reset(&mut self) {
-        self.quiesce();
-        let now = self.backend.now;
-        if let Ok((nvme, route)) = self.nvme() {
-            nvme.reset(route);
-        }
-        if self.config.controller.power_loss_protection {
-            return;
-        }
-        let mut modified = false;
-        for handle in 0..self.config.ftl.streams {
-            modified |= self.abandon(handle);
-        }
-        self.quiesce();
-        if let (true, Ok((fdp, _))) = (modified, self.fdp()) {
-            fdp.events.count(FdpEventType::ResetModifiedHandles, 1);
-            fdp.events.about_all(FdpEventType::ResetModifiedHandles, now);
         }
     }
 
@@ -152,40 +132,6 @@ impl<R: Recorder> Ssd<R> {
             Interface::Scsi(scsi) => scsi.resources.close_all(&mut p.route),
             Interface::None | Interface::Fdp(_) => {}
         }
-    }
-
-    /// `None` for a drive without an interface.
-    pub fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        self.gather_events();
-        let interface = self.config.data_placement.as_ref()?.interface.name();
-        let p = &self.data_placement;
-        let (open_streams, limit, fdp) = match &p.interface {
-            Interface::None => return None,
-            Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
-            Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
-            Interface::Fdp(fdp) => {
-                let status = FdpStatus {
-                    handles: self.status_of_handles(),
-                    events: fdp.events.happened,
-                    log: [fdp.events.list(true), fdp.events.list(false)].concat(),
-                    abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
-                };
-                (Vec::new(), status.handles.len() as u16, Some(status))
-            }
-        };
-        Some(DataPlacementStatus {
-            interface,
-            enabled: !matches!(&p.interface, Interface::Nvme(nvme) if !nvme.is_enabled()),
-            open_streams,
-            limit,
-            streams_opened: p.tally.opened,
-            streams_released: p.tally.released,
-            overflow_writes: p.tally.overflow_writes,
-            overflow_bytes: p.tally.overflow_bytes,
-            overflow_by_number: p.tally.overflow_by_number.iter().map(|(&n, &b)| (n, b)).collect(),
-            statistics: self.statistics(),
-            fdp,
-        })
     }
 
     /// FTL stream to which a write with stream number `number` would go now.

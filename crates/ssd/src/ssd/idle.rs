@@ -6,7 +6,6 @@ use super::Ssd;
 use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 use crate::front::Front;
-use crate::mechanisms::Mechanisms;
 
 /// Program units per die in one burst of the front's work: enough to keep the die busy until the
 /// next check, but few enough that a command does not wait long.
@@ -58,38 +57,5 @@ impl<R: Recorder> Ssd<R> {
     #[inline]
     fn wants_idle_time(&self) -> bool {
         self.ftl.needs_background_gc() || self.front.wants_idle_time()
-    }
-
-    /// Completes all work in progress. All completions must have been taken before; the host must
-    /// have nothing outstanding.
-    pub fn quiesce(&mut self) {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.quiescing = true;
-        self.work_until(Nanos::MAX);
-        self.quiescing = false;
-        self.idle_check_scheduled = false;
-        self.backend.settle();
-        self.last_activity = self.backend.now;
-        if let Some(ecc) = &mut self.backend.ecc {
-            ecc.before_untimed(self.ftl.counters().host_slots);
-        }
-    }
-
-    /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
-    /// host must have nothing outstanding.
-    ///
-    /// If the drive has not completed a command since it was opened, filled on the fast-forward
-    /// clock or quiesced, its idle delay counts from then.
-    pub fn idle_until(&mut self, time: Nanos) {
-        let due = self.last_activity + self.config.controller.idle_delay;
-        self.schedule_idle_check(due.max(self.backend.now));
-        while let Some(at) = Mechanisms::next_work(self, time) {
-            self.work_until(at);
-            self.backend.now = self.backend.now.max(at);
-            let has_worked = Mechanisms::work(self, at);
-            assert!(has_worked, "a mechanism has no work at the time that it has named");
-        }
-        self.work_until(time);
-        self.backend.now = self.backend.now.max(time);
     }
 }

@@ -340,12 +340,6 @@ impl<R: Recorder> Ssd<R> {
         self.backend.with_stripes(reads)
     }
 
-    /// Returns the outcome of a read on the fast-forward clock, which has no flash reads: it fails
-    /// by the faults of mechanisms alone.
-    pub fn fast_forward_read(&mut self, command: &Command) -> Status {
-        self.mechanisms.read(&Access::untimed(command), Status::Success)
-    }
-
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
     /// flash.
     #[expect(clippy::inline_always)]

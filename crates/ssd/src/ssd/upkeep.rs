@@ -9,11 +9,6 @@ use crate::event::SsdEvent;
 use crate::mechanisms::Mechanisms;
 
 impl<R: Recorder> Ssd<R> {
-    /// When the drive does something next, if it is left alone.
-    pub fn next_event(&self) -> Option<Nanos> {
-        self.backend.queue.next_time()
-    }
-
     /// Handles the events that few commands cause.
     pub(crate) fn handle_rare(&mut self, event: SsdEvent) {
         match event {

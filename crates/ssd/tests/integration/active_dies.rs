@@ -2,7 +2,9 @@
 
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::attribution::Recorder;
-use writecliff_ssd::{Attribution, Command, Completion, DeviceConfig, Operation, Ssd, Volatile};
+use writecliff_ssd::{
+    Attribution, Command, Completion, DeviceConfig, Drive, Operation, Ssd, Volatile,
+};
 
 use crate::common::{self, BUS_SLOT, assert_section_refused, command, read, write};
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::{Cause, TimeByCause};
 use writecliff_ssd::attribution::Recorder;
-use writecliff_ssd::{Attribution, Command, Completion, Operation, Ssd};
+use writecliff_ssd::{Attribution, Command, Completion, Drive, Operation, Ssd};
 
 type Attributed = Ssd<Attribution>;
 

@@ -2,7 +2,7 @@
 
 use crate::common::{self, assert_section_refused, closed_loop, precondition, user_slots, write};
 use writecliff_base::Prng;
-use writecliff_ssd::Ssd;
+use writecliff_ssd::{Drive, Ssd};
 
 fn drive(keys: &str) -> Ssd {
     let keys = format!("[bad_blocks]\n{keys}\n[link]");

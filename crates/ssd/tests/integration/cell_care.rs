@@ -4,8 +4,8 @@ use crate::common::{self, assert_section_refused, closed_loop, precondition, rea
 use writecliff_base::{Nanos, Prng};
 use writecliff_flash::acceleration::acceleration;
 use writecliff_flash::errors::{BitErrors, Code};
-use writecliff_ssd::Ssd;
 use writecliff_ssd::mechanisms::cell_care::CellCareCounters;
+use writecliff_ssd::{Drive, Ssd};
 
 const DAY: u64 = 86_400_000_000_000;
 const ERRORS: BitErrors = BitErrors {

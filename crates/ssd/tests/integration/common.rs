@@ -2,7 +2,7 @@
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
-use writecliff_ssd::{Command, Completion, DeviceConfig, Operation, Ssd, device_file};
+use writecliff_ssd::{Command, Completion, DeviceConfig, Drive, Operation, Ssd, device_file};
 
 pub(crate) const DRIVE: &str = r#"
 name = "test"

@@ -2,8 +2,8 @@
 
 use crate::common::{BUS_SLOT, alone, assert_section_refused, drive, read, user_slots, write};
 use writecliff_base::{Lpn, Nanos};
-use writecliff_ssd::Ssd;
 use writecliff_ssd::mechanisms::die_parity::DieParityCounters;
+use writecliff_ssd::{Drive, Ssd};
 
 const SMALL: (&str, &str) = ("\"40 MiB\"", "\"24 MiB\"");
 /// One of the four dies.

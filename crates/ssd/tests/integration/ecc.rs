@@ -4,7 +4,7 @@ use crate::common::{self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, prec
 use crate::common::{user_slots, write};
 use writecliff_base::{Lpn, Nanos, Prng};
 use writecliff_flash::errors::Code;
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Drive, Operation, Ssd};
 
 const READ: u64 = 2_000 + 5_000 + 1_000 + 50_000 + BUS_SLOT + 3_000 + LINK_SLOT;
 const CODE: Code = Code { bits: 8192, correctable: 72 };

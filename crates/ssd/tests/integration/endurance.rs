@@ -2,9 +2,9 @@
 
 use crate::common::{self, alone, closed_loop, config, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::Ssd;
 use writecliff_ssd::mechanisms::endurance::Endurance;
 use writecliff_ssd::mechanisms::endurance::HeldUp;
+use writecliff_ssd::{Drive, Ssd};
 
 /// The drive of the tests: 64 MiB of flash that may be erased 1000 times.
 const RATED: f64 = 64.0 * 1_048_576.0 * 1000.0;

@@ -5,7 +5,7 @@ use writecliff_base::{Bytes, Nanos, Prng, StreamId};
 use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Isolation, Refusal};
 use writecliff_ssd::data_placement::events::LOG_EVENTS;
-use writecliff_ssd::{Command, Ssd};
+use writecliff_ssd::{Command, Drive, Ssd};
 
 /// Logical blocks of a reclaim unit: 16 pages of 16 KiB on 4 dies.
 const UNIT_BLOCKS: u64 = 16 * 4 * 32;

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_ssd::attribution::{Recorder, Unrecorded};
-use writecliff_ssd::{Attribution, Command, DeviceConfig, DriveCounters, Operation, Ssd, Volatile};
+use writecliff_ssd::{
+    Attribution, Command, DeviceConfig, Drive, DriveCounters, Operation, Ssd, Volatile,
+};
 
 use crate::common;
 

@@ -5,7 +5,7 @@ use crate::common::{
 };
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::mechanisms::housekeeping::Housekeeping;
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Drive, Operation, Ssd};
 
 const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;

@@ -2,7 +2,7 @@
 
 use crate::common::{DRIVE, assert_refused, command, drive, user_slots, write};
 use writecliff_base::{Lpn, Prng};
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Drive, Operation, Ssd};
 
 const UNITS: [(&str, &str); 2] = [
     ("power_loss_protection = false", "power_loss_protection = true"),

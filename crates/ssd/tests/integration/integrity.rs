@@ -3,7 +3,7 @@
 use crate::common::{self, alone, assert_section_refused, closed_loop, command, precondition};
 use crate::common::{read, user_slots, write};
 use writecliff_ssd::mechanisms::integrity::IntegrityCounts;
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Drive, Operation, Ssd};
 
 fn drive(keys: &str) -> Ssd {
     common::drive(&[("[link]", &format!("[integrity]\n{keys}\n[link]"))])

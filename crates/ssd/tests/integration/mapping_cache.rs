@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Cause;
 use writecliff_ssd::mechanisms::mapping_cache::MappingCacheCounts;
-use writecliff_ssd::{Attribution, Command, DriveCounters, Operation, Ssd, device_file};
+use writecliff_ssd::{Attribution, Command, Drive, DriveCounters, Operation, Ssd, device_file};
 
 use crate::common::{
     BUS_SLOT, DRIVE, LINK_SLOT, SLC, alone, assert_refused, assert_section_refused, closed_loop,

@@ -2,7 +2,7 @@
 
 use crate::common::{self, BUS_SLOT, LINK_SLOT, alone, closed_loop, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::Ssd;
+use writecliff_ssd::{Drive, Ssd};
 
 const COMMAND_TIME: u64 = 50_000;
 /// A scan of half of each interval takes a fifth of the firmware's time.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::{Attribution, Command, Operation, Ssd};
+use writecliff_ssd::{Attribution, Command, Drive, Operation, Ssd};
 
 use crate::common::{
     BUS_SLOT, DRIVE, LINK_SLOT, alone, assert_refused, closed_loop, config, drive, precondition,

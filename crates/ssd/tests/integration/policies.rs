@@ -3,7 +3,7 @@
 
 use crate::common::{closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Lpn, Nanos, Prng, StreamId};
-use writecliff_ssd::{Command, Operation, Ssd};
+use writecliff_ssd::{Command, Drive, Operation, Ssd};
 
 const GC: [&str; 6] = [
     "\"greedy\"",

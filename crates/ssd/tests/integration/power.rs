@@ -5,7 +5,7 @@ use crate::common::{
 };
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::mechanisms::power::Energy;
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Drive, Operation, Ssd};
 
 const WATTS: &str = "[power]\nidle = \"1.5 W\"\nactive = \"500 mW\"\nread = \"40 mW\"\n\
                      program = \"60 mW\"\nerase = \"80 mW\"\ntransfer = \"100 mW\"\n\

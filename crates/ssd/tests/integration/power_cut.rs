@@ -3,7 +3,7 @@
 use crate::common::{REDUCTION, SLC, alone, assert_section_refused, command, config, drive, write};
 use writecliff_base::{Lpn, Nanos};
 use writecliff_ssd::mechanisms::power_loss::recovery;
-use writecliff_ssd::{Command, Operation, Ssd, Volatile};
+use writecliff_ssd::{Command, Drive, Operation, Ssd, Volatile};
 
 const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
 

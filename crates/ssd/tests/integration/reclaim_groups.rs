@@ -4,7 +4,7 @@ use writecliff_base::{Lpn, Nanos, Prng, StreamId};
 use writecliff_host_interface::Cause;
 use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Refusal};
-use writecliff_ssd::{Attribution, Command, Completion, Ssd, Volatile};
+use writecliff_ssd::{Attribution, Command, Completion, Drive, Ssd, Volatile};
 
 use crate::common::{
     DRIVE, alone, assert_refused, closed_loop, config, drive, read, user_slots, write,

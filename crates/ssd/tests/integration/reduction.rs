@@ -5,7 +5,7 @@ use crate::common::{
 };
 use writecliff_base::{Lpn, Prng};
 use writecliff_host_interface::Content;
-use writecliff_ssd::{Command, Ssd};
+use writecliff_ssd::{Command, Drive, Ssd};
 
 const WITHOUT_CACHE: (&str, &str) = ("write_cache = true", "write_cache = false");
 

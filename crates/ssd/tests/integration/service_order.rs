@@ -2,7 +2,7 @@
 
 use crate::common::{self, closed_loop, drive, read, write};
 use writecliff_base::Nanos;
-use writecliff_ssd::{Command, Ssd};
+use writecliff_ssd::{Command, Drive, Ssd};
 
 const BARRIER: (&str, &str) =
     ("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"");

@@ -8,7 +8,7 @@ use crate::common::{
 };
 use writecliff_base::{Lpn, Nanos, Prng};
 use writecliff_ssd::mechanisms::slc_cache::SlcCounters;
-use writecliff_ssd::{Command, Completion, Operation, Ssd, device_file};
+use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd, device_file};
 
 const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;

@@ -5,7 +5,7 @@ use crate::common::{
 };
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
-use writecliff_ssd::{Command, Completion, Operation, Ssd};
+use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
 
 fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {
     let user = user_slots(ssd);

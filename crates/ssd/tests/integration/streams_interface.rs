@@ -3,7 +3,7 @@
 use crate::common::{alone, command, config, drive, write};
 use writecliff_base::StreamId;
 use writecliff_host_interface::placement::{DataPlacement, Directives, Refusal};
-use writecliff_ssd::{Command, Operation, Ssd};
+use writecliff_ssd::{Command, Drive, Operation, Ssd};
 
 /// The drive of the tests, with this section. It has 4 streams, the default one included.
 fn with(section: &str) -> Ssd {

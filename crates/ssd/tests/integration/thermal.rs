@@ -4,7 +4,7 @@
 use crate::common::{self, alone, closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::mechanisms::thermal::{Thermal, ThermalConfig, Throttle};
-use writecliff_ssd::{Operation, Ssd, device_file};
+use writecliff_ssd::{Drive, Operation, Ssd, device_file};
 
 fn settled(thermal: &str) -> Ssd {
     let section = format!(

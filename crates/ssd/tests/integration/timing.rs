@@ -6,7 +6,7 @@ use crate::common::{
     write,
 };
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::{Completion, Operation, Ssd};
+use writecliff_ssd::{Completion, Drive, Operation, Ssd};
 
 const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;

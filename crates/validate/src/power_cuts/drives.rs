@@ -3,7 +3,7 @@
 
 use writecliff_base::{Prng, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
-use writecliff_ssd::{DeviceConfig, Ssd, device_file};
+use writecliff_ssd::{DeviceConfig, Drive, Ssd, device_file};
 
 use super::image::FlashImage;
 

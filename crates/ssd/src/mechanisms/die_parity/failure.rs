@@ -9,28 +9,6 @@ use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Ssd<R> {
-    /// Fails a die, which answers no further reads. Its current operation still ends.
-    ///
-    /// # Errors
-    /// Fails without a section `[die_parity]`, if the drive does not have the die or has already
-    /// lost a die, and if the other dies cannot hold the user capacity.
-    pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
-        let now = self.backend.now;
-        let Some(parity) = &mut self.backend.die_parity else {
-            return Err("the drive has no section [die_parity]".to_owned());
-        };
-        if let Some(lost) = parity.lost {
-            return Err(format!("the drive has already lost die {lost}"));
-        }
-        let dies = self.config.geometry.dies;
-        if die >= dies {
-            return Err(format!("die is {die}; it must be 0 to {}", dies - 1));
-        }
-        self.ftl.lose_die(die)?;
-        parity.lose(die, now);
-        Ok(())
-    }
-
     /// Returns `true` if some data of a lost die are not relocated yet.
     pub fn is_relocating(&self) -> bool {
         self.backend.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())

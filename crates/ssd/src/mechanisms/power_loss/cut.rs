@@ -4,7 +4,7 @@ use writecliff_base::{Nanos, ReclaimUnitId};
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
-use writecliff_host_interface::CommandTable;
+use writecliff_host_interface::{CommandTable, Drive};
 
 use super::dies::Unfinished;
 use crate::attribution::Recorder;
