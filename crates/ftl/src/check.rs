@@ -1,5 +1,5 @@
 //! Checks of the whole state, for restored states and for tests. A state file with correct
-//! checksums may still contradict itself, and no I/O must meet the contradiction.
+//! checksums may still be inconsistent, which must be detected before any I/O.
 
 use writecliff_base::Ppa;
 
@@ -9,8 +9,8 @@ use crate::parts::Parts;
 use crate::table::{Owner, UnitState};
 
 impl Parts {
-    /// Each open unit has one frontier, in that unit, before which everything is written and behind
-    /// which nothing is.
+    /// Checks that each open unit has one frontier, that everything before the frontier is written
+    /// and nothing after it.
     fn frontiers_hold(&self) -> bool {
         let mut open: Vec<_> = self.table.in_state(UnitState::Open).collect();
         self.frontiers.open().all(|(_, frontier)| {
@@ -59,8 +59,7 @@ impl Groups {
         })
     }
 
-    /// Returns `true` if each victim is scanned within its group, and no unit is a victim
-    /// otherwise.
+    /// Returns `true` if each victim is scanned within its group, and no other unit is a victim.
     fn hold_victims(&self, parts: &Parts) -> bool {
         let size = parts.geometry.ppas_per_reclaim_unit;
         let is_own = |group: &Group| {
@@ -72,8 +71,8 @@ impl Groups {
         self.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
     }
 
-    /// The free lists have each free unit of their group once, and what is free or dropped holds no
-    /// data.
+    /// Checks that the free lists contain each free unit of their group once, and that free and
+    /// dropped units hold no data.
     fn check_free(&self, parts: &Parts) -> Result<(), &'static str> {
         let table = &parts.table;
         let mut listed = vec![false; table.state.len()];
@@ -97,7 +96,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Checks that as many allocation units are idle as counted; returns those of all groups.
+    /// Checks the counts of idle allocation units; returns the count of all groups.
     fn check_idle(&self, parts: &Parts) -> Result<i64, String> {
         for group in self.iter() {
             let (idle, counted) = (group.count_idle(parts), group.idle);
@@ -110,7 +109,7 @@ impl Groups {
 }
 
 /// Checks a state against the valid pages of each unit by the maps, unless pieces have sizes;
-/// returns the name of the section that is damaged. O(reclaim units).
+/// returns the name of the damaged section. O(reclaim units).
 pub(crate) fn check_sections(
     parts: &Parts,
     groups: &Groups,
@@ -202,7 +201,7 @@ mod tests {
         Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
     }
 
-    /// What restoring says of the state of a used drive that `change` has made.
+    /// Returns the error of restoring the state of a used drive after `change`.
     fn restored(change: impl FnOnce(&mut Ftl)) -> Result<(), String> {
         let mut ftl = drive();
         for n in 0..5000 {

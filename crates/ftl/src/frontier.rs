@@ -40,7 +40,7 @@ impl Frontier {
     pub const CLOSED: Self =
         Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0, since: u64::MAX };
 
-    /// The frontier at the start of an empty unit.
+    /// Returns a frontier at the start of an empty unit.
     pub(crate) fn at_start(unit: ReclaimUnitId, geometry: &Geometry) -> Self {
         let first = geometry.first_ppa(unit);
         Self {
@@ -64,14 +64,14 @@ impl Frontier {
         if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
     }
 
-    /// Unused addresses of the reclaim unit.
+    /// Returns the number of unused addresses of the reclaim unit.
     #[inline]
     pub fn room(&self) -> u32 {
         self.end - self.next
     }
 
-    /// Leaves the rest of the program unit unwritten. Returns `true` if it was the last one of the
-    /// reclaim unit.
+    /// Leaves the rest of the program unit unwritten. Returns `true` if it was the last program
+    /// unit of the reclaim unit.
     #[inline]
     pub(crate) fn finish_program_unit(&mut self, ppas_per_program_unit: u32) -> bool {
         debug_assert!(self.next <= self.fill_end && self.fill_end <= self.end);
@@ -84,13 +84,13 @@ impl Frontier {
     }
 }
 
-/// All frontiers of a drive, and the streams that they are numbered by. Streams are numbered group
-/// after group: those of a reclaim group are its reclaim unit handles.
+/// All frontiers of a drive, numbered by stream. Streams are numbered group after group: the
+/// streams of a reclaim group are its reclaim unit handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Frontiers {
     all: Vec<Frontier>,
     pub streams: u16,
-    /// Streams of a reclaim group.
+    /// Number of streams of each reclaim group.
     pub handles: u16,
 }
 
@@ -121,7 +121,7 @@ impl Frontiers {
         self.all.fill(Frontier::CLOSED);
     }
 
-    /// The frontier that host writes of `stream` go to.
+    /// Returns the frontier for host writes of `stream`.
     #[inline]
     pub(crate) fn of_host(&self, stream: StreamId) -> FrontierId {
         debug_assert!(stream.0 < self.streams);
@@ -137,12 +137,12 @@ impl Frontiers {
         StreamId(frontier.0 % self.streams)
     }
 
-    /// The reclaim unit handle of a stream, as a stream of the first group.
+    /// Returns the reclaim unit handle of a stream, as a stream of the first group.
     pub(crate) fn handle_of(&self, stream: StreamId) -> StreamId {
         StreamId(stream.0 % self.handles)
     }
 
-    /// The reclaim group of a frontier.
+    /// Returns the reclaim group of a frontier.
     pub(crate) fn group_of(&self, frontier: FrontierId) -> usize {
         usize::from(self.stream_of(frontier).0 / self.handles)
     }
@@ -159,12 +159,12 @@ impl Frontiers {
         self.all.iter_mut()
     }
 
-    /// Frontiers that have a unit, and their numbers.
+    /// Returns the frontiers with an open unit, and their numbers.
     pub(crate) fn open(&self) -> impl Iterator<Item = (FrontierId, &Frontier)> {
         self.ids().zip(&self.all).filter(|(_, f)| !f.needs_unit())
     }
 
-    /// The frontier whose open unit this is.
+    /// Returns the frontier whose open unit is `unit`.
     pub(crate) fn of_unit(&self, unit: ReclaimUnitId) -> Option<FrontierId> {
         self.open().find(|(_, f)| f.unit == unit).map(|(id, _)| id)
     }
@@ -183,7 +183,7 @@ impl Frontiers {
         })
     }
 
-    /// Frontier that the relocated data of a unit go to.
+    /// Returns the frontier for the relocated data of a unit of `owner`.
     #[inline]
     pub(crate) fn destination(&self, policy: GcDestination, owner: Owner) -> FrontierId {
         if self.handles == self.streams {

@@ -240,7 +240,7 @@ impl Group {
         true
     }
 
-    /// Continues with the victim, or chooses one. Returns `false` if there is none.
+    /// Continues with the victim, or chooses a new one. Returns `false` if no unit can be a victim.
     #[inline]
     fn has_victim(&mut self, parts: &mut Parts) -> bool {
         self.collection.is_running() || self.choose_victim(parts)
@@ -428,7 +428,7 @@ impl Group {
         parts.free(victim);
     }
 
-    /// Empties units, those with the least data first, until as many are free as GC needs.
+    /// Empties units, by ascending amount of data, until GC has the free units that it needs.
     pub(crate) fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         while self.is_short_of_units(parts) {
             if self.collection.is_running() {
@@ -449,8 +449,8 @@ impl Group {
         }
     }
 
-    /// Frontier that the next data of a victim go to: where they belong, unless that needs a free
-    /// unit and there is none.
+    /// Returns the frontier for the next data of a victim: their own destination, unless it needs a
+    /// free unit and none is left.
     fn frontier_with_room(&self, parts: &Parts, victim: ReclaimUnitId) -> FrontierId {
         let own = parts.destination(victim);
         let frontiers = &parts.frontiers;
@@ -463,8 +463,8 @@ impl Group {
         all.max_by_key(|&id| room(id)).unwrap_or(own)
     }
 
-    /// Relocates the data of a reclaim unit that are on a die; a victim's data are left to garbage
-    /// collection. Returns how many slots.
+    /// Relocates the data of a reclaim unit that are on a die. Leaves the data of a victim to
+    /// garbage collection. Returns the number of relocated slots.
     pub(crate) fn relocate_from_die<S: FlashSink>(
         &mut self,
         parts: &mut Parts,

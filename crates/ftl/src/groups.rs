@@ -1,8 +1,8 @@
 //! Reclaim groups: each has dies, free reclaim units and garbage collection of its own.
 //!
-//! Streams are numbered group after group: those of a group are its reclaim unit handles. A logical
-//! page is in the group to which the host wrote it last. The methods of a group get the parts that
-//! all groups share as an argument.
+//! Streams are numbered group after group: the streams of a group are its reclaim unit handles. A
+//! logical page is in the group to which the host last wrote it. The methods of a group receive the
+//! state that all groups share ([`Parts`]) as an argument.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ use crate::table::{Among, UnitState};
 /// Words of a group besides its free units.
 const WORDS: usize = 8;
 
-/// The state that a group does not share with others.
+/// State of one reclaim group. [`Parts`] holds the state that all groups share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
     /// Reclaim units of the group.
@@ -31,14 +31,14 @@ pub(crate) struct Group {
     pub free: VecDeque<ReclaimUnitId>,
     pub collection: Collection,
     /// Allocation units that can be written without garbage collection: those of free reclaim
-    /// units and the unwritten rest of open ones.
+    /// units and the unwritten rest of open units.
     pub idle: i64,
     /// Target of pacing for `idle`.
     pub idle_target: i64,
 }
 
 impl Group {
-    /// A group in which nothing is written.
+    /// Creates a group without data.
     fn new(units: Range<u32>, parts: &Parts) -> Self {
         let is_free = |u: &ReclaimUnitId| parts.table.state[u.index()] == UnitState::Free;
         let free = units.clone().map(ReclaimUnitId).filter(is_free).collect();
@@ -48,12 +48,12 @@ impl Group {
         new
     }
 
-    /// All units of the group.
+    /// Returns the set of all units of the group.
     pub(crate) fn among(&self) -> Among {
         Among { units: self.units.clone(), stream: None }
     }
 
-    /// Frontiers whose open unit is in the group.
+    /// Returns the frontiers whose open unit is in the group.
     pub(crate) fn open_frontiers<'a>(
         &'a self,
         parts: &'a Parts,
@@ -66,9 +66,9 @@ impl Group {
         self.free.len() as i64 * i64::from(parts.table.alloc_units_per_reclaim_unit) + in_open
     }
 
-    /// Target of idle space: `gc_high_watermark` units, plus one for every open frontier beyond the
-    /// first two, because its unwritten slots are idle but not available to others. There is no
-    /// target with `GcPacing::OnDemand`.
+    /// Updates the target of idle space: `gc_high_watermark` units, plus one for every open
+    /// frontier beyond the first two, because its unwritten slots are idle but not available to
+    /// others. There is no target with `GcPacing::OnDemand`.
     pub(crate) fn update_idle_target(&mut self, parts: &Parts) {
         if parts.config.gc_pacing == GcPacing::OnDemand {
             return;
@@ -78,8 +78,9 @@ impl Group {
         self.idle_target = i64::from(units) * i64::from(parts.table.alloc_units_per_reclaim_unit);
     }
 
-    /// Slots of data that the group still holds with what garbage collection needs. What the host's
-    /// open units may come to hold is taken, and another unit where `stream` needs one.
+    /// Returns the number of slots that the group can still take, beyond the space that garbage
+    /// collection needs. Unwritten slots of the host's open units count as taken, and so does a new
+    /// unit if `stream` needs one.
     fn room(&self, parts: &Parts, stream: StreamId) -> i64 {
         let per_unit = i64::from(parts.geometry.slots_per_reclaim_unit);
         let needed = parts.config.units_needed(parts.geometry.reclaim_groups());
@@ -98,7 +99,7 @@ impl Group {
 struct Placement {
     /// The stream itself, or the same handle in another group while its own is full.
     stream: StreamId,
-    /// None before the group has opened it.
+    /// `ReclaimUnitId::NONE` before the group has opened it.
     unit: ReclaimUnitId,
 }
 
@@ -108,12 +109,12 @@ pub(crate) struct Groups {
     all: Vec<Group>,
     /// Index of the group that the host writes to.
     current: usize,
-    /// By stream of the host; empty with one group.
+    /// Placement of each host stream; empty with one group.
     placements: Vec<Placement>,
 }
 
 impl Groups {
-    /// Groups in which nothing is written.
+    /// Creates the groups of a drive without data.
     pub(crate) fn new(parts: &Parts) -> Self {
         let groups = parts.geometry.reclaim_groups();
         let new = |group| Group::new(parts.geometry.units_of_group(group), parts);
@@ -159,15 +160,15 @@ impl Groups {
         self.all.iter_mut()
     }
 
-    /// The group of a reclaim unit.
+    /// Returns the group of a reclaim unit.
     pub(crate) fn of_unit(&mut self, unit: ReclaimUnitId) -> &mut Group {
         let units = self.all[0].units.len();
         &mut self.all[unit.index() / units]
     }
 
-    /// Enters the group that the host's next slot for `stream` goes to, and returns the stream that
-    /// it goes to. It is chosen for each reclaim unit: where the group of `stream` has no room for
-    /// another one, it is the same handle in the group that has most.
+    /// Enters the group for the host's next slot of `stream`, and returns the stream in that group.
+    /// The choice is made for each reclaim unit. If the group of `stream` has no room for another
+    /// unit, the choice is the same handle in the group with the most room.
     pub(crate) fn choose_stream(&mut self, parts: &Parts, stream: StreamId) -> StreamId {
         if self.placements.is_empty() {
             return stream;
@@ -205,13 +206,13 @@ impl Groups {
         Placement { stream, unit: if f.needs_unit() { ReclaimUnitId::NONE } else { f.unit } }
     }
 
-    /// The victims of all groups.
+    /// Returns the victims of all groups.
     pub(crate) fn victims(&self) -> impl Iterator<Item = ReclaimUnitId> {
         self.all.iter().map(|group| group.collection.victim).filter(|victim| !victim.is_none())
     }
 
-    /// The state as words, for saving and for digests; none with one group. The free units and the
-    /// victim of the current group have sections of their own.
+    /// Returns the state as words, for saving and for digests; none with one group. The free units
+    /// and the victim of the current group have sections of their own.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let mut out = WordWriter::default();
         if self.placements.is_empty() {
@@ -241,7 +242,7 @@ impl Groups {
         out.u64s("ftl.groups", &words)
     }
 
-    /// Restores all groups; `current` has the state of the one that becomes the current group.
+    /// Restores all groups; `current` has the state of the group that becomes the current group.
     pub(crate) fn restore<R: Read>(
         &mut self,
         input: &mut StateReader<R>,

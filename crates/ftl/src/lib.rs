@@ -7,8 +7,8 @@
 //! | file | content |
 //! |---|---|
 //! | `ftl.rs` | host operations: write, TRIM, purge |
-//! | `groups.rs` | reclaim groups: dies, free units and garbage collection of their own |
-//! | `parts.rs` | what the groups share |
+//! | `groups.rs` | reclaim groups, each with its own dies, free units and garbage collection |
+//! | `parts.rs` | state that the groups share |
 //! | `map.rs` | the map between logical and physical pages |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |

@@ -1,13 +1,13 @@
-//! Parity across dies; and a die that does not answer any more.
+//! Parity across dies, and the loss of a die.
 
 use writecliff_flash::Geometry;
 
 /// Stripes of program units across dies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DieParity {
-    /// A die that is not written to any more.
+    /// The lost die, to which the FTL writes no more data.
     lost_die: Option<u32>,
-    /// `true` if dies are in stripes, or one is lost.
+    /// `true` if dies are in stripes or a die is lost.
     is_in_use: bool,
     /// Parity units programmed.
     pub programs: u64,
@@ -37,7 +37,7 @@ impl DieParity {
         self.is_in_use |= lost_die.is_some();
     }
 
-    /// Counts the parity that is programmed behind a program unit.
+    /// Counts the parity that is programmed after a program unit.
     #[cold]
     pub(crate) fn count_behind(&mut self, unit: u32, geometry: &Geometry) {
         if let Some(stripes) = geometry.stripes() {

@@ -17,7 +17,7 @@ use crate::state::damaged;
 /// one that misses delays all that follow.
 const WRITE_AHEAD: usize = 64;
 /// Distance in slots at which the map entries of a victim are prefetched, and in map entries at
-/// which the slots that they point to are.
+/// which the slots that they point to are prefetched.
 const AHEAD: usize = 32;
 /// Slots whose map entries are prefetched together, so that the address translations (TLB misses)
 /// of the prefetches overlap.
@@ -47,7 +47,7 @@ impl LiveSlots {
         unsafe { std::slice::from_raw_parts(self.holders.as_ptr().cast::<Lpn>(), self.count) }
     }
 
-    /// Gathers the holders that are current. `is_current` is given an address and its holder.
+    /// Gathers the current holders. `is_current` receives an address and its holder.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
@@ -62,7 +62,7 @@ impl LiveSlots {
     }
 }
 
-/// Allocation units at an address that no longer hold valid data; none if others share them.
+/// Allocation units at an address that no longer hold valid data; 0 if other pages share them.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Released {
@@ -113,7 +113,7 @@ impl Map {
         self.pieces.clone_from(&other.pieces);
     }
 
-    /// Physical address of a logical page; `Ppa::NONE` if it holds nothing.
+    /// Returns the physical address of a logical page; `Ppa::NONE` if the page holds no data.
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Ppa {
         let ppa = self.forward[lpn.index()];
@@ -123,7 +123,7 @@ impl Map {
         }
     }
 
-    /// Current logical page of a physical page address, if it holds valid data of exactly one.
+    /// Returns the logical page that `ppa` holds, if it holds valid data of exactly one page.
     #[inline]
     pub(crate) fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         let lpn = self.reverse[ppa.index()];
@@ -131,14 +131,15 @@ impl Map {
         is_current.then_some(lpn)
     }
 
-    /// Allocation units of a logical page's data: sectors, or 1 slot without data reduction.
+    /// Returns the allocation units of a logical page's data: sectors, or 1 slot without data
+    /// reduction.
     #[inline]
     pub(crate) fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(pieces) = &self.pieces else { return 1 };
         pieces.size(lpn, self.forward[lpn.index()])
     }
 
-    /// Sectors of the piece that a reverse entry refers to.
+    /// Returns the sectors of the piece that a reverse entry refers to.
     pub(crate) fn piece_size(&self, holder: Lpn) -> u32 {
         self.pieces.as_ref().map_or(1, |pieces| pieces.size(holder, Ppa(holder.0)))
     }
@@ -151,7 +152,7 @@ impl Map {
         prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
     }
 
-    /// Maps a logical page to an address that holds it. Returns its entry before.
+    /// Maps a logical page to an address that holds it. Returns its previous entry.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
@@ -171,7 +172,7 @@ impl Map {
         released
     }
 
-    /// Unmaps a logical page. Returns the data that it had.
+    /// Unmaps a logical page. Returns the data that it held.
     #[inline]
     pub(crate) fn remove(&mut self, lpn: Lpn) -> Option<Released> {
         let old = replace(&mut self.forward[lpn.index()], Ppa::NONE);
@@ -201,7 +202,7 @@ impl Map {
         self.release(lpn, old)
     }
 
-    /// Removes the reference of `lpn` to `old`, its entry before, if it had any.
+    /// Removes the reference of `lpn` to its previous entry `old`, if there is one.
     #[inline]
     fn release(&mut self, lpn: Lpn, old: Ppa) -> Option<Released> {
         if old.is_none() {
@@ -217,8 +218,8 @@ impl Map {
         Some(Released { ppa, alloc_units: if is_last { alloc_units } else { 0 } })
     }
 
-    /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
-    /// Returns its entry before.
+    /// Maps a logical page to its previous address; `NONE` if it had no address in this flash.
+    /// Returns the replaced entry.
     pub(crate) fn return_to(&mut self, lpn: Lpn, before: Ppa) -> Ppa {
         let lost = replace(&mut self.forward[lpn.index()], before);
         self.mapped = self.mapped + u64::from(!before.is_none()) - u64::from(!lost.is_none());
@@ -289,7 +290,7 @@ impl Map {
         }
     }
 
-    /// Reads logical pages, with one flash read for pages that are side by side in a read group.
+    /// Reads logical pages, with one flash read for adjacent pages of a read group.
     pub(crate) fn read_runs(&self, lpns: Range<u32>, group: u32, mut read: impl FnMut(Ppa, u32)) {
         let mut run: Option<(Ppa, u32)> = None;
         for at in lpns.map(|lpn| self.lookup(Lpn(lpn))).filter(|at| !at.is_none()) {
@@ -380,7 +381,7 @@ impl Map {
             }
             let slot = self.reverse.get_mut(ppa as usize);
             let slot = slot.ok_or_else(|| damaged("ftl.forward"))?;
-            // What the drive held before may still be there; pages before this one are restored.
+            // The reverse entry may be stale. Only pages before this one are restored.
             let before = replace(slot, Lpn(lpn as u32)).index();
             if before < lpn && self.forward[before] == Ppa(ppa) {
                 return Err(damaged("ftl.forward"));
@@ -391,8 +392,8 @@ impl Map {
     }
 }
 
-/// Prefetches an element that will be needed soon. `index` may be beyond the end: then nothing that
-/// is used is fetched.
+/// Prefetches an element that will be needed soon. An `index` beyond the end has no effect on
+/// results.
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

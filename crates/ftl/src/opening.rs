@@ -1,5 +1,5 @@
-//! Writing to the open reclaim units of a group: allocating addresses, programming what is full,
-//! and opening units.
+//! Writing to the open reclaim units of a group: allocating addresses, programming full program
+//! units, and opening reclaim units.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
@@ -124,15 +124,15 @@ impl Group {
         }
     }
 
-    /// Takes a unit out of use that is no longer in the list of free ones.
+    /// Takes a unit out of use. The list of free units no longer contains it.
     fn drop_unit(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
         debug_assert!(!self.free.contains(&unit));
         parts.table.drop_unit(unit);
         self.idle -= i64::from(parts.table.alloc_units_per_reclaim_unit);
     }
 
-    /// Closes the program unit that a frontier is filling by padding it. Returns whether there was
-    /// one.
+    /// Closes the program unit that a frontier is filling, by padding it. Returns `false` if it was
+    /// not filling one.
     pub(crate) fn pad<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -158,7 +158,7 @@ impl Group {
         true
     }
 
-    /// Closes the open unit of a frontier early. Returns how many slots stay unwritten.
+    /// Closes the open unit of a frontier early. Returns the number of slots that stay unwritten.
     pub(crate) fn abandon<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -222,8 +222,8 @@ impl Group {
         self.update_idle_target(parts);
     }
 
-    /// Erases a free unit before it is opened. Returns `false` if its blocks have failed, so that
-    /// it is dropped.
+    /// Erases a free unit before it is opened. Returns `false` if its blocks have failed and the
+    /// unit is dropped.
     fn make_ready<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -262,9 +262,9 @@ impl Group {
         true
     }
 
-    /// When the second of the free units was freed, by how long they have been free; `None` if it
-    /// is erased. If the host takes another one, garbage collection needs these after a loss of
-    /// power: one to begin with, and one if it has already begun.
+    /// Returns when the second of the free units, in order of becoming free, was freed; `None` if
+    /// that unit is erased. If the host takes another unit, garbage collection needs these two
+    /// after a power loss: one to start with, and one if it has already started.
     fn reserve_freed_at(&self, parts: &Parts) -> Option<u64> {
         let table = &parts.table;
         let freed = |unit: &ReclaimUnitId| {
@@ -281,8 +281,8 @@ impl Group {
         second.unwrap_or(oldest)
     }
 
-    /// Programs what may replace data of a reclaim unit that was freed after `freed_at` others, so
-    /// that it can be erased.
+    /// Programs all data that may replace data of a reclaim unit that was freed after `freed_at`
+    /// other units, so that the unit can be erased.
     fn pad_filled_since<S: FlashSink>(&mut self, parts: &mut Parts, freed_at: u64, sink: &mut S) {
         for id in parts.frontiers.ids() {
             if parts.frontiers[id].since <= freed_at {

@@ -1,4 +1,4 @@
-//! The parts of an FTL that its reclaim groups share.
+//! State of an FTL that all its reclaim groups share.
 
 use writecliff_base::{Lpn, Prng, ReclaimUnitId};
 use writecliff_flash::{Geometry, Wear};
@@ -27,12 +27,12 @@ pub(crate) struct Parts {
     pub table: UnitTable,
     pub wear: Wear,
     pub frontiers: Frontiers,
-    /// Measurements of the spare policy, if it makes any.
+    /// Measurements of the spare policy; `None` if it measures nothing.
     pub spare: Option<SelfTuned>,
     pub counters: Counters,
-    /// Allocation units that GC and wear levelling have moved, by the stream of the unit that they
-    /// were in; the last element is of units that hold relocated data of several streams. Not
-    /// saved: it counts from when the FTL was made or restored.
+    /// Allocation units relocated by GC and wear levelling, by the stream of their previous unit.
+    /// The last element counts units that hold relocated data of several streams. Not saved: the
+    /// counts start at 0 when the FTL is created or restored.
     pub moved_by_stream: Vec<u64>,
     pub gc_log: GcLog,
     pub random: Prng,
@@ -69,7 +69,7 @@ impl Parts {
         }
     }
 
-    /// Returns to the state of "no writes". Counters and wear are kept.
+    /// Discards all data. Counters and wear are kept.
     pub(crate) fn purge(&mut self) {
         for unit in (0..self.table.len()).map(ReclaimUnitId) {
             if !self.table.erased[unit.index()] {
@@ -88,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// Counts data that are no longer valid, if there are any.
+    /// Counts `released` data as no longer valid.
     #[inline]
     pub(crate) fn invalidate(&mut self, released: Option<Released>) {
         if let Some(Released { ppa, alloc_units }) = released {
@@ -96,7 +96,7 @@ impl Parts {
         }
     }
 
-    /// Reads the rest of a slot of which only a part is written.
+    /// Reads the old data of a slot that is written in part.
     #[cold]
     pub(crate) fn merge<S: FlashSink>(&self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
         let old = self.map.lookup(lpn);
@@ -110,13 +110,13 @@ impl Parts {
         count(&mut self.packer.as_mut().expect("a drive that reduces data").counters);
     }
 
-    /// Frontier that the relocated data of a unit go to.
+    /// Returns the frontier for the relocated data of a unit.
     #[inline]
     pub(crate) fn destination(&self, unit: ReclaimUnitId) -> FrontierId {
         self.frontiers.destination(self.config.gc_destination, self.table.owner[unit.index()])
     }
 
-    /// Allocation units that can be written in the open unit of a frontier.
+    /// Returns the number of allocation units that can be written in the open unit of a frontier.
     pub(crate) fn unwritten(&self, id: FrontierId, f: &Frontier) -> i64 {
         match &self.packer {
             None => i64::from(f.room()),
@@ -124,7 +124,7 @@ impl Parts {
         }
     }
 
-    /// Slots, or pieces, in the program unit that a frontier is filling.
+    /// Returns the number of slots, or pieces, in the program unit that a frontier is filling.
     pub(crate) fn filled(&self, id: FrontierId) -> u32 {
         match &self.packer {
             None => self.frontiers[id].filled(self.geometry.ppas_per_program_unit),
@@ -132,7 +132,7 @@ impl Parts {
         }
     }
 
-    /// Program units of an open reclaim unit that are full.
+    /// Returns the number of full program units of an open reclaim unit.
     pub(crate) fn full_units(&self, unit: ReclaimUnitId) -> u32 {
         let ppas = self.geometry.ppas_per_program_unit;
         let full = |id| (self.frontiers[id].fill_end - self.geometry.first_ppa(unit)) / ppas - 1;
@@ -149,7 +149,7 @@ impl Parts {
         self.moved_by_stream[usize::from(stream)] += u64::from(moved);
     }
 
-    /// Makes a reclaim unit free, and marks the program units that are being filled meanwhile.
+    /// Frees a reclaim unit, and marks the program units that are being filled at this time.
     #[inline(never)]
     pub(crate) fn free(&mut self, unit: ReclaimUnitId) {
         let number = self.counters.collections;

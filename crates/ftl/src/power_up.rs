@@ -68,9 +68,9 @@ impl Ftl {
         }
     }
 
-    /// Open reclaim units continue behind the last program unit that was begun. One that was to be
-    /// erased first is as it was before it was opened. It may still hold data: its erase waits for
-    /// those that replace them.
+    /// Continues open reclaim units after the last program unit that was started. A unit whose
+    /// erase was still pending returns to its state before it was opened. It may still hold data,
+    /// because the erase waits for the data that replace them.
     pub fn power_up(&mut self, open: &[OpenUnit]) {
         for open in open {
             if self.parts.continue_unit(open) {

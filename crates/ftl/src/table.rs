@@ -43,7 +43,8 @@ pub struct Owner {
     pub relocated: bool,
 }
 
-/// Set of units that a policy may choose from: those of a reclaim group, or of one of its streams.
+/// Set of units that a policy may choose from: the units of a reclaim group, or of one of its
+/// streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Among {
     pub units: Range<u32>,
@@ -113,7 +114,7 @@ impl UnitTable {
         among.units.clone().map(ReclaimUnitId).filter(move |&u| self.is_candidate(u, among))
     }
 
-    /// Units in a state, in ascending order.
+    /// Returns the units in a state, in ascending order.
     pub fn in_state(&self, state: UnitState) -> impl Iterator<Item = ReclaimUnitId> + '_ {
         (0..self.len()).map(ReclaimUnitId).filter(move |u| self.state[u.index()] == state)
     }
@@ -123,7 +124,7 @@ impl UnitTable {
         self.in_state(UnitState::Closed)
     }
 
-    /// Makes an erased or erasable unit one that a frontier writes to.
+    /// Opens an erased or erasable unit for a frontier.
     pub(crate) fn open(&mut self, unit: ReclaimUnitId, owner: Owner) {
         let index = unit.index();
         debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Free, 0));
@@ -138,7 +139,7 @@ impl UnitTable {
         self.closed_at[unit.index()] = now;
     }
 
-    /// Makes a victim without valid data free, as unit number `number` in order of becoming free.
+    /// Frees a victim without valid data; `number` counts the units in order of becoming free.
     pub(crate) fn free(&mut self, unit: ReclaimUnitId, number: u64) {
         let index = unit.index();
         debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Victim, 0));
@@ -160,7 +161,7 @@ impl UnitTable {
         self.valid[unit.index()] -= alloc_units;
     }
 
-    /// Forgets all data. Dropped units stay dropped.
+    /// Discards all data. Dropped units stay dropped.
     pub(crate) fn purge(&mut self) {
         let state = std::mem::take(&mut self.state);
         *self = Self::new(state.len() as u32, self.alloc_units_per_reclaim_unit);

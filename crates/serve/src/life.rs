@@ -28,8 +28,8 @@ impl Life {
         }
     }
 
-    /// Counts a request that has completed. Data Units Written and Host Write Commands are of Write
-    /// commands, not of Write Zeroes (NVM Command Set, SMART / Health Information).
+    /// Counts a completed request. Data Units Written and Host Write Commands count Write commands,
+    /// but not Write Zeroes (NVM Command Set, SMART / Health Information).
     pub(crate) fn count(&mut self, request: &Request) {
         match request.operation {
             Operation::Read => {

@@ -17,15 +17,15 @@ const TRIM_BYTES_MAX: u64 = 1 << 30;
 pub enum Tag {
     /// A cookie of NBD, or any number.
     Number(u64),
-    /// A command of NVMe, and what follows it.
+    /// An NVMe command, and the action after the request.
     Nvme(Ticket, Then),
 }
 
 impl Tag {
-    /// The tag of requests whose result nobody waits for.
+    /// Tag of requests whose result is ignored.
     pub(crate) const NONE: Self = Self::Number(0);
 
-    /// Returns the number; 0 for a command of NVMe.
+    /// Returns the number; 0 for an NVMe command.
     pub fn number(self) -> u64 {
         match self {
             Self::Number(number) => number,
@@ -34,13 +34,13 @@ impl Tag {
     }
 }
 
-/// What follows when the drive has completed a request of an NVMe command.
+/// Action after the drive has completed a request of an NVMe command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Reply,
-    /// The reply has the data of the request's range.
+    /// Reply with the data of the request's range.
     Read,
-    /// The request belongs to a compound command with this number.
+    /// Complete a part of the compound command with this number.
     Part(u32),
 }
 
@@ -57,7 +57,7 @@ pub struct Request {
     /// Forced unit access: the request completes when its data are durable. The simulated drives
     /// have no such command, so on a drive with a volatile cache a flush follows the write.
     pub durable: bool,
-    /// `true` if the host asks for zeros and sends no data (NVMe Write Zeroes).
+    /// `true` for a write of zeros without data from the host (NVMe Write Zeroes).
     pub is_zeros: bool,
 }
 

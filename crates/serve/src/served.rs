@@ -172,8 +172,8 @@ impl Served {
         self.shared.alarm.attend().then(|| Attendant { served: self.clone() })
     }
 
-    /// The drive. After a panic in the simulator its state is worth nothing, so whoever wants it
-    /// ends, too: connections, and calls. The hook for panics hears of the first one alone.
+    /// Returns the locked drive. After a panic in the simulator the state of the drive is invalid,
+    /// so every caller panics, too. The panic hook runs only for the first panic.
     fn core(&self) -> MutexGuard<'_, Core> {
         let core = self.shared.core.lock();
         core.unwrap_or_else(|_| resume_unwind(Box::new("the simulated drive has failed")))
@@ -426,7 +426,7 @@ impl Drop for Attendant {
     }
 }
 
-/// Ends all connections if the simulator panics, so that no client waits for a reply for ever.
+/// Ends all connections if the simulator panics, so that no client waits forever for a reply.
 struct Severing<'a>(&'a Served);
 
 impl Drop for Severing<'_> {
@@ -438,8 +438,8 @@ impl Drop for Severing<'_> {
     }
 }
 
-/// The locked drive. What has completed is told when it is dropped, unless by a panic: then the
-/// drive is half changed, nobody asks it any more, and the journal does not get what it was given.
+/// The locked drive. Dropping it delivers the completions, except during a panic: then the state of
+/// the drive is inconsistent, and the journal does not record the pending requests.
 struct Batch<'a> {
     served: &'a Served,
     core: Option<MutexGuard<'a, Core>>,

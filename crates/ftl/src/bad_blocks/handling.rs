@@ -48,8 +48,8 @@ impl BadBlocks {
         row * self.dies + position / self.planes
     }
 
-    /// Handles the blocks of a unit that fail now that it is opened, while `free` other units are
-    /// free. Returns `false` if it was dissolved.
+    /// Handles the blocks of a unit that fail when it is opened, while `free` other units are free.
+    /// Returns `false` if the unit was dissolved.
     #[cold]
     pub(crate) fn open<S: FlashSink>(
         &mut self,
@@ -83,8 +83,8 @@ impl BadBlocks {
         true
     }
 
-    /// Called before a program while some are due to fail: replaces the block, if it is this one.
-    /// Takes the units that are dissolved for that from the free ones, and returns them.
+    /// Called before a program while programs are due to fail: replaces the block if this program
+    /// fails. Dissolves free units for spare blocks if necessary, and returns these units.
     #[cold]
     pub(crate) fn program<S: FlashSink>(
         &mut self,
@@ -122,12 +122,12 @@ impl BadBlocks {
         !self.due.is_empty()
     }
 
-    /// Forgets the programs that will fail: the data that they were for have been purged.
+    /// Discards the programs that are due to fail, because their data have been purged.
     pub(crate) fn forget_failing_programs(&mut self) {
         self.due.clear();
     }
 
-    /// Checks that the units in the table that are dropped are as many as bad blocks cost: every
+    /// Checks that the table has as many dropped units as bad blocks have cost: every
     /// block of a dropped unit is bad, spare or in use elsewhere, and no more units are dropped
     /// than the position with the most bad blocks has cost.
     pub(crate) fn check(&self, dropped: u64) -> Result<(), String> {

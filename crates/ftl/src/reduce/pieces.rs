@@ -1,7 +1,7 @@
-//! The pieces of data that logical pages consist of on a drive that reduces data: their sizes, and
-//! those that several pages share, stored once with a reference count. The map entries of these
-//! pages contain a number of the shared data instead of an address, so relocating the data changes
-//! one entry.
+//! Pieces of data on a drive that reduces data: each logical page consists of one piece. Data that
+//! several pages share are stored once, with a reference count. The map entries of these pages
+//! contain the number of the shared data instead of an address, so relocating the data changes one
+//! entry.
 
 use std::io::{Read, Write};
 
@@ -57,7 +57,7 @@ impl Pieces {
         Self { sectors, shared: Vec::new(), free: Vec::new() }
     }
 
-    /// Returns to the state of "no writes".
+    /// Discards all data.
     pub(crate) fn forget_data(&mut self) {
         (self.shared, self.free) = (Vec::new(), Vec::new());
     }
@@ -98,7 +98,7 @@ impl Pieces {
         self.of(entry).references += 1;
     }
 
-    /// Removes a reference; returns whether it was the last one.
+    /// Removes a reference; returns `true` if it was the last one.
     pub(crate) fn drop_reference(&mut self, entry: Ppa) -> bool {
         let data = self.of(entry);
         debug_assert!(data.references > 0);

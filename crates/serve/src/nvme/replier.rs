@@ -20,7 +20,8 @@ const DIGESTED_BYTES: u64 = 8 << 20;
 /// Bytes of PDUs in the making whose memory is kept.
 const KEPT_BYTES: usize = 4096;
 
-/// A command of several requests, or with data to compare. All others are in their request alone.
+/// A command of several requests, or with data to compare. Other commands need no state besides
+/// their request.
 pub(super) struct Compound {
     /// Requests that the drive has not completed.
     pub(super) left: usize,
@@ -86,13 +87,13 @@ impl Replier {
         }
     }
 
-    /// Notes a command whose requests follow, and of which `reading` bytes will be sent.
+    /// Registers a command whose requests follow. `reading` is the number of bytes that it reads.
     pub(super) fn expect(&self, reading: u64) {
         self.reading.fetch_add(reading, Ordering::Relaxed);
         self.outstanding.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes a compound command; returns its number.
+    /// Registers a compound command and returns its number.
     pub(super) fn expect_parts(&self, compound: Compound) -> u32 {
         let mut compounds = locked(&self.compounds);
         let number = compounds.last_key_value().map_or(0, |(&last, _)| last.wrapping_add(1));
@@ -100,7 +101,8 @@ impl Replier {
         number
     }
 
-    /// Notes that a request of a compound command is done; returns the command if it was the last.
+    /// Records the completion of a request of a compound command. Returns the command after its
+    /// last request.
     fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
         let mut compounds = locked(&self.compounds);
         let compound = compounds.get_mut(&number)?;
@@ -177,7 +179,8 @@ impl Replier {
         self.outbox.bell().ring();
     }
 
-    /// Returns how a compound command fails that the drive is done with, if it does.
+    /// Returns the failure of a compound command whose requests are complete; `None` if it
+    /// succeeded.
     fn failure_of(&self, compound: Compound, offset: u64) -> Option<Failure> {
         let (None, Some(data)) = (compound.failure, compound.compared) else {
             return compound.failure;

@@ -147,7 +147,7 @@ fn reads_of_a_lost_die_without_parity_fail() {
 
 #[test]
 fn an_nvme_host_gets_unrecovered_read_errors_that_smart_counts() {
-    // Half of the slots are wrong, and some of these are lost by flash, too: each fails once.
+    // Half of the slots are corrupt, and flash also loses some of these. Each error counts once.
     let both = erring("[integrity]\nbuffer_flips = 0.5\nguard = true\n");
     let drives = [(flipping(), REAL), (flipping(), Timing::Fast), (erring(""), REAL), (both, REAL)];
     for (drive, timing) in drives {

@@ -243,7 +243,7 @@ fn counters_and_errors_are_of_the_drives_life() {
 }
 
 #[test]
-fn after_a_panic_of_the_simulator_connections_end_and_the_journal_is_as_before() {
+fn a_panic_of_the_simulator_closes_connections_and_leaves_the_journal_unchanged() {
     for timing in [REAL, Timing::Fast] {
         let folder = Folder::new();
         let (served, _) = begin(&folder.state(), timing);
@@ -251,14 +251,14 @@ fn after_a_panic_of_the_simulator_connections_end_and_the_journal_is_as_before()
         let listener = Listener::new(&served, &Address::Unix(path.clone()), nbd::connection);
         let (mut client, mut other) = (Client::ready(&path, true), Client::ready(&path, true));
         assert_eq!(client.write(0, 0, &data(0, 1)), 0);
-        // No drive has room there, so the simulator fails on the next write to the end.
+        // The smaller drive makes the simulator panic on the next write, which is beyond its end.
         let small = drive_with("64 MiB", "32 MiB");
         served.with_drive(|drive| *drive = small);
         client.request(0, WRITE, 1, (CAPACITY - PAGE, PAGE as u32));
         client.send(&data(1, 1));
-        for of in [&mut client, &mut other] {
+        for client in [&mut client, &mut other] {
             let mut rest = Vec::new();
-            of.rest(&mut rest);
+            client.rest(&mut rest);
             assert_eq!(rest, [0; 0], "no reply");
         }
         let mut late = Client::ready(&path, true);
@@ -276,7 +276,7 @@ fn after_a_panic_of_the_simulator_connections_end_and_the_journal_is_as_before()
 }
 
 #[test]
-fn zeros_are_no_data_that_the_host_wrote() {
+fn write_zeroes_does_not_count_as_data_written_by_the_host() {
     const NVME_WRITE_ZEROES: u8 = 0x08;
     const DEALLOCATE: u32 = 1 << 25;
     for timing in [REAL, Timing::Fast] {
@@ -293,7 +293,7 @@ fn zeros_are_no_data_that_the_host_wrote() {
         let block = [7; PAGE as usize];
         assert_eq!(io.run(Entry::blocks(NVME_WRITE, 0, 8), Data::Capsule(&block)).0.status, 0);
         written(1);
-        // With their data these would be three units more.
+        // If these commands were counted, Data Units Written would increase.
         let zeros = Entry::blocks(NVME_WRITE_ZEROES, 0, 2048);
         assert_eq!(io.run(zeros, Data::None).0.status, 0);
         let zeros = Entry::blocks(NVME_WRITE_ZEROES, 0, 2048).dword(12, 2047 | DEALLOCATE);
@@ -305,7 +305,7 @@ fn zeros_are_no_data_that_the_host_wrote() {
         assert_eq!(client.call(NO_HOLE, WRITE_ZEROES, (0, 1 << 20)).0, 0);
         written(1);
         let mapped = server.served.with_drive(|drive| drive.counters().host_write_bytes());
-        assert_eq!(mapped, PAGE + 2 * (1 << 20), "the drive has written them");
+        assert_eq!(mapped, PAGE + 2 * (1 << 20), "the drive has written the zeros");
         drop((client, listener));
         let killed = folder.killed_now();
         server.end();
