@@ -124,7 +124,7 @@ pub trait Drive {
     }
 
     /// Returns the administrative commands of the data placement interface; `None` without flash.
-    fn data_placement(&mut self) -> Option<&mut dyn DataPlacement> {
+    fn data_placement(&mut self) -> Option<Box<dyn DataPlacement + '_>> {
         None
     }
 

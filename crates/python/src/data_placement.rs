@@ -39,7 +39,7 @@ impl DataPlacementCommands {
     /// Calls `command` with the data placement interface of the drive.
     fn with<T>(&self, command: impl FnOnce(&mut dyn DataPlacement) -> T) -> PyResult<T> {
         let mut drive = self.drive.get().get()?;
-        let interface = drive.data_placement().map(command);
+        let interface = drive.data_placement().map(|mut commands| command(&mut *commands));
         interface.ok_or_else(|| {
             let what = drive.any_config().without_flash().unwrap_or_default();
             let message = format!("the drive is {what} and has no data placement interface");

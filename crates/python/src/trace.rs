@@ -241,7 +241,7 @@ impl PyBlockTrace {
         let options = ReplayOptions { scheme, streams, mistag, seed, timed };
         let make = || {
             Ssd::new(config.clone()).map(|mut ssd| {
-                ssd.fdp_enable_all_events();
+                ssd.administration().fdp_enable_all_events();
                 ssd
             })
         };

@@ -1,6 +1,5 @@
 //! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
 
-mod admin;
 mod drive;
 mod idle;
 pub(crate) mod io;
@@ -9,10 +8,11 @@ mod upkeep;
 
 use std::collections::VecDeque;
 
-use writecliff_base::{Lpn, Nanos};
+use writecliff_base::{Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
+use writecliff_host_interface::placement::FdpStatistics;
 use writecliff_host_interface::{
     Arrival, Barrier, Cause, Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
 };
@@ -21,6 +21,7 @@ use crate::attribution::{Recorder, Unrecorded};
 use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::{DeviceConfig, ServiceOrder};
+use crate::data_placement::administration::Administration;
 use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
 use crate::front::{AnyFront, Front, Placed, SlcCache, Write};
@@ -206,6 +207,25 @@ impl<R: Recorder> Ssd<R> {
                 None
             }
         }
+    }
+
+    /// The FDP statistics of any drive.
+    pub fn statistics(&self) -> FdpStatistics {
+        FdpStatistics {
+            host_bytes: self.host_write_bytes(),
+            media_bytes: self.nand_write_bytes(),
+            erased_bytes: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit.0,
+        }
+    }
+
+    /// FTL stream to which a write with stream number `number` would go now.
+    pub fn routed(&self, number: u16) -> Option<StreamId> {
+        self.data_placement.routed(number, self.config.ftl.streams)
+    }
+
+    /// Returns the administrative commands of the data placement interface.
+    pub fn administration(&mut self) -> Administration<'_, R> {
+        Administration(self)
     }
 
     /// Begins with a command that has waited at the host.

@@ -90,7 +90,8 @@ impl Drive for SimulatedDrive {
     }
 
     fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement)) {
-        self.served.with_drive(|drive| drive.data_placement().map(ask));
+        self.served
+            .with_drive(|drive| drive.data_placement().map(|mut commands| ask(&mut *commands)));
     }
 }
 

@@ -14,9 +14,9 @@
 //! | `fdp.rs` | Flexible Data Placement: handles, statistics |
 //! | `events.rs` | FDP events |
 //! | `time_limit.rs` | time limit of open FDP reclaim units |
-//!
-//! Administrative commands are methods of `Ssd`, in `ssd/admin.rs`.
+//! | `administration.rs` | administrative commands |
 
+pub mod administration;
 pub mod config;
 pub mod events;
 pub mod fdp;

@@ -3,14 +3,11 @@
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::FastForward;
-use writecliff_host_interface::placement::{
-    DataPlacement, DataPlacementStatus, FdpEventType, FdpStatus,
-};
+use writecliff_host_interface::placement::{DataPlacement, DataPlacementStatus};
 use writecliff_host_interface::{Command, Completion, Drive, Operation, Status, TimeByCause};
 
 use super::Ssd;
 use crate::attribution::Recorder;
-use crate::data_placement::Interface;
 use crate::front::{Direct, Front};
 use crate::mechanisms::{Access, Mechanisms};
 
@@ -161,7 +158,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.ftl.purge();
         let blocks = u64::from(self.config.geometry.reclaim_units) + self.front.purge();
         self.mechanisms.purged();
-        self.release_all_streams();
+        self.data_placement.release_all_streams();
         self.resynchronise_buffer();
         self.resynchronise_errors();
         self.backend.erased_all(blocks);
@@ -172,20 +169,14 @@ impl<R: Recorder> Drive for Ssd<R> {
     fn controller_reset(&mut self) {
         self.quiesce();
         let now = self.backend.now;
-        if let Ok((nvme, route)) = self.nvme() {
-            nvme.reset(route);
-        }
+        self.data_placement.reset_streams();
         if self.config.controller.power_loss_protection {
             return;
         }
-        let mut modified = false;
-        for handle in 0..self.config.ftl.streams {
-            modified |= self.abandon(handle);
-        }
+        let modified = self.data_placement.abandon_all(&mut self.ftl, &mut self.backend);
         self.quiesce();
-        if let (true, Ok((fdp, _))) = (modified, self.fdp()) {
-            fdp.events.count(FdpEventType::ResetModifiedHandles, 1);
-            fdp.events.about_all(FdpEventType::ResetModifiedHandles, now);
+        if modified {
+            self.data_placement.reset_modified_handles(now);
         }
     }
 
@@ -233,42 +224,14 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.thermal_at(time).map(|thermal| thermal.celsius)
     }
 
-    fn data_placement(&mut self) -> Option<&mut dyn DataPlacement> {
-        Some(self)
+    fn data_placement(&mut self) -> Option<Box<dyn DataPlacement + '_>> {
+        Some(Box::new(self.administration()))
     }
 
     /// `None` for a drive without an interface.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        self.gather_events();
-        let interface = self.config.data_placement.as_ref()?.interface.name();
-        let p = &self.data_placement;
-        let (open_streams, limit, fdp) = match &p.interface {
-            Interface::None => return None,
-            Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
-            Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
-            Interface::Fdp(fdp) => {
-                let status = FdpStatus {
-                    handles: self.status_of_handles(),
-                    events: fdp.events.happened,
-                    log: [fdp.events.list(true), fdp.events.list(false)].concat(),
-                    abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
-                };
-                (Vec::new(), status.handles.len() as u16, Some(status))
-            }
-        };
-        Some(DataPlacementStatus {
-            interface,
-            enabled: !matches!(&p.interface, Interface::Nvme(nvme) if !nvme.is_enabled()),
-            open_streams,
-            limit,
-            streams_opened: p.tally.opened,
-            streams_released: p.tally.released,
-            overflow_writes: p.tally.overflow_writes,
-            overflow_bytes: p.tally.overflow_bytes,
-            overflow_by_number: p.tally.overflow_by_number.iter().map(|(&n, &b)| (n, b)).collect(),
-            statistics: self.statistics(),
-            fdp,
-        })
+        self.data_placement.gather_events(&mut self.ftl, &mut self.backend);
+        self.data_placement.status(&self.ftl, self.backend.now, self.statistics())
     }
 
     fn check_invariants(&self) -> Result<(), String> {

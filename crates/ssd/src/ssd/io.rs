@@ -122,11 +122,11 @@ impl<R: Recorder> Ssd<R> {
         let merged = self.slots_to_merge(write);
         let is_limited = self.data_placement.is_limited;
         if is_limited && self.backend.now >= self.data_placement.deadline {
-            self.end_old_units();
+            self.data_placement.end_old_units(&mut self.ftl, &mut self.backend);
         }
         let placed = self.place(number, command);
         if is_limited {
-            self.note_units();
+            self.data_placement.note_units(&self.ftl, self.backend.now);
         }
         let completes = self.settle(number, command, placed);
         // In a unit that the drive completes, all slots are mapped.

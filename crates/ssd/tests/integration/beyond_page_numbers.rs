@@ -2,7 +2,7 @@
 
 use writecliff_base::Bytes;
 use writecliff_base::located::LocatedToml;
-use writecliff_ssd::{DeviceConfig, Drive, Ssd, device_file};
+use writecliff_ssd::{DeviceConfig, Ssd, device_file};
 
 use crate::common::{DRIVE, assert_refused};
 

@@ -32,14 +32,14 @@ fn happened(ssd: &mut Ssd, kind: FdpEventType) -> u64 {
 }
 
 fn available(ssd: &mut Ssd, id: usize) -> u64 {
-    ssd.fdp_handle_status().unwrap()[id].available.0 / SECTOR_BYTES
+    ssd.administration().fdp_handle_status().unwrap()[id].available.0 / SECTOR_BYTES
 }
 
 #[test]
 fn the_configuration_matches_the_device_file() {
     use Isolation::{Initially, Persistently};
     let mut ssd = with("handles = [1, 3]", &[]);
-    let c = ssd.fdp_configuration().unwrap();
+    let c = ssd.administration().fdp_configuration().unwrap();
     assert_eq!((c.rgif, c.reclaim_groups, c.placement_handles.len(), c.time_limit_s), (0, 1, 2, 0));
     assert_eq!((c.reclaim_unit.0, c.volatile_cache), (UNIT_BLOCKS * 512, true));
     assert_eq!(c.placement_handles, [1, 3]);
@@ -48,7 +48,7 @@ fn the_configuration_matches_the_device_file() {
     let per_handle = "gc_destination = \"per-handle\"\nisolated_streams = [1, 3]";
     let kinds = |to| {
         let mut ssd = with("", &[("gc_destination = \"per-stream\"", to)]);
-        ssd.fdp_configuration().unwrap().handles
+        ssd.administration().fdp_configuration().unwrap().handles
     };
     assert_eq!(kinds("gc_destination = \"shared\""), [Initially; 4]);
     assert_eq!(kinds("gc_destination = \"host-unit\""), [Persistently; 4]);
@@ -60,7 +60,7 @@ fn identifiers_go_through_the_namespaces_list() {
     let mut ssd = with("handles = [2, 0]", &[]);
     assert_eq!((ssd.routed(0), ssd.routed(1)), (Some(StreamId(2)), Some(StreamId(0))));
     write_to(&mut ssd, 1, 0, 1);
-    let status = ssd.fdp_handle_status().unwrap();
+    let status = ssd.administration().fdp_handle_status().unwrap();
     assert_eq!((status[1].placement_id, status[1].handle), (1, 0));
     assert_eq!(status[1].available.0 / SECTOR_BYTES, UNIT_BLOCKS - 8);
     assert_eq!(status[0].available.0 / SECTOR_BYTES, UNIT_BLOCKS);
@@ -82,15 +82,15 @@ fn available_writes_count_down_and_begin_anew_with_the_next_unit() {
 #[test]
 fn an_update_abandons_the_unit_and_logs_one_event() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(1, &[FdpEventType::NotFullyWritten], true).unwrap();
+    ssd.administration().fdp_enable_events(1, &[FdpEventType::NotFullyWritten], true).unwrap();
     write_to(&mut ssd, 1, 0, 10);
     write_to(&mut ssd, 3, 20, 10);
-    assert_eq!(ssd.fdp_update(&[1]), Ok(1));
+    assert_eq!(ssd.administration().fdp_update(&[1]), Ok(1));
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
     assert_eq!(available(&mut ssd, 3), UNIT_BLOCKS - 80, "others keep their unit");
-    assert_eq!(ssd.fdp_update(&[1, 1]), Ok(0), "an empty unit needs no other");
-    assert_eq!(ssd.fdp_update(&[3]), Ok(1));
-    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!(ssd.administration().fdp_update(&[1, 1]), Ok(0), "an empty unit needs no other");
+    assert_eq!(ssd.administration().fdp_update(&[3]), Ok(1));
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!(events.len(), 1, "handle 3 has them not enabled");
     assert_eq!((events[0].kind.code(), events[0].placement_id), (0, Some(1)));
     assert_eq!(events[0].handle, Some(1));
@@ -114,10 +114,10 @@ fn invalid_identifiers_of_an_update_change_nothing() {
     let mut ssd = fdp();
     write_to(&mut ssd, 1, 0, 10);
     for ids in [&[1_u16, 4][..], &[], &[0, 1, 2, 3, 0]] {
-        assert!(matches!(ssd.fdp_update(ids), Err(Refusal::InvalidField(_))));
+        assert!(matches!(ssd.administration().fdp_update(ids), Err(Refusal::InvalidField(_))));
     }
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 80);
-    assert!(ssd.fdp_enable_events(4, &FdpEventType::ALL, true).is_err());
+    assert!(ssd.administration().fdp_enable_events(4, &FdpEventType::ALL, true).is_err());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_drive_that_is_updated_all_the_time_still_works() {
     let (user, mut random) = (user_slots(&ssd), Prng::new(1));
     for round in 0..600 {
         write_to(&mut ssd, round % 4, random.below(user), 1);
-        ssd.fdp_update(&[round % 4]).unwrap();
+        ssd.administration().fdp_update(&[round % 4]).unwrap();
     }
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
@@ -137,17 +137,17 @@ fn a_drive_that_is_updated_all_the_time_still_works() {
 #[test]
 fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
     let mut ssd = with("handles = [3, 1]", &[]);
-    ssd.fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], true).unwrap();
+    ssd.administration().fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], true).unwrap();
     write_to(&mut ssd, 2, 0, 2);
     assert_eq!(available(&mut ssd, 0), UNIT_BLOCKS - 16);
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].kind.code()), (1, 3));
     assert_eq!((events[0].placement_id, events[0].handle), (Some(2), Some(3)));
     let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (1, 8192));
-    ssd.fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], false).unwrap();
+    ssd.administration().fdp_enable_events(0, &[FdpEventType::InvalidPlacementId], false).unwrap();
     write_to(&mut ssd, 700, 0, 1);
-    assert_eq!(ssd.fdp_events(true).unwrap().len(), 1);
+    assert_eq!(ssd.administration().fdp_events(true).unwrap().len(), 1);
     assert_eq!(happened(&mut ssd, FdpEventType::InvalidPlacementId), 2);
 }
 
@@ -156,31 +156,34 @@ fn the_status_has_the_log_of_host_and_controller() {
     let mut ssd = with("handles = [0, 2]", &[SHARED]);
     write_to(&mut ssd, 9, 0, 1);
     assert!(ssd.data_placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
-    ssd.fdp_enable_all_events();
-    assert_eq!(ssd.fdp_enabled_events(1).unwrap(), FdpEventType::ALL);
+    ssd.administration().fdp_enable_all_events();
+    assert_eq!(ssd.administration().fdp_enabled_events(1).unwrap(), FdpEventType::ALL);
     precondition(&mut ssd, 2);
     write_to(&mut ssd, 9, 0, 1);
     let log = ssd.data_placement_status().unwrap().fdp.unwrap().log;
-    let both = [ssd.fdp_events(true).unwrap(), ssd.fdp_events(false).unwrap()];
+    let both = [
+        ssd.administration().fdp_events(true).unwrap(),
+        ssd.administration().fdp_events(false).unwrap(),
+    ];
     assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
     assert_eq!(log.len(), 1 + LOG_EVENTS);
     assert_eq!(log[0].kind, FdpEventType::InvalidPlacementId);
-    drive(&[]).fdp_enable_all_events(); // without the interface: nothing
+    drive(&[]).administration().fdp_enable_all_events(); // without the interface: nothing
 }
 
 #[test]
 fn the_log_keeps_the_newest() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(0, &FdpEventType::ALL, true).unwrap();
-    assert_eq!(ssd.fdp_enabled_events(0).unwrap(), FdpEventType::ALL);
-    assert!(ssd.fdp_enabled_events(1).unwrap().is_empty());
+    ssd.administration().fdp_enable_events(0, &FdpEventType::ALL, true).unwrap();
+    assert_eq!(ssd.administration().fdp_enabled_events(0).unwrap(), FdpEventType::ALL);
+    assert!(ssd.administration().fdp_enabled_events(1).unwrap().is_empty());
     (0..100).for_each(|n| write_to(&mut ssd, 100 + n, 0, 1));
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     let ids: Vec<_> = events.iter().map(|event| event.placement_id.unwrap()).collect();
     assert_eq!(events.len(), LOG_EVENTS);
     assert_eq!(ids, (200 - LOG_EVENTS as u16..200).collect::<Vec<_>>());
     assert!(events.is_sorted_by_key(|event| event.time));
-    assert!(ssd.fdp_events(false).unwrap().is_empty());
+    assert!(ssd.administration().fdp_events(false).unwrap().is_empty());
 }
 
 /// Overwrite at random, with ids 0 to 3.
@@ -200,18 +203,20 @@ fn media_are_reallocated_for_initially_isolated_handles_only() {
     assert_eq!(happened(&mut own, FdpEventType::MediaReallocated), 0);
 
     let mut ssd = with("", &[SHARED]);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
+    (0..4).for_each(|id| {
+        ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
+    });
     precondition(&mut ssd, 0);
     churn(&mut ssd, 20_000);
     let counted = happened(&mut ssd, FdpEventType::MediaReallocated);
     assert!(counted > LOG_EVENTS as u64, "{counted}");
     assert!(counted <= ssd.ftl().counters().collections);
-    let events = ssd.fdp_events(false).unwrap();
+    let events = ssd.administration().fdp_events(false).unwrap();
     assert_eq!(events.len(), LOG_EVENTS);
     assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.moved.unwrap() >= Bytes(4096)));
     assert!(events.iter().any(|e| e.placement_id != events[0].placement_id));
     // Each once: reading again finds nothing new.
-    assert_eq!(ssd.fdp_events(false).unwrap(), events);
+    assert_eq!(ssd.administration().fdp_events(false).unwrap(), events);
     assert_eq!(happened(&mut ssd, FdpEventType::MediaReallocated), counted);
 }
 
@@ -228,7 +233,7 @@ fn relocated_data_that_fill_the_hosts_unit_modify_its_handle_implicitly() {
 fn statistics_are_the_counters_of_the_drive() {
     let mut ssd = fdp();
     precondition(&mut ssd, 1);
-    let (s, c) = (ssd.fdp_statistics().unwrap(), ssd.counters());
+    let (s, c) = (ssd.administration().fdp_statistics().unwrap(), ssd.counters());
     assert_eq!((s.host_bytes, s.media_bytes), (c.host_write_bytes, c.nand_write_bytes));
     assert_eq!(
         s.media_bytes - s.host_bytes,
@@ -242,12 +247,12 @@ fn statistics_are_the_counters_of_the_drive() {
 #[test]
 fn a_reset_modifies_handles_only_where_power_loss_would() {
     let mut ssd = fdp();
-    ssd.fdp_enable_events(2, &[FdpEventType::ResetModifiedHandles], true).unwrap();
+    ssd.administration().fdp_enable_events(2, &[FdpEventType::ResetModifiedHandles], true).unwrap();
     ssd.controller_reset();
-    assert!(ssd.fdp_events(true).unwrap().is_empty(), "nothing was written");
+    assert!(ssd.administration().fdp_events(true).unwrap().is_empty(), "nothing was written");
     write_to(&mut ssd, 1, 0, 5);
     ssd.controller_reset();
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].kind.code()), (1, 2));
     assert_eq!((events[0].placement_id, events[0].handle), (None, None));
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
@@ -272,8 +277,10 @@ fn write_at(ssd: &mut Ssd, time: Nanos, id: u16, slot: u64) {
 #[test]
 fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
     let mut ssd = with(LIMITED, &[]);
-    assert_eq!(ssd.fdp_configuration().unwrap().time_limit_s, 10);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
+    assert_eq!(ssd.administration().fdp_configuration().unwrap().time_limit_s, 10);
+    (0..4).for_each(|id| {
+        ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
+    });
     write_to(&mut ssd, 1, 0, 1);
     // The data came a little before the write completed; the unit is open since then.
     let end = ssd.now() + LIMIT;
@@ -284,7 +291,7 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
     write_at(&mut ssd, end, 1, 2);
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8, "in another unit");
     assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 8, "the other handle has some seconds left");
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].kind.code()), (1, 1));
     assert_eq!((events[0].placement_id, events[0].handle), (Some(1), Some(1)));
     assert!(events[0].time <= end && events[0].time + Nanos(100_000) > end);
@@ -297,10 +304,15 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
 fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     let mut ssd = with(LIMITED, &[]);
     let left = |ssd: &mut Ssd| -> Vec<u32> {
-        ssd.fdp_handle_status().unwrap().iter().map(|row| row.time_remaining_s).collect()
+        ssd.administration()
+            .fdp_handle_status()
+            .unwrap()
+            .iter()
+            .map(|row| row.time_remaining_s)
+            .collect()
     };
     assert_eq!(left(&mut ssd), [10; 4], "nothing is written: all of it");
-    ssd.fdp_enable_events(0, &[FdpEventType::TimeLimitExceeded], true).unwrap();
+    ssd.administration().fdp_enable_events(0, &[FdpEventType::TimeLimitExceeded], true).unwrap();
     write_to(&mut ssd, 3, 0, 1);
     write_at(&mut ssd, Nanos::from_secs(6), 0, 1);
     assert_eq!(left(&mut ssd), [10, 10, 10, 4]);
@@ -310,7 +322,7 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     assert_eq!(left(&mut ssd), [10; 4]);
     assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2);
     // Handle 3 has the event not enabled; that of handle 0 has the time of the limit.
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].handle), (1, Some(0)));
     assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));
     ssd.idle_until(Nanos::from_secs(600));
@@ -351,7 +363,9 @@ fn a_restored_drive_remembers_since_when_units_are_open() {
 #[test]
 fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
     let mut ssd = with("", &[SHARED]);
-    (0..4).for_each(|id| ssd.fdp_enable_events(id, &FdpEventType::ALL, true).unwrap());
+    (0..4).for_each(|id| {
+        ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
+    });
     precondition(&mut ssd, 0);
     write_to(&mut ssd, 9, 0, 1);
     churn(&mut ssd, 12_000);
@@ -361,9 +375,9 @@ fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
     restored.restore(&saved[..]).unwrap();
     assert_eq!(restored.save(Vec::new()).unwrap(), saved);
     for of_host in [true, false] {
-        let events = restored.fdp_events(of_host).unwrap();
+        let events = restored.administration().fdp_events(of_host).unwrap();
         assert!(!events.is_empty());
-        assert_eq!(events, ssd.fdp_events(of_host).unwrap());
+        assert_eq!(events, ssd.administration().fdp_events(of_host).unwrap());
     }
     assert_eq!(restored.data_placement_status(), ssd.data_placement_status());
 }

@@ -102,14 +102,14 @@ fn a_noisy_tenant_delays_reads_of_its_own_group_only() {
 #[test]
 fn the_configuration_has_the_groups_and_identifiers_name_them() {
     let mut ssd = drive(&GROUPS);
-    let c = ssd.fdp_configuration().unwrap();
+    let c = ssd.administration().fdp_configuration().unwrap();
     assert_eq!(
         (c.rgif, c.reclaim_groups, c.handles.len(), c.placement_handles.len()),
         (1, 2, 2, 2)
     );
     // A block of 16 pages of 16 KiB on two of four dies.
     assert_eq!(c.reclaim_unit.0, 2 * 16 * 16_384);
-    let status = ssd.fdp_handle_status().unwrap();
+    let status = ssd.administration().fdp_handle_status().unwrap();
     let ids: Vec<(u16, u16)> = status.iter().map(|s| (s.placement_id, s.handle)).collect();
     assert_eq!(ids, [(0, 0), (1, 1), (SECOND, 0), (SECOND + 1, 1)]);
     let group = |ssd: &Ssd, slot| {
@@ -133,25 +133,29 @@ fn the_configuration_has_the_groups_and_identifiers_name_them() {
 #[test]
 fn an_update_concerns_one_group_and_events_all_groups_of_a_handle() {
     let mut ssd = drive(&GROUPS);
-    ssd.fdp_enable_events(1, &[FdpEventType::NotFullyWritten], true).unwrap();
-    let kinds = ssd.fdp_enabled_events(1).unwrap();
+    ssd.administration().fdp_enable_events(1, &[FdpEventType::NotFullyWritten], true).unwrap();
+    let kinds = ssd.administration().fdp_enabled_events(1).unwrap();
     assert_eq!(kinds, [FdpEventType::NotFullyWritten]);
     for id in [1, SECOND + 1] {
         alone(&mut ssd, to(id, write(u64::from(id & 1), 4)));
     }
-    assert_eq!(ssd.fdp_update(&[SECOND + 1]), Ok(1));
+    assert_eq!(ssd.administration().fdp_update(&[SECOND + 1]), Ok(1));
     let available: Vec<u64> = ssd
+        .administration()
         .fdp_handle_status()
         .unwrap()
         .iter()
         .map(|status| status.available.0 / SECTOR_BYTES)
         .collect();
     assert_eq!(available, [1024, 1024 - 32, 1024, 1024]);
-    let events = ssd.fdp_events(true).unwrap();
+    let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events[0].placement_id, events[0].handle), (Some(SECOND + 1), Some(1)));
-    assert!(matches!(ssd.fdp_update(&[SECOND + 2]), Err(Refusal::InvalidField(_))));
+    assert!(matches!(
+        ssd.administration().fdp_update(&[SECOND + 2]),
+        Err(Refusal::InvalidField(_))
+    ));
     assert!(
-        ssd.fdp_enable_events(SECOND, &FdpEventType::ALL, true).is_err(),
+        ssd.administration().fdp_enable_events(SECOND, &FdpEventType::ALL, true).is_err(),
         "no placement handle"
     );
 }

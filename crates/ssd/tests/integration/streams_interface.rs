@@ -34,26 +34,29 @@ fn is_invalid_field<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> bool {
 #[test]
 fn return_parameters_follow_from_geometry_and_what_is_open() {
     let mut ssd = nvme();
-    let p = ssd.stream_parameters().unwrap();
+    let p = ssd.administration().stream_parameters().unwrap();
     assert_eq!((p.limit, p.available, p.open, p.allocated, p.namespace_open), (3, 3, 0, 0, 0));
     // A program unit is a 16 KiB page, a reclaim unit 16 pages of 4 dies.
     assert_eq!((p.write_size.0, p.granularity), (16 * 1024, 16 * 4));
-    assert_eq!(ssd.directives().unwrap().supported, Directives::IDENTIFY | Directives::STREAMS);
+    assert_eq!(
+        ssd.administration().directives().unwrap().supported,
+        Directives::IDENTIFY | Directives::STREAMS
+    );
     write_in(&mut ssd, 9, 0);
-    let p = ssd.stream_parameters().unwrap();
+    let p = ssd.administration().stream_parameters().unwrap();
     assert_eq!((p.available, p.open, p.namespace_open), (3, 1, 1));
 }
 
 #[test]
 fn a_stream_opens_with_the_first_write_that_names_it_and_ids_may_be_sparse() {
     let mut ssd = nvme();
-    assert!(ssd.stream_status().unwrap().is_empty());
+    assert!(ssd.administration().stream_status().unwrap().is_empty());
     write_in(&mut ssd, 0, 0);
     for id in [65_535, 7, 300] {
         write_in(&mut ssd, id, 1);
         write_in(&mut ssd, id, 2);
     }
-    assert_eq!(ssd.stream_status().unwrap(), [7, 300, 65_535]);
+    assert_eq!(ssd.administration().stream_status().unwrap(), [7, 300, 65_535]);
     assert_eq!(ssd.routed(65_535), Some(StreamId(1)));
     assert_eq!(ssd.data_placement_status().unwrap().streams_opened, 3);
     assert_eq!(overflow(&mut ssd), (0, 0));
@@ -64,22 +67,22 @@ fn writes_beyond_the_limit_go_to_the_default_stream_and_are_counted() {
     let mut ssd = nvme();
     (1..=5).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
     write_in(&mut ssd, 5, 9);
-    assert_eq!(ssd.stream_status().unwrap(), [1, 2, 3]);
+    assert_eq!(ssd.administration().stream_status().unwrap(), [1, 2, 3]);
     assert_eq!(ssd.routed(4), None);
     let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (3, 3 * 4096));
     assert_eq!(status.overflow_by_number, [(4, 4096), (5, 8192)]);
     // A stream that is released makes room for the next that is asked for.
-    assert!(ssd.release_stream(2).unwrap());
+    assert!(ssd.administration().release_stream(2).unwrap());
     write_in(&mut ssd, 5, 10);
-    assert_eq!(ssd.stream_status().unwrap(), [1, 3, 5]);
+    assert_eq!(ssd.administration().stream_status().unwrap(), [1, 3, 5]);
 }
 
 #[test]
 fn or_the_controller_releases_the_stream_that_is_open_longest() {
     let mut ssd = with("interface = \"nvme-streams\"\noverflow = \"release\"");
     (1..=5).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
-    assert_eq!(ssd.stream_status().unwrap(), [3, 4, 5]);
+    assert_eq!(ssd.administration().stream_status().unwrap(), [3, 4, 5]);
     assert_eq!(overflow(&mut ssd), (0, 0));
     assert_eq!(ssd.data_placement_status().unwrap().streams_released, 2);
     assert_eq!(ssd.routed(1), None);
@@ -89,28 +92,28 @@ fn or_the_controller_releases_the_stream_that_is_open_longest() {
 fn releasing_an_identifier_that_is_not_open_is_no_error_but_0_is_none() {
     let mut ssd = nvme();
     write_in(&mut ssd, 1, 0);
-    assert_eq!(ssd.release_stream(1), Ok(true));
-    assert_eq!(ssd.release_stream(1), Ok(false));
-    assert_eq!(ssd.release_stream(12), Ok(false));
-    assert!(is_invalid_field(ssd.release_stream(0)));
-    assert!(ssd.stream_status().unwrap().is_empty());
+    assert_eq!(ssd.administration().release_stream(1), Ok(true));
+    assert_eq!(ssd.administration().release_stream(1), Ok(false));
+    assert_eq!(ssd.administration().release_stream(12), Ok(false));
+    assert!(is_invalid_field(ssd.administration().release_stream(0)));
+    assert!(ssd.administration().stream_status().unwrap().is_empty());
 }
 
 #[test]
 fn resources_are_granted_as_far_as_there_are_any_and_once() {
     let mut ssd = nvme();
-    assert_eq!(ssd.allocate_streams(2), Ok(2));
-    let p = ssd.stream_parameters().unwrap();
+    assert_eq!(ssd.administration().allocate_streams(2), Ok(2));
+    let p = ssd.administration().stream_parameters().unwrap();
     assert_eq!((p.allocated, p.available, p.open), (2, 1, 0));
-    assert!(is_invalid_field(ssd.allocate_streams(1)), "release first");
+    assert!(is_invalid_field(ssd.administration().allocate_streams(1)), "release first");
     (1..=3).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
-    assert_eq!(ssd.stream_status().unwrap(), [1, 2], "no more than are allocated");
-    ssd.release_stream_resources().unwrap();
-    ssd.release_stream_resources().unwrap();
-    assert!(ssd.stream_status().unwrap().is_empty());
-    assert_eq!(ssd.allocate_streams(100), Ok(3));
+    assert_eq!(ssd.administration().stream_status().unwrap(), [1, 2], "no more than are allocated");
+    ssd.administration().release_stream_resources().unwrap();
+    ssd.administration().release_stream_resources().unwrap();
+    assert!(ssd.administration().stream_status().unwrap().is_empty());
+    assert_eq!(ssd.administration().allocate_streams(100), Ok(3));
     let mut none = with("interface = \"nvme-streams\"\nopen_streams = 0");
-    assert_eq!(none.allocate_streams(1), Err(Refusal::AllocationFailed));
+    assert_eq!(none.administration().allocate_streams(1), Err(Refusal::AllocationFailed));
     write_in(&mut none, 1, 0);
     assert_eq!(overflow(&mut none), (1, 4096));
 }
@@ -119,8 +122,8 @@ fn resources_are_granted_as_far_as_there_are_any_and_once() {
 fn streams_that_are_open_take_of_what_is_allocated() {
     let mut ssd = nvme();
     (1..=3).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
-    assert_eq!(ssd.allocate_streams(2), Ok(2));
-    assert_eq!(ssd.stream_status().unwrap(), [2, 3]);
+    assert_eq!(ssd.administration().allocate_streams(2), Ok(2));
+    assert_eq!(ssd.administration().stream_status().unwrap(), [2, 3]);
 }
 
 #[test]
@@ -132,15 +135,15 @@ fn disabling_and_reset_release_everything_and_writes_are_plain_then() {
         if reset {
             ssd.controller_reset();
         } else {
-            ssd.enable_streams(false).unwrap();
+            ssd.administration().enable_streams(false).unwrap();
         }
-        assert_eq!(ssd.directives().unwrap().enabled, Directives::IDENTIFY);
-        assert!(is_invalid_field(ssd.stream_status()));
-        assert!(is_invalid_field(ssd.allocate_streams(1)));
+        assert_eq!(ssd.administration().directives().unwrap().enabled, Directives::IDENTIFY);
+        assert!(is_invalid_field(ssd.administration().stream_status()));
+        assert!(is_invalid_field(ssd.administration().allocate_streams(1)));
         write_in(&mut ssd, 1, 0);
         assert_eq!(overflow(&mut ssd).0, before + 1);
-        ssd.enable_streams(true).unwrap();
-        assert!(ssd.stream_status().unwrap().is_empty());
+        ssd.administration().enable_streams(true).unwrap();
+        assert!(ssd.administration().stream_status().unwrap().is_empty());
     }
 }
 
@@ -156,36 +159,42 @@ fn a_purge_releases_all_streams() {
 #[test]
 fn scsi_streams_are_opened_by_the_host_and_numbered_by_the_drive() {
     let mut ssd = scsi();
-    let limits = ssd.scsi_block_limits().unwrap();
+    let limits = ssd.administration().scsi_block_limits().unwrap();
     assert_eq!(limits.maximum_number_of_streams, 3);
     assert_eq!((limits.optimal_stream_write_size, limits.stream_granularity_size), (32, 64));
-    assert_eq!((ssd.scsi_open_stream(), ssd.scsi_open_stream()), (Ok(1), Ok(2)));
-    ssd.scsi_close_stream(1).unwrap();
-    assert_eq!(ssd.scsi_open_stream(), Ok(1), "the lowest that is not assigned");
-    assert_eq!(ssd.scsi_open_stream(), Ok(3));
-    assert_eq!(ssd.scsi_stream_status(0).unwrap(), [1, 2, 3]);
-    assert_eq!(ssd.scsi_stream_status(2).unwrap(), [2, 3]);
-    let full = ssd.scsi_open_stream().unwrap_err().to_string();
+    assert_eq!(
+        (ssd.administration().scsi_open_stream(), ssd.administration().scsi_open_stream()),
+        (Ok(1), Ok(2))
+    );
+    ssd.administration().scsi_close_stream(1).unwrap();
+    assert_eq!(ssd.administration().scsi_open_stream(), Ok(1), "the lowest that is not assigned");
+    assert_eq!(ssd.administration().scsi_open_stream(), Ok(3));
+    assert_eq!(ssd.administration().scsi_stream_status(0).unwrap(), [1, 2, 3]);
+    assert_eq!(ssd.administration().scsi_stream_status(2).unwrap(), [2, 3]);
+    let full = ssd.administration().scsi_open_stream().unwrap_err().to_string();
     assert!(full.contains("MAXIMUM NUMBER OF STREAMS OPEN (55h/10h)"), "{full}");
 }
 
 #[test]
 fn scsi_identifiers_that_are_not_open_are_refused() {
     let mut ssd = scsi();
-    let id = ssd.scsi_open_stream().unwrap();
-    ssd.scsi_close_stream(id).unwrap();
+    let id = ssd.administration().scsi_open_stream().unwrap();
+    ssd.administration().scsi_close_stream(id).unwrap();
     for id in [id, 0, 3, 4] {
-        let said = ssd.scsi_close_stream(id).unwrap_err().to_string();
+        let said = ssd.administration().scsi_close_stream(id).unwrap_err().to_string();
         assert!(said.contains("INVALID FIELD IN CDB"), "{said}");
     }
-    assert!(ssd.scsi_stream_status(4).is_err(), "beyond the maximum number of streams");
+    assert!(
+        ssd.administration().scsi_stream_status(4).is_err(),
+        "beyond the maximum number of streams"
+    );
 }
 
 #[test]
 fn a_scsi_load_opens_its_streams_and_overflows_to_plain_writes() {
     let mut ssd = scsi();
     write_in(&mut ssd, 2, 0);
-    assert_eq!(ssd.scsi_stream_status(0).unwrap(), [1, 2]);
+    assert_eq!(ssd.administration().scsi_stream_status(0).unwrap(), [1, 2]);
     assert_eq!(ssd.routed(2), Some(StreamId(2)));
     write_in(&mut ssd, 4, 0);
     assert_eq!(overflow(&mut ssd), (1, 4096));
@@ -193,11 +202,16 @@ fn a_scsi_load_opens_its_streams_and_overflows_to_plain_writes() {
 
 #[test]
 fn commands_of_another_interface_are_refused() {
-    let said = nvme().scsi_open_stream().unwrap_err().to_string();
+    let said = nvme().administration().scsi_open_stream().unwrap_err().to_string();
     assert_eq!(said, "the drive has nvme-streams, not scsi-streams");
-    assert!(scsi().stream_status().is_err() && drive(&[]).fdp_statistics().is_err());
+    assert!(
+        scsi().administration().stream_status().is_err()
+            && drive(&[]).administration().fdp_statistics().is_err()
+    );
     assert!(drive(&[]).data_placement_status().is_none());
-    assert!(is_invalid_field(with("interface = \"nvme-fdp\"").enable_streams(true)));
+    assert!(is_invalid_field(
+        with("interface = \"nvme-fdp\"").administration().enable_streams(true)
+    ));
 }
 
 #[test]

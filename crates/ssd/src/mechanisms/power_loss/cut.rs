@@ -8,7 +8,6 @@ use writecliff_host_interface::{CommandTable, Drive};
 
 use super::dies::Unfinished;
 use crate::attribution::Recorder;
-use crate::data_placement::Interface;
 use crate::front::Front;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
@@ -150,13 +149,10 @@ impl<R: Recorder> Ssd<R> {
         self.write_cache = self.config.controller.write_cache;
         self.last_activity = now;
         self.idle_check_scheduled = false;
-        self.release_all_streams();
-        let placement = &mut self.data_placement;
-        if let Interface::Nvme(nvme) = &mut placement.interface {
-            nvme.reset(&mut placement.route);
-        }
-        if placement.is_limited {
-            self.note_units();
+        self.data_placement.release_all_streams();
+        self.data_placement.reset_streams();
+        if self.data_placement.is_limited {
+            self.data_placement.note_units(&self.ftl, now);
         }
         self.resynchronise_buffer();
         let sink = &mut self.front.sink(&mut self.backend);
