@@ -1,5 +1,6 @@
 //! Counters of the drive as a whole.
 
+use writecliff_base::Nanos;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -118,5 +119,19 @@ impl<R: Recorder> Ssd<R> {
             die_parity: self.die_parity_counters(),
             mapping_cache: self.mechanisms.mapping_cache.as_ref().map(|cache| cache.counts),
         }
+    }
+
+    /// Energy consumed until `time`, which must be close to now. Operations in progress count in
+    /// full.
+    pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
+        let config = self.config.sections.power.as_ref()?;
+        let (active, link) = (self.active.until(time), self.frontend.link_busy());
+        Some(Energy::of(config, &self.backend.busy, active, link, time))
+    }
+
+    /// Temperature at `time`, which must be close to now, and throttling until then.
+    pub fn thermal_at(&self, time: Nanos) -> Option<ThermalCounters> {
+        let joules = self.energy_until(time)?.total();
+        self.mechanisms.thermal.as_ref().map(|thermal| thermal.counters(time, joules))
     }
 }

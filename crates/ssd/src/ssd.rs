@@ -1,10 +1,7 @@
 //! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod drive;
-mod idle;
 pub(crate) mod io;
-mod pending;
-mod upkeep;
 
 use std::collections::VecDeque;
 
@@ -27,6 +24,10 @@ use crate::event::{Lane, SsdEvent};
 use crate::front::{AnyFront, Front, Placed, SlcCache, Write};
 use crate::mechanisms::power::ActiveTime;
 use crate::mechanisms::{Access, Mechanisms, Steps};
+
+/// Program units per die in one burst of the front's work: enough to keep the die busy until the
+/// next check, but few enough that a command does not wait long.
+const BURST_UNITS: u32 = 4;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
 /// completion. `R` decides whether it records what the time of commands is spent on.
@@ -359,5 +360,108 @@ impl<R: Recorder> Ssd<R> {
         if placed.elsewhere_bytes > 0 {
             self.data_placement.tally.overflow(command.stream.0, placed.elsewhere_bytes);
         }
+    }
+
+    /// Handles the events that few commands cause.
+    pub(crate) fn handle_rare(&mut self, event: SsdEvent) {
+        match event {
+            SsdEvent::IdleCheck => self.idle_check(),
+            SsdEvent::Due { mechanism, token } => self.mechanism_due(mechanism, token),
+            SsdEvent::PlaneDone { reader } => {
+                if let Some((die, data)) = self.backend.plane_done(reader) {
+                    self.host_data(die, self.backend.read_number(reader), data);
+                }
+            }
+            _ => unreachable!("events of commands and dies are handled before"),
+        }
+    }
+
+    /// Handles an event or the end of a flash read that a mechanism has scheduled.
+    #[cold]
+    pub(crate) fn mechanism_due(&mut self, mechanism: u8, token: u16) {
+        if Mechanisms::due(self, mechanism, token) {
+            self.admit_writes();
+        }
+    }
+
+    pub(crate) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
+        Mechanisms::before_command(self);
+        let arrival = self.decoded(&command, submitted);
+        if self.barrier.as_mut().is_none_or(|barrier| barrier.admit(&command, arrival)) {
+            self.begin_admitted(command, arrival);
+        }
+    }
+
+    /// Called when a write is accepted, and when any other command has completed, on a drive with a
+    /// barrier.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pass_barrier(&mut self) {
+        if let Some(barrier) = &mut self.barrier {
+            barrier.passed();
+        }
+        while let Some((command, arrival)) = self.barrier.as_mut().and_then(|b| b.release()) {
+            self.begin_admitted(command, arrival);
+        }
+    }
+
+    fn begin_admitted(&mut self, command: Command, arrival: Arrival) {
+        Mechanisms::command_begins(self);
+        let is_write = command.operation == Operation::Write;
+        let delay = if is_write { Nanos::ZERO } else { self.mechanisms.command_delay() };
+        self.begin_decoded(command, arrival, delay);
+    }
+
+    /// Keeps the firmware from commands for `time`, from `at` on.
+    pub(crate) fn stall_firmware(&mut self, at: Nanos, time: Nanos) {
+        let until = self.frontend.stall(at, time);
+        self.backend.recorder.firmware_stalled(until - time, until);
+    }
+
+    pub(crate) fn schedule_idle_check(&mut self, at: Nanos) {
+        if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
+            self.idle_check_scheduled = true;
+            self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
+        }
+    }
+
+    /// Folds and garbage-collects in the background while the host is idle, about one read group of
+    /// each die at a time.
+    pub(crate) fn idle_check(&mut self) {
+        self.idle_check_scheduled = false;
+        if self.commands.in_flight() > 0 || self.quiescing {
+            return;
+        }
+        let now = self.backend.now;
+        let due = self.last_activity + self.config.controller.idle_delay;
+        if now < due {
+            self.schedule_idle_check(due);
+            return;
+        }
+        if self.backend.is_quiet() && !self.work_in_front() {
+            for _ in 0..self.config.geometry.dies {
+                let sink = &mut self.front.sink(&mut self.backend);
+                if !self.ftl.gc_in_background(sink) {
+                    return;
+                }
+            }
+        }
+        self.schedule_idle_check(now + self.config.timing.program_mean());
+    }
+
+    /// Lets the front work on a burst of slots; returns `false` if it had no work.
+    fn work_in_front(&mut self) -> bool {
+        let geometry = &self.config.geometry;
+        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_program_unit);
+        let burst = burst.min(self.buffer_free);
+        let done = self.front.idle_work(burst, &mut self.ftl, &mut self.backend);
+        self.buffer_free -= done.unwrap_or(0);
+        done.is_some()
+    }
+
+    /// Returns `true` if there is work to do in idle time.
+    #[inline]
+    fn wants_idle_time(&self) -> bool {
+        self.ftl.needs_background_gc() || self.front.wants_idle_time()
     }
 }

@@ -5,7 +5,6 @@
 //! operations count in full when they start.
 
 pub(crate) mod active_dies;
-mod energy;
 mod section;
 
 use writecliff_base::Nanos;
