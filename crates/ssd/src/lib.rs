@@ -13,7 +13,7 @@
 //! | `data_placement/` | streams and FDP: mapping of host stream numbers |
 //! | `config.rs`, `device_file.rs`, `device_file/` | device files, and the checked configuration |
 //! | `attribution.rs` | causes of latency |
-//! | `counters.rs` | counters of the drive as a whole |
+//! | `counters.rs` | counters and energy of the drive as a whole |
 //! | `event.rs` | the event queue |
 //! | `snapshot.rs` | save and restore |
 //!

@@ -53,9 +53,9 @@ impl<R: Recorder> Ssd<R> {
         let is_protected = self.config.controller.power_loss_protection;
         let unfinished = self.backend.power_off();
         if is_protected {
-            self.save_buffer(&unfinished, &mut cut);
+            cut.save_buffer(self, &unfinished);
         } else {
-            self.lose_buffer(&unfinished, &mut cut);
+            cut.lose_buffer(self, &unfinished);
         }
         let units = self.ftl.open_units();
         let lost = Lost {
@@ -67,69 +67,6 @@ impl<R: Recorder> Ssd<R> {
         };
         cut.rebuild = recovery::rebuild(&self.config, &lost);
         cut
-    }
-
-    /// Lets the dies finish their work and program the buffer on the power of the capacitors.
-    fn save_buffer(&mut self, unfinished: &Unfinished, cut: &mut PowerCut) {
-        let begun = self.ftl.counters().programs;
-        cut.repeated_erases.clone_from(&unfinished.erases);
-        let full = unfinished.torn.iter().chain(&unfinished.waiting);
-        cut.saved_slots = full.map(|unit| u64::from(unit.data_slots)).sum();
-        for id in 0..2 * self.config.ftl.streams {
-            let frontier = FrontierId(id);
-            cut.saved_slots += u64::from(self.ftl.filled(frontier));
-            // A piece that crosses into the next unit leaves something there too.
-            while self.ftl.pad(frontier, &mut FastForward) {}
-        }
-        let mut units = self.ftl.counters().programs - begun;
-        cut.saved_slots += u64::from(self.front.filled());
-        units += u64::from(self.front.filled() > 0);
-        self.front.pad(&mut FastForward);
-        self.front.flushed();
-        let rounds = units.div_ceil(u64::from(self.config.geometry.dies));
-        cut.hold_up = unfinished.time + Nanos(rounds * self.config.timing.program_mean().0);
-    }
-
-    fn lose_buffer(&mut self, unfinished: &Unfinished, cut: &mut PowerCut) {
-        cut.torn = unfinished.torn.iter().map(|unit| (unit.reclaim_unit, unit.unit)).collect();
-        cut.interrupted_erases = unfinished.erasing;
-        let unwritten = self.backend.recorder.take_unwritten().unwrap_or_default();
-        let units: Vec<ReclaimUnitId> = self.ftl.open_units().collect();
-        let open: Vec<OpenUnit> = units
-            .into_iter()
-            .map(|unit| OpenUnit {
-                unit,
-                begun: begun(unit, self.ftl.full_units(unit), unfinished),
-                is_unerased: unfinished.erases.iter().any(|&(erased, _)| erased == unit),
-            })
-            .collect();
-        let undone = self.undo(&unwritten, unfinished);
-        self.ftl.power_up(&open);
-        (cut.lost_slots, cut.undone_trims) = (undone.writes, undone.trims);
-        cut.undone_relocations = undone.relocations;
-        let unerased = unfinished.erases.iter();
-        let units = self.config.geometry.reclaim_units;
-        let continued =
-            |unit: ReclaimUnitId| unit.0 >= units || self.ftl.open_units().any(|open| open == unit);
-        cut.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
-    }
-
-    /// Undoes the changes that the flash does not hold, newest first. Changes that newer data on
-    /// flash have replaced are not undone.
-    fn undo(&mut self, unwritten: &[Unwritten], unfinished: &Unfinished) -> Undone {
-        self.ftl.power_off();
-        self.front.unerase(unfinished.held_log_erases);
-        let mut undone = Undone::default();
-        for change in unwritten {
-            if self.location(change.lpn) == change.at {
-                self.front.return_to(change, &mut self.ftl);
-                undone.add(change);
-            }
-        }
-        let own = ReclaimUnitId(self.config.geometry.reclaim_units);
-        let waiting = unfinished.waiting.iter().filter(|unit| unit.reclaim_unit == own);
-        self.front.power_up(waiting.map(|unit| unit.unit).collect());
-        undone
     }
 
     /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
@@ -159,6 +96,74 @@ impl<R: Recorder> Ssd<R> {
         if self.ftl.restore_reserve(sink) {
             self.quiesce();
         }
+    }
+}
+
+impl PowerCut {
+    /// Lets the dies finish their work and program the buffer on the power of the capacitors.
+    fn save_buffer<R: Recorder>(&mut self, drive: &mut Ssd<R>, unfinished: &Unfinished) {
+        let begun = drive.ftl.counters().programs;
+        self.repeated_erases.clone_from(&unfinished.erases);
+        let full = unfinished.torn.iter().chain(&unfinished.waiting);
+        self.saved_slots = full.map(|unit| u64::from(unit.data_slots)).sum();
+        for id in 0..2 * drive.config.ftl.streams {
+            let frontier = FrontierId(id);
+            self.saved_slots += u64::from(drive.ftl.filled(frontier));
+            // A piece that crosses into the next unit leaves something there too.
+            while drive.ftl.pad(frontier, &mut FastForward) {}
+        }
+        let mut units = drive.ftl.counters().programs - begun;
+        self.saved_slots += u64::from(drive.front.filled());
+        units += u64::from(drive.front.filled() > 0);
+        drive.front.pad(&mut FastForward);
+        drive.front.flushed();
+        let rounds = units.div_ceil(u64::from(drive.config.geometry.dies));
+        self.hold_up = unfinished.time + Nanos(rounds * drive.config.timing.program_mean().0);
+    }
+
+    fn lose_buffer<R: Recorder>(&mut self, drive: &mut Ssd<R>, unfinished: &Unfinished) {
+        self.torn = unfinished.torn.iter().map(|unit| (unit.reclaim_unit, unit.unit)).collect();
+        self.interrupted_erases = unfinished.erasing;
+        let unwritten = drive.backend.recorder.take_unwritten().unwrap_or_default();
+        let units: Vec<ReclaimUnitId> = drive.ftl.open_units().collect();
+        let open: Vec<OpenUnit> = units
+            .into_iter()
+            .map(|unit| OpenUnit {
+                unit,
+                begun: begun(unit, drive.ftl.full_units(unit), unfinished),
+                is_unerased: unfinished.erases.iter().any(|&(erased, _)| erased == unit),
+            })
+            .collect();
+        let undone = unfinished.undo(drive, &unwritten);
+        drive.ftl.power_up(&open);
+        (self.lost_slots, self.undone_trims) = (undone.writes, undone.trims);
+        self.undone_relocations = undone.relocations;
+        let unerased = unfinished.erases.iter();
+        let units = drive.config.geometry.reclaim_units;
+        let continued = |unit: ReclaimUnitId| {
+            unit.0 >= units || drive.ftl.open_units().any(|open| open == unit)
+        };
+        self.repeated_erases = unerased.copied().filter(|&(unit, _)| continued(unit)).collect();
+    }
+}
+
+impl Unfinished {
+    /// Undoes the changes that the flash does not hold, newest first. Changes that newer data on
+    /// flash have replaced are not undone.
+    fn undo<R: Recorder>(&self, drive: &mut Ssd<R>, unwritten: &[Unwritten]) -> Undone {
+        drive.ftl.power_off();
+        drive.front.unerase(self.held_log_erases);
+        let mut undone = Undone::default();
+        for change in unwritten {
+            if drive.location(change.lpn) == change.at {
+                drive.front.return_to(change, &mut drive.ftl);
+                undone.add(change);
+            }
+        }
+        let own = ReclaimUnitId(drive.config.geometry.reclaim_units);
+        let waiting = self.waiting.iter().filter(|unit| unit.reclaim_unit == own);
+        drive.front.power_up(waiting.map(|unit| unit.unit).collect());
+        undone
     }
 }
 
