@@ -1,8 +1,8 @@
 """Walls between the Rust crates, as ARCHITECTURE.md states them ("does not know").
 
-Cargo refuses what a crate does not depend on, so the table of dependencies is the wall. Types that a
-crate must not use are in its `clippy.toml`. Python's walls are contracts of import-linter
-(`pyproject.toml`), checked by `make lint`.
+Cargo rejects uses of crates that are not dependencies, so the table of dependencies is the wall.
+Each `clippy.toml` lists the types that its crate must not use. Python's walls are contracts of
+import-linter (`pyproject.toml`), checked by `make lint`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PREFIX = "writecliff-"
 
-# Crate: the crates of this workspace that it depends on outside its tests.
+# Workspace crates that each crate depends on, except for its tests.
 DEPENDENCIES = {
     "base": set(),
     "contents": {"base"},
@@ -80,13 +80,23 @@ DEPENDENCIES = {
     "traces": {"base", "tracefs"},
 }
 # Crates that must stay free of the simulated drives, and of the host that drives them.
-WITHOUT_SIMULATOR = ["contents", "filesystem", "issuer", "measure", "nvme", "nvme-tcp", "synthesis", "traces", "workload"]
+WITHOUT_SIMULATOR = [
+    "contents",
+    "filesystem",
+    "issuer",
+    "measure",
+    "nvme",
+    "nvme-tcp",
+    "synthesis",
+    "traces",
+    "workload",
+]
 SIMULATOR = {"disk", "flash", "ftl", "runner", "scm", "ssd"}
 
 
 @cache
 def _packages() -> dict[str, list[dict[str, Any]]]:
-    """Dependencies outside tests of each crate of the workspace, as Cargo reports them."""
+    """Return the dependencies of each workspace crate, except those of tests, from Cargo."""
     words = ["cargo", "metadata", "--offline", "--no-deps", "--format-version", "1"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     return {
@@ -103,7 +113,7 @@ def _direct(crate: str) -> set[str]:
 
 
 def _reachable(crate: str) -> set[str]:
-    """All crates of this workspace that `crate` links, directly or through others."""
+    """Return the workspace crates that `crate` links, directly or indirectly."""
     linked: set[str] = set()
     waiting = _direct(crate)
     while waiting:
@@ -113,12 +123,12 @@ def _reachable(crate: str) -> set[str]:
     return linked
 
 
-def test_every_crate_has_its_walls_stated() -> None:
+def test_the_table_of_dependencies_lists_every_crate() -> None:
     assert _packages().keys() == DEPENDENCIES.keys()
 
 
 @pytest.mark.parametrize("crate", DEPENDENCIES)
-def test_dependencies_are_those_stated(crate: str) -> None:
+def test_dependencies_match_the_table(crate: str) -> None:
     assert _direct(crate) == DEPENDENCIES[crate]
 
 
@@ -137,7 +147,7 @@ def test_only_one_crate_links_python() -> None:
 
 
 def test_a_mechanism_is_named_in_few_files() -> None:
-    """A mechanism is known to its own files, to the lists of mechanisms, and to little else."""
+    """Only a mechanism's own files, the lists of mechanisms and few others name it."""
     files = [path for path in ROOT.glob("crates/*/src/**/*.rs") if "slc_cache" in path.read_text()]
     names = sorted(str(path.relative_to(ROOT)) for path in files)
     assert 0 < len(names) <= 6, names

@@ -336,8 +336,8 @@ impl Drive for Disk {
         self.write_cache
     }
 
-    /// Enables or disables the volatile write cache. When it is disabled, a write completes once it
-    /// is on the media.
+    /// Enables or disables the volatile write cache. When it is disabled, a write completes when
+    /// its data are on the media.
     fn set_write_cache(&mut self, enabled: bool) {
         self.write_cache = enabled;
     }

@@ -183,7 +183,7 @@ impl FtlConfig {
         self.check_capacity(geometry, geometry.slots_per_reclaim_unit)
     }
 
-    /// Checks that the flash holds the user capacity and what garbage collection needs if only
+    /// Checks that the flash holds the user capacity and the reserve of garbage collection if only
     /// `slots` of each reclaim unit can be written.
     pub(crate) fn check_capacity(
         &self,

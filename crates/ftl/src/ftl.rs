@@ -1,5 +1,5 @@
-//! The flash translation layer: host operations and accessors. Loss of power and saved states have
-//! files of their own.
+//! The flash translation layer: host operations and accessors. Power loss and
+//! saved states are in other files.
 
 use std::ops::Range;
 
@@ -108,12 +108,12 @@ impl Ftl {
         self.parts.bad_blocks.as_deref_mut()
     }
 
-    /// Returns `true` if no spare space is left, so that host writes must be refused.
+    /// Returns `true` if no spare space is left and host writes must be rejected.
     pub fn is_read_only(&self) -> bool {
         self.bad_blocks().is_some_and(BadBlocks::is_read_only)
     }
 
-    /// Free reclaim units of the group that the host writes to.
+    /// Returns the number of free reclaim units in the group that the host writes to.
     pub fn free_units(&self) -> u32 {
         self.groups.current().free.len() as u32
     }
@@ -123,7 +123,7 @@ impl Ftl {
         self.parts.map.mapped
     }
 
-    /// Counters of data reduction, if the drive reduces data.
+    /// Returns the counters of data reduction, if the drive reduces data.
     #[inline]
     pub fn reduction(&self) -> Option<&ReductionCounters> {
         self.parts.packer.as_ref().map(|packer| &packer.counters)
@@ -139,7 +139,7 @@ impl Ftl {
         }
     }
 
-    /// Parity units programmed since the drive was new.
+    /// Returns the number of parity units programmed since the drive was new.
     pub fn parity_programs(&self) -> u64 {
         self.parts.parity.programs
     }
@@ -150,12 +150,14 @@ impl Ftl {
         self.parts.map.lookup(lpn)
     }
 
-    /// Current logical page of a physical page address, if it holds valid data of exactly one.
+    /// Returns the logical page that a physical address holds, if it holds valid data of exactly
+    /// one page.
     pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         self.parts.map.holder(ppa)
     }
 
-    /// Allocation units of a logical page's data: sectors, or 1 slot without data reduction.
+    /// Returns the allocation units of a logical page's data: sectors, or 1 slot without data
+    /// reduction.
     #[inline]
     pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         self.parts.map.alloc_units_of(lpn)
@@ -194,25 +196,26 @@ impl Ftl {
             && frontiers.is_filling(ppa, unit, geometry.ppas_per_program_unit)
     }
 
-    /// Slots that can still be written to the open unit of a host frontier, and whether any part of
-    /// it has been written. A frontier without a unit will open an empty one.
+    /// Returns the number of slots that can still be written to the open unit of a host frontier,
+    /// and `true` if part of the unit has been written. A frontier without a unit will open an
+    /// empty one.
     pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
         let f = &self.parts.frontiers[frontier];
         let size = self.parts.geometry.slots_per_reclaim_unit;
         if f.needs_unit() { (size, false) } else { (f.room(), f.room() < size) }
     }
 
-    /// The partly written unit of a host frontier.
+    /// Returns the partly written unit of a host frontier.
     pub fn host_unit(&self, frontier: FrontierId) -> Option<ReclaimUnitId> {
         self.host_room(frontier).1.then(|| self.parts.frontiers[frontier].unit)
     }
 
-    /// The open reclaim units.
+    /// Returns the open reclaim units.
     pub fn open_units(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
         self.parts.frontiers.open().map(|(_, f)| f.unit)
     }
 
-    /// Program units of an open reclaim unit that are full.
+    /// Returns the number of full program units of an open reclaim unit.
     pub fn full_units(&self, unit: ReclaimUnitId) -> u32 {
         self.parts.full_units(unit)
     }
@@ -230,14 +233,14 @@ impl Ftl {
         prefetch(&self.parts.map.forward, lpn.index());
     }
 
-    /// The group of a frontier, which becomes the current one, and the parts beside it.
+    /// Makes the group of a frontier the current group. Returns it with the shared state.
     fn enter_for(&mut self, frontier: FrontierId) -> (&mut Group, &mut Parts) {
         let group = self.parts.frontiers.group_of(frontier);
         (self.groups.enter(group), &mut self.parts)
     }
 
-    /// Chooses the reclaim group that the host's next slot for `stream` goes to, and returns the
-    /// stream that it goes to: `stream` itself or, while its group is full, the same handle in
+    /// Chooses the reclaim group for the host's next slot of `stream`, and returns the stream in
+    /// that group: `stream` itself or, while its group is full, the same handle in
     /// another group.
     pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
         self.groups.choose_stream(&self.parts, stream)
@@ -315,8 +318,8 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes the slots of an indirection unit, of which the host gives `bytes` bytes. The rest is
-    /// read from where it is, and written with them.
+    /// Writes the slots of an indirection unit, of which the host supplies `bytes` bytes. The FTL
+    /// reads the other data of the unit and writes them with the new data.
     pub fn write_unit<S: FlashSink>(
         &mut self,
         unit: Range<u32>,
@@ -353,7 +356,7 @@ impl Ftl {
         released.is_some()
     }
 
-    /// Closes the host's open unit if data that the host is about to write do not fit into it.
+    /// Closes the host's open unit if the next host data do not fit into it.
     pub fn make_fit<S: FlashSink>(&mut self, stream: StreamId, content: Content, sink: &mut S) {
         let (parts, group) = (&mut self.parts, self.groups.current_mut());
         if let Some(packer) = &parts.packer {
@@ -409,17 +412,17 @@ impl Ftl {
         self.groups.enter_any(|group| group.relocate_early(&mut self.parts, valid_max, sink))
     }
 
-    /// Relocates all data of a closed unit, after the victim that is being emptied. Returns `false`
-    /// if it is no longer closed then.
+    /// Relocates all data of a closed unit, after emptying the current victim. Returns `false` if
+    /// the unit is then no longer closed.
     pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
         let group = self.parts.geometry.group_of(unit) as usize;
         self.groups.enter(group).relocate_unit(&mut self.parts, unit, sink)
     }
 
-    /// From now on program units on this die stay unwritten.
+    /// Stops writing to a die: its program units stay unwritten.
     ///
     /// # Errors
-    /// Fails if what is left does not hold the user capacity and what garbage collection needs.
+    /// Fails if the other dies cannot hold the user capacity and the reserve of garbage collection.
     pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let Parts { geometry, config, .. } = &self.parts;
         let units = geometry.program_units_per_reclaim_unit;
@@ -433,7 +436,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// Relocates the data of a reclaim unit that are on a die. Returns how many slots.
+    /// Relocates the data of a reclaim unit that are on a die. Returns the number of slots.
     pub fn relocate_from_die<S: FlashSink>(
         &mut self,
         unit: ReclaimUnitId,

@@ -1,9 +1,9 @@
 //! Measurements of a step: latencies and activity over time.
 //!
 //! [`Histogram`] holds all latencies of a step, [`Quantile`] computes quantiles with confidence
-//! intervals, [`IntervalSeries`] holds the rows of the time series and [`Batches`] the stretches
-//! from which the uncertainty of figures follows. They do not depend on the source of the
-//! latencies: simulated drives, real ones and the tests of servers share them.
+//! intervals, [`IntervalSeries`] holds the rows of the time series and [`Batches`] the batches from
+//! which the uncertainty of figures is computed. They do not depend on the source of the latencies:
+//! simulated drives, real drives and server tests share them.
 
 pub mod batches;
 pub mod histogram;

@@ -14,6 +14,6 @@ pub struct OperationOutcome {
     pub service: Histogram,
     /// Response times, from intended arrival to completion, for jobs with a rate only.
     pub response: Option<Histogram>,
-    /// What the service times were spent on, if the drive records it.
+    /// Causes of the service times, if the drive records them.
     pub causes: Option<LatencyCauses>,
 }

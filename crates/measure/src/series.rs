@@ -84,7 +84,7 @@ pub struct IntervalSeries {
 }
 
 impl IntervalSeries {
-    /// A series that begins at `start_ns` of the caller's clock and keeps `rows_max` rows.
+    /// Creates a series that starts at `start_ns` of the caller's clock and keeps `rows_max` rows.
     /// `width_ns` must not be 0.
     pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell], rows_max: u64) -> Self {
         assert!(width_ns > 0, "an interval has a width");
@@ -155,7 +155,8 @@ impl IntervalSeries {
         }
     }
 
-    /// `true` if the rows until `now_ns` are no more than are kept; check before [`Self::advance`].
+    /// Returns `true` if the rows until `now_ns` fit into the series; check before
+    /// [`Self::advance`].
     pub fn has_room(&self, now_ns: u64) -> bool {
         let due = now_ns.saturating_sub(self.end_ns).div_ceil(self.width_ns).saturating_add(1);
         let rows = due.saturating_mul(self.cells.len() as u64);

@@ -113,7 +113,7 @@ fn enable(context: &mut Context<'_>, entry: Entry<'_>) -> Result<(), Refusal> {
     answer.flatten().ok_or(Refusal::field(12))
 }
 
-/// Asks for an operation of the Streams directive, which is refused while the directive is not
+/// Performs an operation of the Streams directive, which is rejected unless the directive is
 /// enabled.
 fn ask_streams<T>(
     context: &mut Context<'_>,

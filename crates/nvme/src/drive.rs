@@ -127,7 +127,7 @@ pub trait Drive {
     /// A Controller Level Reset of the only controller in use.
     fn controller_reset(&mut self);
 
-    /// Calls `ask` with the administrative commands of its data placement interface, if it has one.
+    /// Calls `ask` with the data placement interface of the drive, if the drive has one.
     fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement));
 }
 

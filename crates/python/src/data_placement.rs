@@ -47,7 +47,7 @@ impl DataPlacementCommands {
         })
     }
 
-    /// Returns the answer to a command that the drive may refuse.
+    /// Returns the answer to a command that the drive may reject.
     fn ask<T>(&self, command: impl FnOnce(&mut dyn DataPlacement) -> Answer<T>) -> PyResult<T> {
         self.with(command)?.map_err(|refusal| errors::config(&refusal.to_string(), None))
     }

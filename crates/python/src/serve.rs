@@ -57,8 +57,8 @@ impl Server {
         Ok(running?.served.clone())
     }
 
-    /// Calls `ask` without the interpreter. If the drive fails meanwhile, in this thread or
-    /// another, raises `PanicException` with the first panic.
+    /// Calls `ask` without the interpreter lock. Raises `PanicException` with the first panic if
+    /// the drive panics during the call, in any thread.
     fn asked<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Served) -> T + Send) -> PyResult<T> {
         let served = self.served()?;
         let answer = py.detach(|| catch_unwind(AssertUnwindSafe(|| ask(&served))));

@@ -36,7 +36,7 @@ impl MovedByStream {
     }
 }
 
-/// A drive without its type, for hosts that give it a whole workload in one call.
+/// A drive of any kind, for callers that run a whole workload in one call.
 pub trait Runnable: DriveModel {
     /// Runs `spec` on the timed clock; see [`drive::run`].
     fn run(
@@ -52,8 +52,8 @@ pub trait Runnable: DriveModel {
         observer: &mut dyn Observer,
     ) -> Result<StepOutcome, SpecError>;
 
-    /// Takes the state of `other`; see [`Ssd::copy_from`]. Others take that of the same device.
-    /// After an error the drive is a new one.
+    /// Copies the state of `other`; see [`Ssd::copy_from`]. Other kinds copy only from the same
+    /// device. After an error the drive is in the state of a new drive.
     fn copy_from(&mut self, other: &dyn Runnable) -> Result<(), RestoreError>;
 
     /// Restores a saved state. After an error the drive is a new one.
@@ -92,7 +92,7 @@ impl<D: DriveModel> Runnable for D {
     }
 }
 
-/// Replaces a drive by a new one if its state was not taken.
+/// Replaces a drive by a new drive if the change of its state failed.
 fn or_fresh<D: DriveModel, E>(drive: &mut D, outcome: Result<(), E>) -> Result<(), E> {
     if outcome.is_err()
         && let Ok(fresh) = drive.fresh()
@@ -126,12 +126,15 @@ fn recording<R: Recorder + Send + Sync + 'static>(
 }
 
 impl AnyDrive {
-    /// Creates a drive; `Err` explains why that is impossible. With `attribute_latency` it records
-    /// what the time of its commands is spent on, if it has flash.
+    /// Creates a drive. With `attribute_latency`, a drive with flash records the causes of the
+    /// latency of its commands.
+    ///
+    /// # Errors
+    /// Returns the reason why the drive cannot be created.
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         Ok(Self(match config {
-            // The recorder of causes also obeys a limit on active dies: a kind of drive of its own
-            // for the limit alone would be compiled once more.
+            // The recorder of causes also enforces a limit on active dies. A separate type for the
+            // limit would compile the drive once more.
             AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
                 let mut ssd = recording::<Attribution>(*config)?;
                 ssd.reports_causes = attribute_latency;
@@ -143,8 +146,8 @@ impl AnyDrive {
         }))
     }
 
-    /// A drive whose power may be cut: one that can lose data, and of which that is modelled,
-    /// records what it would lose.
+    /// Creates a drive whose power may be cut. It records the data that it would lose, if it can
+    /// lose data and power cuts of the drive are modelled.
     pub fn losing_power(config: AnyConfig) -> Result<Self, String> {
         let loses = |ssd: &DeviceConfig| {
             !ssd.controller.power_loss_protection && ssd.refuses_power_cut().is_none()
@@ -155,7 +158,7 @@ impl AnyDrive {
         }
     }
 
-    /// The SSD that records what a power cut undoes, if this is one.
+    /// Returns the SSD that records the effects of a power cut, if the drive is such an SSD.
     pub fn volatile(&mut self) -> Option<&mut Ssd<Volatile>> {
         (&mut *self.0 as &mut dyn Any).downcast_mut()
     }

@@ -23,13 +23,13 @@ use writecliff_ssd::{DeviceConfig, DriveCounters, PowerCut, Ssd};
 
 use crate::any_drive::MovedByStream;
 
-/// The kinds of drives behind [`Drive`]: what differs by kind.
+/// Operations on a drive that depend on its kind, in addition to [`Drive`].
 pub trait DriveModel: Drive + Any + Send + Sync {
     fn any_config(&self) -> AnyConfig;
 
     fn counters(&self) -> Counters;
 
-    /// Creates a new drive of the same device, which records the same.
+    /// Creates a new drive of the same device, with the same recorder.
     fn fresh(&self) -> Result<Self, String>
     where
         Self: Sized;
@@ -39,21 +39,22 @@ pub trait DriveModel: Drive + Any + Send + Sync {
     /// Replaces the state of this drive. After an error the drive must not be used.
     fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
 
-    /// Takes the state of another drive at once if it can. After an error the drive must not be
-    /// used.
+    /// Copies the state of another drive directly, if possible. After an error the drive must not
+    /// be used.
     fn copy_of(&mut self, _other: &dyn Any) -> Option<Result<(), RestoreError>> {
         None
     }
 
-    /// Cuts the power and gives it back: commands that are outstanding do not complete, and the
-    /// drive is busy until its mapping is found again. `None` if cuts of this drive are not
-    /// modelled; then nothing has happened.
+    /// Cuts and restores the power. Outstanding commands do not complete, and the drive is busy
+    /// until it has rebuilt its mapping. Returns `None`, without effect, if power cuts of this
+    /// drive are not modelled.
     fn cut_power(&mut self) -> Option<PowerCut> {
         None
     }
 
-    /// Data of each stream of the FTL that garbage collection and wear levelling have moved since
-    /// the drive was made or restored. `None` without flash and for drives that compress.
+    /// Returns the data that garbage collection and wear levelling have relocated since the drive
+    /// was created or restored, by stream of the FTL. `None` without flash and for drives that
+    /// compress.
     fn moved_by_stream(&self) -> Option<MovedByStream> {
         None
     }
@@ -69,7 +70,7 @@ pub enum Counters {
 }
 
 impl Counters {
-    /// Bytes written and read by the host.
+    /// Returns the bytes written and read by the host.
     fn host_bytes(&self) -> (u64, u64) {
         match self {
             Self::Ssd(c) => (c.host_write_bytes, c.host_read_bytes),
@@ -250,7 +251,7 @@ impl AnyConfig {
         }
     }
 
-    /// Returns what all kinds describe: identity, capacity, link and canonical text.
+    /// Returns the description that all kinds have: identity, capacity, link and canonical text.
     fn common(&self) -> (&Identity, Bytes, &LinkConfig, &str) {
         match self {
             Self::Ssd(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),

@@ -207,8 +207,7 @@ impl Drive for Scm {
         self.now = self.now.max(time);
     }
 
-    /// Completes all work in progress. All completions must have been taken before; the host must
-    /// have nothing outstanding, and so the drive has nothing to do.
+    /// Has no effect: the host must have no outstanding commands, so the drive has no work.
     fn quiesce(&mut self) {
         assert_eq!(self.outstanding(), 0);
     }
@@ -221,12 +220,12 @@ impl Drive for Scm {
         }
     }
 
-    /// Always false: there is no volatile write cache.
+    /// Returns `false`, because the drive has no volatile write cache.
     fn write_cache(&self) -> bool {
         false
     }
 
-    /// Has no effect: a write completes when it is in the memory.
+    /// Has no effect: a write completes when its data are in the memory.
     fn set_write_cache(&mut self, _: bool) {}
 
     fn host_write_bytes(&self) -> u64 {

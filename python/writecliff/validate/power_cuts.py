@@ -1,6 +1,7 @@
 """Power cuts of small drives at random moments: nothing that a drive has promised may be lost.
 
-The loop is `crates/validate/src/power_cuts.rs`; here drives are shared out and counted.
+The loop is `crates/validate/src/power_cuts.rs`; this module distributes the drives over
+processes and counts the results.
 """
 
 from __future__ import annotations

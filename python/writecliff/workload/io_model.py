@@ -1,6 +1,6 @@
 """A model of the I/Os of a trace, from which a job draws its own.
 
-Mirrors `crates/synthesis/src/lib.rs`, which says what a job makes of it. Columns of a table
+Mirrors `crates/synthesis/src/lib.rs`, which describes how a job uses it. Columns of a table
 have the same length. `writecliff.synthesis` fits models to traces.
 """
 

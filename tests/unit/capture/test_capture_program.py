@@ -136,9 +136,7 @@ def test_hints_that_were_too_short_are_repaired_if_asked(
     assert metadata["hints"] == {"delivered": 2, "refused": 0, "errors": {}, "repaired": 1}
 
 
-def test_a_repaired_hint_leaves_errno_as_it_was(
-    place: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_repairing_a_hint_preserves_errno(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text = """
 fd = make("data/a")
 calls = ctypes.CDLL(None, use_errno=True)

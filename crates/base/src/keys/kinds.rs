@@ -213,8 +213,7 @@ fn above_zero<T>(
     Err(table.error(key, format!("{key} must be above zero"), None))
 }
 
-/// Formats a range for people, with separators between thousands; without an end that no value of
-/// a file can exceed.
+/// Formats a range with thousands separators. Omits a maximum that no value of a file can exceed.
 fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
     let (least, most) = (grouped(least.into()), most.into());
     if most < i64::MAX as f64 {

@@ -26,7 +26,7 @@ pub(crate) struct Pack {
     pub pieces: u32,
 }
 
-/// Fill levels of all frontiers, and counters of data that are stored.
+/// Fill levels of all frontiers, and counters of stored data.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
     pub config: ReductionConfig,
@@ -51,7 +51,7 @@ impl IndexMut<FrontierId> for Packer {
 }
 
 impl Packer {
-    /// `None` for a controller that stores all data as they are.
+    /// Returns `None` for a controller that stores all data unchanged.
     pub(crate) fn new(config: &FtlConfig, geometry: &Geometry) -> Option<Box<Self>> {
         let new = |reduction| Self {
             config: reduction,
@@ -67,12 +67,12 @@ impl Packer {
         self.packs.fill(Pack::default());
     }
 
-    /// Sectors that data occupy.
+    /// Returns the number of sectors that data occupy.
     pub(crate) fn stored(&self, content: Content) -> u32 {
         content.sectors.clamp(self.config.min_stored_sectors, SECTORS_PER_SLOT)
     }
 
-    /// Sectors left in the reclaim unit of an open frontier.
+    /// Returns the number of unused sectors in the reclaim unit of an open frontier.
     pub(crate) fn unwritten(
         &self,
         id: FrontierId,
@@ -128,7 +128,7 @@ impl Packer {
         *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(sectors);
     }
 
-    /// The fill levels as words, for saving and for digests.
+    /// Returns the fill levels as words, for saving and for digests.
     pub(crate) fn pack_words(&self) -> impl Iterator<Item = u32> + '_ {
         self.packs.iter().flat_map(|p| [p.used, p.pieces])
     }
@@ -145,7 +145,7 @@ impl Packer {
         out.u64s("ftl.reduction", &self.counters.to_array())
     }
 
-    /// Restores them; the map has been restored but for its pieces.
+    /// Restores the state that `save` wrote. The map has been restored, except for its pieces.
     pub(crate) fn restore<R: Read>(
         &mut self,
         map: &mut Map,

@@ -264,7 +264,7 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
     assert_eq!((measured.abandoned, measured.failures), (0, 0));
 }
 
-/// Returns the number of mappings that are as long as the memory of I/Os.
+/// Returns the number of memory mappings that are large enough for the I/O buffers.
 fn large_mappings() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
@@ -275,7 +275,7 @@ fn large_mappings() -> usize {
     maps.lines().filter(|line| length(line) >= 128 << 20).count()
 }
 
-/// In a process of its own, because issuers beside it have memory, too.
+/// Runs in its own process, because the issuers of concurrent tests also map I/O buffers.
 #[test]
 fn memory_that_abandoned_ios_may_still_use_stays_mapped() {
     const ALONE: &str = "WRITECLIFF_TEST_ALONE";
