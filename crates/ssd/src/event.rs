@@ -70,19 +70,33 @@ impl SsdEvent {
             }
         }
     }
+}
 
+/// An event as the queue holds it. The drive asks for mechanisms first, so that the number of an
+/// event of its own selects what to do without a detour through [`SsdEvent`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packed(u32);
+
+impl Packed {
+    /// Returns the mechanism whose work is due, and its token; `None` for other events.
     #[inline]
-    fn unpack(packed: u32) -> Self {
-        let index = packed as u16;
-        match packed >> 16 {
-            0 => Self::Sensed { die: index },
-            1 => Self::DieDone { die: index },
-            2 => Self::ReadReady { command: index },
-            3 => Self::WriteArrived { command: index },
-            4 => Self::Completed { command: index },
-            5 => Self::IdleCheck,
-            6 => Self::PlaneDone { reader: index },
-            number => Self::Due { mechanism: (number - FIRST_MECHANISM) as u8, token: index },
+    pub fn due(self) -> Option<(u8, u16)> {
+        let mechanism = (self.0 >> 16).checked_sub(FIRST_MECHANISM)?;
+        Some((mechanism as u8, self.0 as u16))
+    }
+
+    /// Returns an event that is not of a mechanism.
+    #[inline]
+    pub fn event(self) -> SsdEvent {
+        let index = self.0 as u16;
+        match self.0 >> 16 {
+            0 => SsdEvent::Sensed { die: index },
+            1 => SsdEvent::DieDone { die: index },
+            2 => SsdEvent::ReadReady { command: index },
+            3 => SsdEvent::WriteArrived { command: index },
+            4 => SsdEvent::Completed { command: index },
+            5 => SsdEvent::IdleCheck,
+            _ => SsdEvent::PlaneDone { reader: index },
         }
     }
 }
@@ -230,7 +244,7 @@ impl EventQueue {
     /// The next event, unless it is after `limit`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
+    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
         let key = self.earliest();
         let time = time_of(key);
         // An empty queue has the latest of all times, which even the latest limit excludes.
@@ -239,7 +253,7 @@ impl EventQueue {
         }
         let lane = lane_of(key);
         self.heads[lane] = self.lanes[lane].advance();
-        Some((time, SsdEvent::unpack(key as u32 & EVENT_MASK)))
+        Some((time, Packed(key as u32 & EVENT_MASK)))
     }
 
     /// The time of the next event; `None` if none is scheduled.
@@ -318,6 +332,15 @@ mod tests {
     const ALL: [Lane; LANES] =
         [Lane::Ready, Lane::Arrived, Lane::Completed, Lane::Sensed, Lane::DieShort, Lane::DieLong];
 
+    fn unpacked(packed: Packed) -> SsdEvent {
+        let due = packed.due().map(|(mechanism, token)| SsdEvent::Due { mechanism, token });
+        due.unwrap_or_else(|| packed.event())
+    }
+
+    fn pop(queue: &mut EventQueue, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
+        queue.pop_until(limit).map(|(time, packed)| (time, unpacked(packed)))
+    }
+
     #[test]
     fn events_survive_packing() {
         let events = [
@@ -332,7 +355,7 @@ mod tests {
             SsdEvent::PlaneDone { reader: 65_535 },
         ];
         for event in events {
-            assert_eq!(SsdEvent::unpack(event.pack()), event);
+            assert_eq!(unpacked(Packed(event.pack())), event);
         }
     }
 
@@ -340,10 +363,10 @@ mod tests {
     fn events_wait_for_their_time() {
         let mut queue = EventQueue::default();
         queue.push(Lane::DieLong, Nanos(10), SsdEvent::IdleCheck);
-        assert_eq!(queue.pop_until(Nanos(9)), None);
+        assert_eq!(pop(&mut queue, Nanos(9)), None);
         assert_eq!(queue.next_time(), Some(Nanos(10)));
-        assert_eq!(queue.pop_until(Nanos(10)), Some((Nanos(10), SsdEvent::IdleCheck)));
-        assert_eq!((queue.pop_until(Nanos::MAX), queue.next_time()), (None, None));
+        assert_eq!(pop(&mut queue, Nanos(10)), Some((Nanos(10), SsdEvent::IdleCheck)));
+        assert_eq!((pop(&mut queue, Nanos::MAX), queue.next_time()), (None, None));
     }
 
     proptest! {
@@ -369,7 +392,7 @@ mod tests {
             prop_assert_eq!(queue.len(), expected.len());
             expected.sort_unstable();
             for (time, n) in expected {
-                prop_assert_eq!(queue.pop_until(Nanos::MAX), Some((Nanos(time), event(n))));
+                prop_assert_eq!(pop(&mut queue, Nanos::MAX), Some((Nanos(time), event(n))));
             }
             prop_assert!(queue.is_empty());
         }
@@ -382,7 +405,7 @@ mod tests {
             for (n, &(delay, lane)) in steps.iter().enumerate() {
                 queue.push(ALL[lane], Nanos(now + delay), SsdEvent::Sensed { die: n as u16 });
                 if n % 3 == 2 {
-                    let (time, _) = queue.pop_until(Nanos::MAX).unwrap();
+                    let (time, _) = pop(&mut queue, Nanos::MAX).unwrap();
                     prop_assert!(time.0 >= now);
                     (now, popped) = (time.0, popped + 1);
                 }

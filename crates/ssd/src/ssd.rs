@@ -492,9 +492,11 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some((time, event)) = self.backend.queue.pop_until(limit) {
+        while let Some((time, packed)) = self.backend.queue.pop_until(limit) {
             self.backend.now = time;
-            if let Some(completion) = self.handle(event) {
+            if let Some((mechanism, token)) = packed.due() {
+                self.mechanism_due(mechanism, token);
+            } else if let Some(completion) = self.handle(packed.event()) {
                 return Some(completion);
             }
         }
