@@ -60,8 +60,7 @@ pub enum Outcome {
     },
     /// Arrival of the data of a mechanism's read in the controller.
     Read {
-        mechanism: u8,
-        token: u16,
+        request: u32,
     },
 }
 
@@ -448,9 +447,9 @@ impl<R: Recorder> Backend<R> {
                 Outcome::Nothing
             }
             DieState::Busy(FlashOperation::Read {
-                purpose: ReadFor::Mechanism { number, token },
+                purpose: ReadFor::Mechanism { request },
                 ..
-            }) => Outcome::Read { mechanism: number, token },
+            }) => Outcome::Read { request },
             DieState::Busy(FlashOperation::Erase { unit }) => {
                 self.recorder.erased(unit, index as u32);
                 Outcome::Nothing

@@ -21,10 +21,9 @@ pub enum ReadFor {
     Fill {
         fill: FillId,
     },
-    /// A mechanism, which identifies the read by a token.
+    /// A mechanism: its number, and below it, in 16 bits, the token by which it knows the read.
     Mechanism {
-        number: u8,
-        token: u16,
+        request: u32,
     },
 }
 
@@ -115,8 +114,8 @@ impl FlashOperation {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
                 (0_u64, fill, sense, slots)
             }
-            Self::Read { sense, slots, purpose: ReadFor::Mechanism { number, token } } => {
-                (4, u32::from(number) << 16 | u32::from(token), sense, slots)
+            Self::Read { sense, slots, purpose: ReadFor::Mechanism { request } } => {
+                (4, request, sense, slots)
             }
             Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
             Self::Program { fill, page_type } => (1, fill, u16::from(page_type), 0),
@@ -134,7 +133,7 @@ impl FlashOperation {
             kind @ (0 | 4) => {
                 let purpose = match kind {
                     0 => ReadFor::Fill { fill: id },
-                    _ => ReadFor::Mechanism { number: (id >> 16) as u8, token: id as u16 },
+                    _ => ReadFor::Mechanism { request: id },
                 };
                 let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
                 Ok(Self::Read { sense, slots, purpose })

@@ -14,6 +14,7 @@ use writecliff_host_interface::{Command, Status};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
+use crate::die::ReadFor;
 use crate::event::SsdEvent;
 use crate::ssd::Ssd;
 
@@ -209,6 +210,11 @@ pub(crate) trait Numbered {
     /// Returns the event that calls [`Mechanism::due`].
     fn event(token: u16) -> SsdEvent {
         SsdEvent::Due { mechanism: Self::NUMBER, token }
+    }
+
+    /// The destination of a flash read at whose end [`Mechanism::due`] is called.
+    fn request(token: u16) -> ReadFor {
+        ReadFor::Mechanism { request: u32::from(Self::NUMBER) << 16 | u32::from(token) }
     }
 }
 

@@ -424,7 +424,7 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::Read { mechanism, token } => self.mechanism_due(mechanism, token),
+            Outcome::Read { request } => self.mechanism_due((request >> 16) as u8, request as u16),
             Outcome::Programmed { unit, frontier, fill } => {
                 if self.steps.programs {
                     Mechanisms::programmed(self);

@@ -9,7 +9,7 @@ use super::pages::Pages;
 use super::{Found, Load, LoadId, MappingCache, MappingCacheCounts, Traffic};
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::die::{FlashOperation, ReadFor, medium_of, program_medium, sense_medium};
+use crate::die::{FlashOperation, medium_of, program_medium, sense_medium};
 use crate::event::Lane;
 use crate::fill::NO_FILL;
 use crate::front::Front;
@@ -49,7 +49,7 @@ impl MappingCache {
         let operation = FlashOperation::Read {
             sense: sense_medium(medium_of(Self::NUMBER)),
             slots: self.config.page_slots() as u8,
-            purpose: ReadFor::Mechanism { number: Self::NUMBER, token: load },
+            purpose: Self::request(load),
         };
         if for_write {
             drive.backend.work(usize::from(die), operation);
