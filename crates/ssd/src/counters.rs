@@ -19,6 +19,7 @@ use crate::mechanisms::housekeeping::HousekeepingCounters;
 use crate::mechanisms::integrity::IntegrityCounts;
 use crate::mechanisms::mapping_cache::MappingCacheCounts;
 use crate::mechanisms::power::Energy;
+use crate::mechanisms::read_ahead::ReadAheadCounts;
 use crate::mechanisms::slc_cache::{SlcCache, SlcCounters};
 use crate::mechanisms::thermal::ThermalCounters;
 
@@ -51,6 +52,7 @@ pub struct DriveCounters {
     pub integrity: Option<IntegrityCounts>,
     pub die_parity: Option<DieParityCounters>,
     pub mapping_cache: Option<MappingCacheCounts>,
+    pub read_ahead: Option<ReadAheadCounts>,
 }
 
 counters! { |c: DriveCounters|
@@ -81,6 +83,7 @@ impl DriveCounters {
             .chain(readings(counters.and_then(|c| c.integrity.as_ref())))
             .chain(readings(counters.and_then(|c| c.die_parity.as_ref())))
             .chain(readings(counters.and_then(|c| c.mapping_cache.as_ref())))
+            .chain(readings(counters.and_then(|c| c.read_ahead.as_ref())))
             .collect()
     }
 }
@@ -118,6 +121,7 @@ impl<R: Recorder> Ssd<R> {
             integrity: self.mechanisms.integrity.as_ref().map(|integrity| integrity.counters()),
             die_parity: self.die_parity_counters(),
             mapping_cache: self.mechanisms.mapping_cache.as_ref().map(|cache| cache.counts),
+            read_ahead: self.mechanisms.read_ahead.as_ref().map(|ahead| ahead.counts),
         }
     }
 

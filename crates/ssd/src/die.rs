@@ -108,6 +108,9 @@ pub const fn program_medium(medium: u8) -> u8 {
     PAGE_TYPES as u8 + medium
 }
 
+/// Separates the queues of a saved die: no die has such work.
+const READS_FOLLOW: FlashOperation = FlashOperation::Upkeep { nanos: u32::MAX, suspendable: false };
+
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
@@ -223,9 +226,9 @@ impl Die {
         self.work.pop_front().map_or(Next::Nothing, Next::Start)
     }
 
-    /// Saves the operation in progress and the queues; they contain no host read.
+    /// Saves the operation in progress and the queues; they contain no host read. Reads for
+    /// mechanisms with the priority of host reads are behind a mark after the other work.
     pub(crate) fn save(&self, out: &mut WordWriter) {
-        debug_assert!(self.reads.is_empty());
         let (state, operation) = match self.state {
             DieState::Idle => (0_u64, None),
             DieState::Sending => (1, None),
@@ -236,7 +239,9 @@ impl Die {
         out.put(state);
         out.list(operation.iter(), |out, operation| operation.save(out));
         out.put(self.busy_until.0);
-        out.list(self.work.iter(), |out, operation| operation.save(out));
+        let mark = (!self.reads.is_empty()).then_some(&READS_FOLLOW);
+        let queued = self.work.iter().chain(mark).chain(&self.reads).collect::<Vec<_>>();
+        out.list(queued.into_iter(), |out, operation| operation.save(out));
         out.list(self.suspended.iter(), |out, suspended| {
             suspended.operation.save(out);
             out.put(suspended.remaining.0);
@@ -257,7 +262,10 @@ impl Die {
             _ => return Err(damaged()),
         };
         let busy_until = Nanos(input.get()?);
-        let work = input.list(FlashOperation::restore)?.into();
+        let mut work: VecDeque<_> = input.list(FlashOperation::restore)?.into();
+        let mark = work.iter().position(|operation| *operation == READS_FOLLOW);
+        let mut reads = work.split_off(mark.unwrap_or(work.len()));
+        reads.pop_front();
         let suspended = input.list(|input| {
             let operation = FlashOperation::restore(input)?;
             Ok(Suspended { operation, remaining: Nanos(input.get()?) })
@@ -265,7 +273,7 @@ impl Die {
         Ok(Self {
             state,
             busy_until,
-            reads: VecDeque::new(),
+            reads,
             work,
             suspended: suspended.first().copied(),
             suspends: input.narrow()?,

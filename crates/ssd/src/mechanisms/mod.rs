@@ -33,6 +33,7 @@ pub mod mapping_core;
 pub mod plane_reads;
 pub mod power;
 pub mod power_loss;
+pub mod read_ahead;
 pub mod reclaim_groups;
 pub mod reduction;
 pub mod slc_cache;
@@ -160,6 +161,7 @@ sections! {
     slc_cache: slc_cache::SlcCacheConfig,
     recovery: power_loss::recovery::RecoveryConfig,
     mapping_cache: mapping_cache::MappingCacheConfig,
+    read_ahead: read_ahead::ReadAheadConfig,
 }
 
 // Mechanisms that own flash come first, because only the first few can have a medium.
@@ -172,19 +174,21 @@ mechanisms! {
     thermal: thermal::Thermal,
     endurance: endurance::Endurance,
     integrity: integrity::Integrity,
+    read_ahead: read_ahead::ReadAhead,
 }
 
 /// Sections, each with the section that it requires.
 const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
 
 /// Combinations that are not modelled: a section or feature, with the sections that exclude it.
-pub const NOT_TOGETHER: [(&str, &[&str]); 6] = [
+pub const NOT_TOGETHER: [(&str, &[&str]); 7] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
     ("[bad_blocks]", &["slc_cache", "reduction"]),
     ("[die_parity]", &["slc_cache", "reduction", "bad_blocks", "mapping_cache"]),
     (INDEPENDENT_PLANES, &["die_parity"]),
     (SEVERAL_GROUPS, &["slc_cache", "bad_blocks", "die_parity"]),
-    (LARGE_UNITS, &["slc_cache", "reduction", "integrity"]),
+    ("[read_ahead]", &["slc_cache", "reduction", "die_parity", "mapping_cache"]),
+    (LARGE_UNITS, &["slc_cache", "reduction", "integrity", "read_ahead"]),
 ];
 pub(crate) const INDEPENDENT_PLANES: &str = "independent_plane_reads";
 pub(crate) const SEVERAL_GROUPS: &str = "several reclaim_groups";

@@ -26,6 +26,7 @@ mod planes;
 mod policies;
 mod power;
 mod power_cut;
+mod read_ahead;
 mod reclaim_groups;
 mod reduction;
 mod service_order;

@@ -1,0 +1,400 @@
+//! Read-ahead of the controller: section `[read_ahead]` of a device file.
+//!
+//! A read that begins where another one ended continues its stream. Once a stream has continued long
+//! enough, the controller keeps up to `window` of the addresses after it in its memory, and reads
+//! what is on flash, whole pages if it can. A host read that finds all of its slots there takes no
+//! flash read; it waits for those that are still on their way. The host's next position in a stream
+//! frees the slots before it.
+
+use std::collections::BTreeMap;
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::keys::{Count, SizeWithin};
+use writecliff_base::located::Table;
+use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_base::{Bytes, Lpn, counters, counts, section};
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
+use writecliff_host_interface::{Cause, Status};
+
+use crate::attribution::Recorder;
+use crate::config::DeviceConfig;
+use crate::die::{FlashOperation, ReadFor};
+use crate::event::{Lane, SsdEvent};
+use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
+use crate::ssd::Ssd;
+
+const WINDOW_MAX: Bytes = Bytes(16 << 20);
+
+section! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ReadAheadConfig {
+        window: required SizeWithin(Bytes(SLOT_BYTES as u64)..=WINDOW_MAX),
+            "how far ahead of the host the controller reads a sequential stream";
+        after: default Count(1..=1000) = 2,
+            "reads in a row, each of which continues the one before, that begin it";
+        streams: default Count(1..=64) = 8,
+            "streams that it follows at once; a new one replaces the least recently used";
+    }
+}
+
+impl MechanismSection for ReadAheadConfig {
+    type Keys = Self;
+
+    fn check(config: Self::Keys, _: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        Ok(Some(config))
+    }
+}
+
+counts! {
+    /// Counters of read-ahead since the drive was new, in slots.
+    pub struct ReadAheadCounts {
+        /// Read by the host from the controller's memory.
+        hits,
+        /// Read from flash ahead of the host.
+        fetched,
+        /// Dropped before the host had read them.
+        unused,
+    }
+}
+
+counters! { |c: ReadAheadCounts|
+    Integer "read_ahead_hit_bytes" Bytes: c.hits * u64::from(SLOT_BYTES),
+        "host reads served from data that were read ahead, in whole slots (`[read_ahead]`)";
+    Integer "read_ahead_bytes" Bytes: c.fetched * u64::from(SLOT_BYTES),
+        "read from flash ahead of the host (`[read_ahead]`)";
+    Integer "read_ahead_unused_bytes" Bytes: c.unused * u64::from(SLOT_BYTES),
+        "read ahead and dropped before the host read them (`[read_ahead]`)";
+}
+
+/// A sequence of reads.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Byte address of the read that continues it.
+    next: u64,
+    /// Reads so far, in a row.
+    reads: u32,
+    /// The slot after those read ahead, or after the host's if none are.
+    end: u32,
+    /// When it was used last, as a number of reads.
+    used: u64,
+}
+
+impl Stream {
+    /// The slot that the host needs next.
+    fn slot(&self) -> u32 {
+        (self.next / u64::from(SLOT_BYTES)) as u32
+    }
+}
+
+/// A slot in the controller's memory; `fetch` if it is on its way there.
+type Slot = Option<u16>;
+
+/// A flash read under way, of `slots` slots from `first` on, and the commands that wait for it.
+#[derive(Clone, Debug)]
+struct Fetch {
+    first: u32,
+    slots: u32,
+    commands: Vec<u16>,
+}
+
+/// Slots of one page on flash.
+#[derive(Clone, Copy)]
+struct Run {
+    first: u32,
+    slots: u32,
+    location: FlashLocation,
+}
+
+/// Runtime state of the section.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadAhead {
+    config: ReadAheadConfig,
+    user_slots: u32,
+    /// Reads of the host so far.
+    reads: u64,
+    streams: Vec<Stream>,
+    held: BTreeMap<u32, Slot>,
+    /// By token.
+    fetches: Vec<Option<Fetch>>,
+    pub counts: ReadAheadCounts,
+}
+
+impl ReadAhead {
+    /// Frees a slot that the host has not read.
+    fn drop_slot(&mut self, lpn: u32) {
+        if self.held.remove(&lpn).is_some() {
+            self.counts.unused += 1;
+        }
+    }
+
+    fn drop_slots(&mut self, first: u32, end: u32) {
+        if !self.held.is_empty() {
+            (first..end).for_each(|lpn| self.drop_slot(lpn));
+        }
+    }
+
+    /// Returns the stream that a read continues or begins, after the read.
+    fn follow(&mut self, offset: u64, end: u64) -> usize {
+        self.reads += 1;
+        let (next, used) = (end, self.reads);
+        let behind = end.div_ceil(u64::from(SLOT_BYTES)) as u32;
+        if let Some(index) = self.streams.iter().position(|stream| stream.next == offset) {
+            let stream = &mut self.streams[index];
+            let before = stream.slot();
+            stream.reads = stream.reads.saturating_add(1);
+            (stream.next, stream.used, stream.end) = (next, used, stream.end.max(behind));
+            let now = stream.slot();
+            self.drop_slots(before, now);
+            return index;
+        }
+        let stream = Stream { next, reads: 1, end: behind, used };
+        if self.streams.len() < self.config.streams as usize {
+            self.streams.push(stream);
+            return self.streams.len() - 1;
+        }
+        let oldest = self.streams.iter().enumerate().min_by_key(|(_, stream)| stream.used);
+        let index = oldest.map_or(0, |(index, _)| index);
+        let old = std::mem::replace(&mut self.streams[index], stream);
+        self.drop_slots(old.slot(), old.end);
+        index
+    }
+
+    /// Reads what the window of a stream does not hold, up to the last whole page.
+    fn extend<R: Recorder>(&mut self, drive: &mut Ssd<R>, index: usize) {
+        let stream = self.streams[index];
+        if stream.reads < self.config.after {
+            return;
+        }
+        let window = (self.config.window.0 / u64::from(SLOT_BYTES)) as u32;
+        let behind = stream.next.div_ceil(u64::from(SLOT_BYTES)) as u32;
+        let until = (behind + window).min(self.user_slots);
+        let mut run: Option<Run> = None;
+        for lpn in stream.end..until {
+            let location = self.location_to_read(drive, lpn);
+            match (&mut run, location) {
+                (Some(run), Some(location)) if run.location == location => run.slots += 1,
+                _ => {
+                    if let Some(run) = run.take() {
+                        self.fetch(drive, run);
+                    }
+                    run = location.map(|location| Run { first: lpn, slots: 1, location });
+                }
+            }
+            if location.is_none() {
+                self.held.entry(lpn).or_insert(None);
+            }
+        }
+        self.streams[index].end = stream.end.max(until);
+        let Some(run) = run else { return };
+        let continues =
+            until < self.user_slots && self.location_to_read(drive, until) == Some(run.location);
+        if continues && run.first > behind {
+            // The rest of the page is read with it later.
+            self.streams[index].end = run.first;
+        } else {
+            self.fetch(drive, run);
+        }
+    }
+
+    /// Returns where a slot is on flash; `None` if it need not be read.
+    fn location_to_read<R: Recorder>(&self, drive: &Ssd<R>, lpn: u32) -> Option<FlashLocation> {
+        let ppa = drive.ftl.lookup(Lpn(lpn));
+        if ppa.is_none() || self.held.contains_key(&lpn) {
+            return None;
+        }
+        let location = drive.config.geometry.locate(ppa);
+        (!drive.is_buffered(ppa, &location)).then_some(location)
+    }
+
+    /// Reads slots of one page from flash, as early as a host read would be.
+    fn fetch<R: Recorder>(&mut self, drive: &mut Ssd<R>, run: Run) {
+        let Run { first, slots, location } = run;
+        let free = self.fetches.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.fetches.len());
+        let Ok(token) = u16::try_from(place) else { return };
+        if free.is_none() {
+            self.fetches.push(None);
+        }
+        let lost_before = drive.backend.lost_reads();
+        let sense = drive.backend.sense(&location, slots);
+        self.fetches[place] = Some(Fetch { first, slots, commands: Vec::new() });
+        self.counts.fetched += u64::from(slots);
+        if drive.backend.lost_reads() == lost_before {
+            (first..first + slots).for_each(|lpn| {
+                self.held.insert(lpn, Some(token));
+            });
+        }
+        let purpose = ReadFor::Mechanism { number: Self::NUMBER, token };
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        drive.backend.queue_read(location.die as usize, operation);
+    }
+
+    /// Serves a read whose slots are all held; returns whether they are.
+    fn serve<R: Recorder>(&mut self, drive: &mut Ssd<R>, number: u16, read: &Access<'_>) -> bool {
+        let slots = read.first.0..read.first.0 + read.slots;
+        if self.held.is_empty() || !slots.clone().all(|lpn| self.held.contains_key(&lpn)) {
+            return false;
+        }
+        let is_unmapped = |&lpn: &u32| drive.ftl.lookup(Lpn(lpn)).is_none();
+        drive.unmapped_read_slots += slots.clone().filter(is_unmapped).count() as u64;
+        self.counts.hits += u64::from(read.slots);
+        drive.commands.get(number).status = drive.mechanisms.read(read, Status::Success);
+        let mut tokens: Vec<u16> = slots.filter_map(|lpn| self.held[&lpn]).collect();
+        tokens.dedup();
+        drive.commands.get(number).pending = tokens.len() as u32;
+        for &token in &tokens {
+            let fetch = self.fetches[usize::from(token)].as_mut();
+            fetch.expect("a slot on its way has a read").commands.push(number);
+        }
+        if tokens.is_empty() {
+            send(drive, number);
+        }
+        true
+    }
+}
+
+/// Sends the data of a read that waits for nothing more.
+fn send<R: Recorder>(drive: &mut Ssd<R>, number: u16) {
+    let length = drive.commands.get(number).command.length;
+    let at = drive.frontend.send(drive.now(), length, true);
+    drive.backend.recorder.spent(number, Cause::Link, at);
+    drive.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
+}
+
+impl Mechanism for ReadAhead {
+    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.sections.read_ahead?;
+        Some(Box::new(Self {
+            config: section,
+            user_slots: config.ftl.user_slots as u32,
+            reads: 0,
+            streams: Vec::new(),
+            held: BTreeMap::new(),
+            fetches: Vec::new(),
+            counts: ReadAheadCounts::default(),
+        }))
+    }
+
+    /// Serves a read from what was read ahead, if all of it was, and reads further ahead.
+    fn holds_read<R: Recorder>(
+        &mut self,
+        drive: &mut Ssd<R>,
+        number: u16,
+        read: &Access<'_>,
+    ) -> bool {
+        let is_served = self.serve(drive, number, read);
+        let (offset, length) = (read.command.offset, read.command.length);
+        if is_served && self.streams.iter().any(|stream| stream.next == offset) {
+            // Not unused: the stream moves past them.
+            let passed = ((offset + u64::from(length)) / u64::from(SLOT_BYTES)) as u32;
+            (read.first.0..passed).for_each(|lpn| {
+                self.held.remove(&lpn);
+            });
+        }
+        let index = self.follow(offset, offset + u64::from(length));
+        if !is_served {
+            // Its own flash reads come first.
+            drive.read_held(number);
+        }
+        self.extend(drive, index);
+        true
+    }
+
+    fn before_write<R: Recorder>(&mut self, _: &mut Ssd<R>, write: &Access<'_>) {
+        self.drop_slots(write.first.0, write.first.0 + write.slots);
+    }
+
+    fn trimmed(&mut self, lpn: Lpn) {
+        self.drop_slot(lpn.0);
+    }
+
+    /// A page has arrived in the controller.
+    fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, token: u16) -> bool {
+        let Some(fetch) = self.fetches.get_mut(usize::from(token)).and_then(Option::take) else {
+            return false;
+        };
+        for lpn in fetch.first..fetch.first + fetch.slots {
+            if let Some(slot) = self.held.get_mut(&lpn)
+                && *slot == Some(token)
+            {
+                *slot = None;
+            }
+        }
+        for number in fetch.commands {
+            let command = drive.commands.get(number);
+            command.pending -= 1;
+            if command.pending == 0 {
+                drive.backend.recorder.spent(number, Cause::Flash, drive.now());
+                send(drive, number);
+            }
+        }
+        false
+    }
+
+    fn purged(&mut self) {
+        self.counts.unused += self.held.len() as u64;
+        self.held.clear();
+        self.streams.clear();
+    }
+
+    fn powered_up(&mut self, _: &DeviceConfig) {
+        self.purged();
+        self.fetches.clear();
+    }
+
+    fn save(&self, out: &mut WordWriter) {
+        out.put(self.reads);
+        out.list(self.streams.iter(), |out, stream| {
+            out.put(stream.next);
+            out.put(u64::from(stream.reads) << 32 | u64::from(stream.end));
+            out.put(stream.used);
+        });
+        out.list(self.held.iter(), |out, (&lpn, &slot)| {
+            out.put(u64::from(lpn) << 32 | slot.map_or(0, |token| u64::from(token) + 1));
+        });
+        out.list(self.fetches.iter(), |out, fetch| {
+            debug_assert!(fetch.as_ref().is_none_or(|fetch| fetch.commands.is_empty()));
+            let word = |fetch: &Fetch| u64::from(fetch.first) << 32 | u64::from(fetch.slots);
+            out.put(fetch.as_ref().map_or(0, word));
+        });
+        out.counts(self.counts.to_array());
+    }
+
+    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.reads = input.get()?;
+        self.streams = input.list(|input| {
+            let (next, word) = (input.get()?, input.get()?);
+            let (reads, end) = ((word >> 32) as u32, word as u32);
+            Ok(Stream { next, reads, end, used: input.get()? })
+        })?;
+        let held = input.list(WordReader::get)?;
+        let slot = |word: u64| (word as u32).checked_sub(1).map(|token| token as u16);
+        self.held = held.into_iter().map(|word| ((word >> 32) as u32, slot(word))).collect();
+        self.fetches = input.list(|input| {
+            let word = input.get()?;
+            let fetch =
+                Fetch { first: (word >> 32) as u32, slots: word as u32, commands: Vec::new() };
+            Ok((fetch.slots > 0).then_some(fetch))
+        })?;
+        self.counts = ReadAheadCounts::from_array(input.counts()?);
+        let is_fetched =
+            |token: u16| self.fetches.get(usize::from(token)).is_some_and(Option::is_some);
+        let within = u64::from(self.user_slots);
+        let is_right = self.streams.len() <= self.config.streams as usize
+            && self.streams.iter().all(|stream| {
+                u64::from(stream.end) <= within && stream.next <= within * u64::from(SLOT_BYTES)
+            })
+            && self
+                .held
+                .iter()
+                .all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(is_fetched))
+            && self
+                .fetches
+                .iter()
+                .flatten()
+                .all(|fetch| u64::from(fetch.first) + u64::from(fetch.slots) <= within);
+        if is_right { Ok(()) } else { Err(damaged()) }
+    }
+}
