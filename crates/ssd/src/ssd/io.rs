@@ -84,14 +84,12 @@ impl<R: Recorder> Ssd<R> {
     }
 
     pub(crate) fn arrived(&mut self, number: u16) -> Option<Completion> {
-        let in_flight = *self.commands.get(number);
-        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
+        let command = self.commands.get(number).command;
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
                 let completes = if self.steps.writes || self.steps.mapping {
-                    let write = Access { command: &command, first, slots, is_timed: true };
-                    self.write_otherwise(number, &write)
+                    self.write_otherwise(number)
                 } else {
                     self.write_plain(number, &command)
                 };
@@ -109,8 +107,11 @@ impl<R: Recorder> Ssd<R> {
     /// Writes data in whose placement mechanisms take part. Returns whether the command may
     /// complete.
     #[cold]
-    fn write_otherwise(&mut self, number: u16, write: &Access<'_>) -> bool {
-        let Access { command, slots, .. } = *write;
+    fn write_otherwise(&mut self, number: u16) -> bool {
+        let in_flight = *self.commands.get(number);
+        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
+        let command = &command;
+        let write = &Access { command, first, slots, is_timed: true };
         if self.is_refused() {
             self.commands.get(number).status = Status::WriteProtected;
             self.buffer_free += i64::from(slots);
@@ -289,22 +290,28 @@ impl<R: Recorder> Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn read(&mut self, number: u16) {
-        let in_flight = *self.commands.get(number);
-        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
-        self.host_read_bytes += u64::from(command.length);
-        let reads = if self.steps.reads || slots > 1 {
-            let read = Access { command: &command, first, slots, is_timed: true };
-            if Mechanisms::holds_read(self, number, &read) {
-                return;
-            }
-            self.read_otherwise(number, &read)
-        } else {
-            self.read_slot(number, first)
-        };
-        self.begin_reads(number, command.length, reads);
+        let c = self.commands.get(number);
+        let (first, length, slots) = (c.first(), c.command.length, c.slots);
+        self.host_read_bytes += u64::from(length);
+        if self.steps.reads || slots > 1 {
+            return self.read_among_mechanisms(number);
+        }
+        let reads = self.read_slot(number, first);
+        self.begin_reads(number, length, reads);
     }
 
-    /// Starts the flash reads of a command that a mechanism has held.
+    /// Starts the flash reads of a command unless a mechanism holds it.
+    #[inline(never)]
+    fn read_among_mechanisms(&mut self, number: u16) {
+        let in_flight = *self.commands.get(number);
+        let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
+        let read = Access { command: &command, first, slots, is_timed: true };
+        if !Mechanisms::holds_read(self, number, &read) {
+            self.read_held(number);
+        }
+    }
+
+    /// Starts the flash reads of a command that no mechanism holds any more.
     pub(crate) fn read_held(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
         let (first, InFlight { command, slots, .. }) = (in_flight.first(), in_flight);
