@@ -108,9 +108,6 @@ pub const fn program_medium(medium: u8) -> u8 {
     PAGE_TYPES as u8 + medium
 }
 
-/// Separates the queues of a saved die: no die has such work.
-const READS_FOLLOW: FlashOperation = FlashOperation::Upkeep { nanos: u32::MAX, suspendable: false };
-
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
@@ -226,8 +223,7 @@ impl Die {
         self.work.pop_front().map_or(Next::Nothing, Next::Start)
     }
 
-    /// Saves the operation in progress and the queues; they contain no host read. Reads for
-    /// mechanisms with the priority of host reads are behind a mark after the other work.
+    /// Saves the operation in progress and the queues; they contain no host read.
     pub(crate) fn save(&self, out: &mut WordWriter) {
         let (state, operation) = match self.state {
             DieState::Idle => (0_u64, None),
@@ -239,9 +235,8 @@ impl Die {
         out.put(state);
         out.list(operation.iter(), |out, operation| operation.save(out));
         out.put(self.busy_until.0);
-        let mark = (!self.reads.is_empty()).then_some(&READS_FOLLOW);
-        let queued = self.work.iter().chain(mark).chain(&self.reads).collect::<Vec<_>>();
-        out.list(queued.into_iter(), |out, operation| operation.save(out));
+        out.list(self.reads.iter(), |out, operation| operation.save(out));
+        out.list(self.work.iter(), |out, operation| operation.save(out));
         out.list(self.suspended.iter(), |out, suspended| {
             suspended.operation.save(out);
             out.put(suspended.remaining.0);
@@ -262,10 +257,8 @@ impl Die {
             _ => return Err(damaged()),
         };
         let busy_until = Nanos(input.get()?);
-        let mut work: VecDeque<_> = input.list(FlashOperation::restore)?.into();
-        let mark = work.iter().position(|operation| *operation == READS_FOLLOW);
-        let mut reads = work.split_off(mark.unwrap_or(work.len()));
-        reads.pop_front();
+        let reads = input.list(FlashOperation::restore)?.into();
+        let work = input.list(FlashOperation::restore)?.into();
         let suspended = input.list(|input| {
             let operation = FlashOperation::restore(input)?;
             Ok(Suspended { operation, remaining: Nanos(input.get()?) })

@@ -18,7 +18,7 @@ use writecliff_host_interface::{Cause, Status};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
-use crate::die::{FlashOperation, ReadFor};
+use crate::die::FlashOperation;
 use crate::event::{Lane, SsdEvent};
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
 use crate::ssd::Ssd;
@@ -224,7 +224,7 @@ impl ReadAhead {
                 self.held.insert(lpn, Some(token));
             });
         }
-        let purpose = ReadFor::Mechanism { number: Self::NUMBER, token };
+        let purpose = Self::request(token);
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         drive.backend.queue_read(location.die as usize, operation);
     }
