@@ -1,10 +1,10 @@
 //! Read-ahead of the controller: section `[read_ahead]` of a device file.
 //!
-//! A read that begins where another one ended continues its stream. Once a stream has continued long
-//! enough, the controller keeps up to `window` of the addresses after it in its memory, and reads
-//! what is on flash, whole pages if it can. A host read that finds all of its slots there takes no
-//! flash read; it waits for those that are still on their way. The host's next position in a stream
-//! frees the slots before it.
+//! A read that begins where another one ended continues its stream. Once enough reads have
+//! continued a stream, the controller keeps up to `window` of the addresses after it in its memory,
+//! and reads what is on flash, whole pages if it can. A host read that finds all of its slots there
+//! takes no flash read; it waits for those that are still on their way. The host's next position in
+//! a stream frees the slots before it.
 
 use std::collections::BTreeMap;
 
