@@ -52,7 +52,7 @@ const WORDS: [&str; 32] = [
 ];
 
 /// SSDs with keys that the first SSD cannot have at the same time.
-fn ssds() -> [String; 10] {
+fn ssds() -> [String; 11] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(own));
@@ -87,6 +87,7 @@ fn ssds() -> [String; 10] {
         units,
         plain.replace("power_loss_protection = false", "power_loss_protection = true")
             + "[data_placement]\ninterface = \"nvme-fdp\"\nreclaim_groups = 2\n",
+        plain.to_owned() + "[read_ahead]\nwindow = \"256 KiB\"\nafter = 3\nstreams = 4\n",
     ]
 }
 

@@ -51,7 +51,7 @@ def test_a_small_drive_says_nothing_of_its_slowest_ios(sheet: Sheet) -> None:
     assert not any("within" in row.name for row in sheet.rows)
     assert sheet.scale == 64
     page = render_page(page_of(sheet))
-    assert "slowest I/Os would be too fast" in page
+    assert "slowest I/Os may be slower or faster, so they are left out" in page
     assert "Nobody states:" not in page, "the sheet of this drive has everything"
 
 
