@@ -17,7 +17,8 @@ from writecliff import _native
 PACKAGE = Path(writecliff.__file__).parent
 ROOT = Path(__file__).parents[3]
 CRATE = ROOT / "crates" / "python" / "src"
-# Whoever needs more than the types of results. A new name here is a decision, see ARCHITECTURE.md.
+# Modules that need more than the result types. A new name here is a decision: see
+# docs/explanation/design.md.
 USERS = {
     "bench/serve.py",  # the load that it measures servers with
     "bench/sim.py",
