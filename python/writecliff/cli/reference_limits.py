@@ -1,6 +1,7 @@
-"""The reference of limits: what is refused for its size or number, from the constants themselves.
+"""Reference page of limits on sizes and counts, generated from the program's constants.
 
-`python -m writecliff.cli.reference_limits > docs/reference/limits.md` writes it; a test holds it.
+`python -m writecliff.cli.reference_limits > docs/reference/limits.md` writes the page. A test
+compares them.
 """
 
 from __future__ import annotations
@@ -17,35 +18,62 @@ from writecliff.workload.fiojob import arithmetic, syntax
 _HEAD = """\
 # Limits
 
-Made from the program's own constants. What exceeds a limit is refused before it runs, in one line
-that names the file and the limit, with exit code 2, unless the table says otherwise.
+Sizes and counts that writecliff accepts, from the constants of the program. Unless the table says
+otherwise, input beyond a limit is refused before the run, with exit code 2 and an error that names
+the file and the limit.
+
+The simulated drives leave out further subjects:
+see [What is not modelled](../explanation/model.md#what-is-not-modelled).
 """
+# Keys of device files whose bounds limit the model: kind of drive, section, key, description.
+_MODEL = (
+    ("SSDs", "", "user_capacity", "capacity of an SSD"),
+    ("SSDs", "flash", "channels", "channels"),
+    ("SSDs", "flash", "dies_per_channel", "dies of a channel"),
+    ("SSDs", "flash", "planes_per_die", "planes of a die"),
+    ("SSDs", "flash", "blocks_per_plane", "blocks of a plane, and reclaim units"),
+    ("SSDs", "flash", "pages_per_block", "pages of a block"),
+    ("SSDs", "ftl", "streams", "streams, or reclaim unit handles"),
+    ("SSDs", "data_placement", "reclaim_groups", "reclaim groups"),
+    ("SSDs", "link", "queues", "queues of the drive"),
+    ("SSDs", "link", "queue_depth", "commands of a queue"),
+    ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
+    ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
+)
+# Physical page addresses of a simulated drive: 32 bits, each for a slot of 4 KiB.
+_FLASH_ADDRESSED = 4096 << 32
 REFUSED = "refused"
 
 
 def limits() -> Mapping[str, list[tuple[str, str, str]]]:
-    """The limits by what they are of: what is limited, the limit, and what happens beyond it."""
+    """Return the limits by subject: description, limit, and consequence of exceeding it."""
     native = dict(_native.limits())
     return {
-        "Files that are given": [
+        "Simulated drives": [
+            *((text, _upper_bound(*key), REFUSED) for *key, text in _MODEL),
+            ("flash of an SSD at full size", f"less than {_size(_FLASH_ADDRESSED)}",
+             "[simulated scaled down](../guides/devices.md#very-large-drives), or refused by "
+             "commands that cannot scale"),
+        ],
+        "Input files": [
             ("text or TOML file", _size(input_files.TEXT_BYTES_MAX), REFUSED),
-            ("pipe, device or folder in place of a file", "none", REFUSED),
-            ("digits of a whole number", _count(input_files.DIGITS_MAX), REFUSED),
-            ("fio's JSON output", _size(fio_json.JSON_BYTES_MAX), REFUSED),
-            ("streams, or time steps, of an I/O capture", _count(capture_file.ROWS_MAX), REFUSED),
-            ("streams of rules", _count(rules.STREAMS_MAX - 1), REFUSED),
+            ("pipe, device or folder instead of a file", "none", REFUSED),
+            ("digits of an integer", _count(input_files.DIGITS_MAX), REFUSED),
+            ("fio JSON output", _size(fio_json.JSON_BYTES_MAX), REFUSED),
+            ("streams or time steps of an I/O capture", _count(capture_file.ROWS_MAX), REFUSED),
+            ("stream number in rules", _count(rules.STREAMS_MAX - 1), REFUSED),
         ],
         "Workloads": [
-            ("jobs that run together", _count(native["jobs"]), REFUSED),
+            ("concurrent jobs", _count(native["jobs"]), REFUSED),
             ("threads of a job", _count(native["threads"]), REFUSED),
             ("outstanding I/Os of a thread", _count(native["queue_depth"]), REFUSED),
             ("memory of all threads of a step", _size(native["threads_bytes"]), REFUSED),
             ("rows of a step's series: intervals × jobs × 3", _count(native["series_rows"]),
-             "refused where the workload says how long it takes; else the step ends with an error"),
-            ("block", _size(native["block_bytes"]), REFUSED),
+             "refused if the workload gives its duration; otherwise the step ends with an error"),
+            ("block size", _size(native["block_bytes"]), REFUSED),
             ("segments of the active range", _count(native["segments"]), REFUSED),
-            ("files in turn", _count(native["files"]), REFUSED),
-            ("zones that the host keeps", _count(native["zones"]), REFUSED),
+            ("files used in turn", _count(native["files"]), REFUSED),
+            ("zones of the host (`host_zones`)", _count(native["zones"]), REFUSED),
             ("regions of an address distribution", _count(native["regions"]), REFUSED),
         ],
         "fio job files": [
@@ -56,46 +84,54 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         ],
         "Traces": [
             ("line of a text trace", _size(native["trace_line_bytes"]), "skipped and counted"),
-            ("an I/O", _size(native["trace_io_bytes"]), "skipped and counted"),
-            ("unpacked bytes for each byte of a packed trace",
+            ("I/O size", _size(native["trace_io_bytes"]), "skipped and counted"),
+            ("unpacked bytes per byte of a packed trace",
              f"{_count(native['trace_unpacked_ratio'])}, and "
              f"{_size(native['trace_unpacked_bytes'])} in any case",
              REFUSED),
-            ("number of a file in a capture", _count(trace.FILES_MAX), REFUSED),
+            ("file number in a capture", _count(trace.FILES_MAX), REFUSED),
         ],
         "Stored runs": [
-            ("number of a job in a step", _count(checked.JOBS_MAX), "the run counts as damaged"),
-            ("a count, or a number of bytes or ns", _count(checked.NUMBER_MAX),
+            ("job number in a step", _count(checked.JOBS_MAX), "the run counts as damaged"),
+            ("count, bytes or nanoseconds", _count(checked.NUMBER_MAX),
              "the run counts as damaged"),
-            ("rows of a table", "the memory of this machine",
+            ("rows of a table", "memory of the machine",
              'refused: "need 38 GB of memory; this machine has 24 GB"'),
-            ("unpacked bytes for each byte of an archive of runs",
+            ("unpacked bytes per byte of a run archive",
              f"{unpacking.RATIO_MAX:,}, and {_size(unpacking.FREE_BYTES)} in any case", REFUSED),
-            ("entries of an archive of runs", _count(unpacking.ENTRIES_MAX), REFUSED),
-            ("folders in a name of an archive of runs", _count(unpacking.DEPTH_MAX), REFUSED),
+            ("entries of a run archive", _count(unpacking.ENTRIES_MAX), REFUSED),
+            ("folders in a path of a run archive", _count(unpacking.DEPTH_MAX), REFUSED),
         ],
         "Served drives": [
             ("connections", _count(native["served_connections"]), "closed"),
             ("outstanding requests of an NBD client", _count(native["served_nbd_requests"]),
-             "the next one is read when one is answered"),
+             "read once an earlier request is answered"),
         ],
         "Real drives": [
-            ("an I/O of a replayed trace", _size(native["issued_io_bytes"]), "left out, counted"),
+            ("I/O size of a replayed trace", _size(native["issued_io_bytes"]),
+             "skipped and counted"),
         ],
     }  # fmt: skip
 
 
 def reference() -> str:
-    """The page."""
+    """Return the reference page as Markdown."""
     return "\n".join(_lines())
 
 
 def _lines() -> Iterator[str]:
     yield _HEAD
     for title, rows in limits().items():
-        yield f"## {title}\n\n| what | at most | beyond it |\n|---|---|---|"
+        yield f"## {title}\n\n| subject | at most | beyond the limit |\n|---|---|---|"
         yield from (f"| {what} | {most} | {then} |" for what, most, then in rows)
         yield ""
+
+
+def _upper_bound(kind: str, section: str, key: str) -> str:
+    """Return the upper bound of a key of device files."""
+    sections = {name: keys for name, _, keys in dict(_native.device_keys())[kind]}
+    takes = next(key_takes for name, key_takes, *_ in sections[section] if name == key)
+    return takes.rpartition(" to ")[2]
 
 
 def _count(number: int) -> str:
@@ -103,7 +139,7 @@ def _count(number: int) -> str:
 
 
 def _size(number: int) -> str:
-    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+    for unit, bits in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if number >= 1 << bits:
             return f"{number >> bits:,} {unit}"
     return f"{number:,} B"
