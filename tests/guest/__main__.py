@@ -11,7 +11,15 @@ from pathlib import Path
 from tests.guest.fetch import KERNEL_SUITES, cache, default_kernel, fetch
 from tests.guest.job import Job, is_terminal, run_folder
 from tests.guest.reasons import CannotRun, GuestFailed
-from tests.guest.testing import IN_GUEST, QUIET, ROOT, print_table, pytest_words, run_all
+from tests.guest.testing import (
+    IN_GUEST,
+    QUIET,
+    ROOT,
+    failed_in,
+    print_table,
+    pytest_words,
+    run_all,
+)
 
 NOT_RUN = 3
 
@@ -52,6 +60,9 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument(
         "--quick", action="store_true", help="those in the guest that are not marked long"
     )
+    parser.add_argument(
+        "--twice", action="store_true", help="run those that fail once more, in a new guest"
+    )
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
     parser.add_argument(
@@ -67,12 +78,12 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     words = options.words
+    in_guest = ["--basetemp=/run/tests", "--junitxml=/run/out/junit.xml"]
     if options.do == "shell":
         if not is_terminal():
             parser.error("a shell needs a terminal")
         words = ["/bin/bash", "-i"]
     elif options.do == "test":
-        in_guest = ["--basetemp=/run/tests", "--junitxml=/run/out/junit.xml"]
         chosen = [QUIET, *(["-m", "not long"] if options.quick else []), *IN_GUEST]
         words = pytest_words("/run/out/figures.json", *in_guest, *(words or chosen))
     elif not words:
@@ -86,9 +97,25 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         job = Job(parts, words, run=run, out=out, more=where, terminal=options.do == "shell")
         if options.do == "test" and not (options.words or options.quick):
             return run_all(job, seconds=options.seconds, where=where)
-        with job:
-            status = job.follow(options.seconds)
+        again: list[str] = []
+        try:
+            with job:
+                status = job.follow(options.seconds)
+        except GuestFailed:
+            if not options.twice:
+                raise
+            again = words
         print_table(job.out / "figures.json")
+        if not again and status and options.twice:
+            failed = failed_in(job.out / "junit.xml")
+            again = (
+                pytest_words("/run/out/figures.json", QUIET, *in_guest, *failed) if failed else []
+            )
+        if again:
+            print("once more, in a new guest, what failed", flush=True)
+            with Job(parts, again, run=run, out=out, images=run / "again", more=where) as job:
+                status = job.follow(options.seconds)
+            print_table(job.out / "figures.json")
         return status
 
 

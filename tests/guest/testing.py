@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 from tests.guest.figures import Figures
 from tests.guest.job import Job
@@ -39,6 +40,18 @@ def pytest_words(figures: Path | str, *more: str) -> list[str]:
     """The command that runs pytest and writes the cases of figures to a file."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.guest.counting"]
     return [sys.executable, "-m", "pytest", *plugins, f"--figures={figures}", *more]
+
+
+def failed_in(results: Path) -> list[str]:
+    """The ids of the tests that failed or ended in errors, of a file of `--junitxml` (none without it)."""
+    if not results.exists():
+        return []
+    cases = ElementTree.parse(results).getroot().iter("testcase")
+    failed = [case for case in cases if {"failure", "error"} & {part.tag for part in case}]
+    ids = (
+        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}" for case in failed
+    )
+    return list(dict.fromkeys(ids))
 
 
 def print_table(*files: Path) -> None:
