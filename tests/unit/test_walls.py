@@ -58,8 +58,10 @@ DEPENDENCIES = {
         "runner",
         "ssd",
     },
+    "bench": {"host-interface", "measure", "nvme-tcp", "serve"},
     "python": {
         "base",
+        "bench",
         "contents",
         "filesystem",
         "flash",

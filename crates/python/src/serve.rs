@@ -8,26 +8,25 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use writecliff_base::{Bytes, Nanos, Prng};
+use writecliff_bench::LoadRequest;
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot, operation_number};
 use writecliff_serve::{
-    Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, nbd, nvme,
+    Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, nbd,
 };
 use writecliff_ssd::Rebuild;
 
-use crate::data_placement;
 use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, column, dict};
 use crate::drive::Drive;
-use crate::errors;
 use crate::histogram::PyHistogram;
 use crate::panics::{Watch, locked};
 use crate::step::counters_to_dict;
+use crate::{data_placement, errors};
 
 struct Running {
     served: Served,
@@ -382,8 +381,10 @@ pub(crate) fn served_load<'py>(
         Some(LoadRequest { operation, offset, length: block_bytes })
     };
     let outcome = match protocol {
-        "nbd" => py.detach(|| nbd::client::Client::connect(&at)?.run(queue_depth, next)),
-        "nvme-tcp" => py.detach(|| nvme::client::Client::connect(&at)?.run(queue_depth, next)),
+        "nbd" => py.detach(|| writecliff_bench::nbd::Client::connect(&at)?.run(queue_depth, next)),
+        "nvme-tcp" => {
+            py.detach(|| writecliff_bench::nvme::Client::connect(&at)?.run(queue_depth, next))
+        }
         other => {
             let what = format!("'{other}' is no protocol of a served drive");
             return Err(errors::config(&what, Some("give nbd or nvme-tcp")));

@@ -9,28 +9,30 @@ use crate::socket::Socket;
 /// Data of writes pass through in pieces of up to this size.
 const BUFFER_BYTES: usize = 160 << 10;
 
-pub(crate) struct Input {
+pub struct Input {
     buffer: Vec<u8>,
     first: usize,
     end: usize,
     lookout: Lookout,
 }
 
-impl Input {
-    pub(crate) fn new() -> Self {
+impl Default for Input {
+    fn default() -> Self {
         Self { buffer: vec![0; BUFFER_BYTES], first: 0, end: 0, lookout: Lookout::default() }
     }
+}
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl Input {
+    pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.first..self.end]
     }
 
     /// The first `N` bytes, if they are there.
-    pub(crate) fn head<const N: usize>(&self) -> Option<&[u8; N]> {
+    pub fn head<const N: usize>(&self) -> Option<&[u8; N]> {
         self.bytes().first_chunk()
     }
 
-    pub(crate) fn consume(&mut self, count: usize) {
+    pub fn consume(&mut self, count: usize) {
         self.first += count;
         assert!(self.first <= self.end, "consumed more than there is");
         if self.first == self.end {
@@ -40,14 +42,14 @@ impl Input {
 
     /// Receives more behind what is there. `UnexpectedEof` at the end of the stream, `WouldBlock`
     /// if there is nothing and `wait` is not set.
-    pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
+    pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
         let room = self.room();
         let received = socket.receive(&mut self.buffer[room..], wait);
         self.received(received)
     }
 
     /// The same for what comes soon; `None` if nothing does. See [`Lookout::look`].
-    pub(crate) fn look(
+    pub fn look(
         &mut self,
         socket: &Socket,
         is_idle: bool,
@@ -59,14 +61,14 @@ impl Input {
     }
 
     /// Begins to attend to the drive if there is not too much to be taken first.
-    pub(crate) fn attend(&mut self, served: &Served) {
+    pub fn attend(&mut self, served: &Served) {
         if self.bytes().len() <= RECEIVED_MAX {
             self.lookout.attend(served);
         }
     }
 
     /// Leaves the drive to its own thread.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.lookout.leave();
     }
 

@@ -27,7 +27,6 @@
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `lookout.rs` | looking for requests, and attending to the drive, before sleeping |
 //! | `listener.rs` | addresses, accepting connections, ending them |
-//! | `load.rs` | a closed loop of requests, to measure servers |
 //! | `trace.rs` | requests one by one, for whoever keeps them |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `journal.rs` | the requests of a session, for the case that the server is killed |
@@ -37,11 +36,10 @@
 
 pub mod clock;
 mod core;
-mod input;
+pub mod input;
 mod journal;
 pub mod life;
 pub mod listener;
-pub mod load;
 mod lookout;
 pub mod nbd;
 pub mod nvme;

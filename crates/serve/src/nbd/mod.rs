@@ -10,11 +10,9 @@
 //! | `protocol.rs` | numbers and layouts |
 //! | `handshake.rs` | options, until the transmission begins |
 //! | `transmission.rs` | requests and replies |
-//! | `client.rs` | a client, to measure servers |
 
-pub mod client;
 mod handshake;
-mod protocol;
+pub mod protocol;
 mod transmission;
 
 use std::sync::Arc;
@@ -29,7 +27,7 @@ pub use transmission::REQUESTS_MAX;
 // Its thread ends with it, so it takes what it needs.
 #[expect(clippy::needless_pass_by_value)]
 pub fn connection(outbox: Arc<Outbox>, served: Served) {
-    let mut input = Input::new();
+    let mut input = Input::default();
     // An error is the end of the connection, and the client knows why.
     if let Ok(Some(agreed)) = handshake::handshake(&outbox, &mut input, &served) {
         let _ = transmission::transmit(&outbox, input, &served, agreed);

@@ -1,97 +1,97 @@
 //! Numbers and layouts of the NBD protocol; all integers are big endian.
 
 /// "NBDMAGIC", the first word of the server.
-pub(super) const GREETING: u64 = 0x4e42_444d_4147_4943;
+pub const GREETING: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT": the newstyle handshake, and the begin of each option.
-pub(super) const OPTION: u64 = 0x4948_4156_454f_5054;
-pub(super) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
-pub(super) const REQUEST: u32 = 0x2560_9513;
-pub(super) const SIMPLE_REPLY: u32 = 0x6744_6698;
-pub(super) const CHUNK: u32 = 0x668e_33ef;
+pub const OPTION: u64 = 0x4948_4156_454f_5054;
+pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+pub const REQUEST: u32 = 0x2560_9513;
+pub const SIMPLE_REPLY: u32 = 0x6744_6698;
+pub const CHUNK: u32 = 0x668e_33ef;
 
 /// Handshake flags of both sides.
-pub(super) const FIXED_NEWSTYLE: u16 = 1;
-pub(super) const NO_ZEROES: u16 = 2;
+pub const FIXED_NEWSTYLE: u16 = 1;
+pub const NO_ZEROES: u16 = 2;
 /// Zeros at the end of the answer to `EXPORT_NAME`, unless both sides have `NO_ZEROES`.
-pub(super) const ZEROES: usize = 124;
+pub const ZEROES: usize = 124;
 
 /// Options.
-pub(super) mod option {
-    pub(crate) const EXPORT_NAME: u32 = 1;
-    pub(crate) const ABORT: u32 = 2;
-    pub(crate) const LIST: u32 = 3;
-    pub(crate) const INFO: u32 = 6;
-    pub(crate) const GO: u32 = 7;
-    pub(crate) const STRUCTURED_REPLY: u32 = 8;
+pub mod option {
+    pub const EXPORT_NAME: u32 = 1;
+    pub const ABORT: u32 = 2;
+    pub const LIST: u32 = 3;
+    pub const INFO: u32 = 6;
+    pub const GO: u32 = 7;
+    pub const STRUCTURED_REPLY: u32 = 8;
 }
 
 /// Types of replies to options.
-pub(super) mod reply {
-    pub(crate) const ACK: u32 = 1;
-    pub(crate) const SERVER: u32 = 2;
-    pub(crate) const INFO: u32 = 3;
-    pub(crate) const UNSUPPORTED: u32 = (1 << 31) + 1;
-    pub(crate) const INVALID: u32 = (1 << 31) + 3;
-    pub(crate) const UNKNOWN: u32 = (1 << 31) + 6;
-    pub(crate) const TOO_BIG: u32 = (1 << 31) + 9;
+pub mod reply {
+    pub const ACK: u32 = 1;
+    pub const SERVER: u32 = 2;
+    pub const INFO: u32 = 3;
+    pub const UNSUPPORTED: u32 = (1 << 31) + 1;
+    pub const INVALID: u32 = (1 << 31) + 3;
+    pub const UNKNOWN: u32 = (1 << 31) + 6;
+    pub const TOO_BIG: u32 = (1 << 31) + 9;
 }
 
 /// Items of information about an export.
-pub(super) mod info {
-    pub(crate) const EXPORT: u16 = 0;
-    pub(crate) const NAME: u16 = 1;
-    pub(crate) const DESCRIPTION: u16 = 2;
-    pub(crate) const BLOCK_SIZE: u16 = 3;
+pub mod info {
+    pub const EXPORT: u16 = 0;
+    pub const NAME: u16 = 1;
+    pub const DESCRIPTION: u16 = 2;
+    pub const BLOCK_SIZE: u16 = 3;
 }
 
 /// Transmission flags: what the export supports.
-pub(super) mod flag {
-    pub(crate) const HAS_FLAGS: u16 = 1;
-    pub(crate) const FLUSH: u16 = 1 << 2;
-    pub(crate) const FUA: u16 = 1 << 3;
-    pub(crate) const ROTATIONAL: u16 = 1 << 4;
-    pub(crate) const TRIM: u16 = 1 << 5;
-    pub(crate) const WRITE_ZEROES: u16 = 1 << 6;
-    pub(crate) const DONT_FRAGMENT: u16 = 1 << 7;
-    pub(crate) const MULTI_CONN: u16 = 1 << 8;
+pub mod flag {
+    pub const HAS_FLAGS: u16 = 1;
+    pub const FLUSH: u16 = 1 << 2;
+    pub const FUA: u16 = 1 << 3;
+    pub const ROTATIONAL: u16 = 1 << 4;
+    pub const TRIM: u16 = 1 << 5;
+    pub const WRITE_ZEROES: u16 = 1 << 6;
+    pub const DONT_FRAGMENT: u16 = 1 << 7;
+    pub const MULTI_CONN: u16 = 1 << 8;
 }
 
 /// Requests.
-pub(super) mod command {
-    pub(crate) const READ: u16 = 0;
-    pub(crate) const WRITE: u16 = 1;
-    pub(crate) const DISCONNECT: u16 = 2;
-    pub(crate) const FLUSH: u16 = 3;
-    pub(crate) const TRIM: u16 = 4;
-    pub(crate) const WRITE_ZEROES: u16 = 6;
+pub mod command {
+    pub const READ: u16 = 0;
+    pub const WRITE: u16 = 1;
+    pub const DISCONNECT: u16 = 2;
+    pub const FLUSH: u16 = 3;
+    pub const TRIM: u16 = 4;
+    pub const WRITE_ZEROES: u16 = 6;
     /// Flags of requests.
-    pub(crate) const FUA: u16 = 1;
-    pub(crate) const NO_HOLE: u16 = 2;
-    pub(crate) const DF: u16 = 4;
+    pub const FUA: u16 = 1;
+    pub const NO_HOLE: u16 = 2;
+    pub const DF: u16 = 4;
 }
 
 /// Types of chunks of structured replies, and the flag of the last one.
-pub(super) mod chunk {
-    pub(crate) const DONE: u16 = 1;
-    pub(crate) const NONE: u16 = 0;
-    pub(crate) const OFFSET_DATA: u16 = 1;
-    pub(crate) const ERROR: u16 = (1 << 15) + 1;
+pub mod chunk {
+    pub const DONE: u16 = 1;
+    pub const NONE: u16 = 0;
+    pub const OFFSET_DATA: u16 = 1;
+    pub const ERROR: u16 = (1 << 15) + 1;
 }
 
 /// Error numbers.
-pub(super) mod error {
-    pub(crate) const NOT_PERMITTED: u32 = 1;
-    pub(crate) const IO: u32 = 5;
-    pub(crate) const INVALID: u32 = 22;
-    pub(crate) const NO_SPACE: u32 = 28;
+pub mod error {
+    pub const NOT_PERMITTED: u32 = 1;
+    pub const IO: u32 = 5;
+    pub const INVALID: u32 = 22;
+    pub const NO_SPACE: u32 = 28;
 }
 
 /// Bytes of a request without its data.
-pub(super) const REQUEST_BYTES: usize = 28;
+pub const REQUEST_BYTES: usize = 28;
 
 /// A request as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     pub flags: u16,
     pub command: u16,
     pub cookie: u64,
@@ -105,7 +105,7 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 impl Header {
     /// `None` if it does not begin as a request.
-    pub(super) fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
+    pub fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         (u32::from_be_bytes(part(bytes, 0)) == REQUEST).then(|| Self {
             flags: u16::from_be_bytes(part(bytes, 4)),
             command: u16::from_be_bytes(part(bytes, 6)),
@@ -117,7 +117,7 @@ impl Header {
 }
 
 /// A reply to a request that has no data.
-pub(super) fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
+pub fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
     bytes[4..8].copy_from_slice(&error.to_be_bytes());
@@ -126,7 +126,7 @@ pub(super) fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
 }
 
 /// The begin of the only chunk of a reply.
-pub(super) fn only_chunk(kind: u16, cookie: u64, length: u32) -> [u8; 20] {
+pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [u8; 20] {
     let mut bytes = [0; 20];
     bytes[..4].copy_from_slice(&CHUNK.to_be_bytes());
     bytes[4..6].copy_from_slice(&chunk::DONE.to_be_bytes());

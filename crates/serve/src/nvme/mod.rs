@@ -12,9 +12,7 @@
 //! | `target.rs` | the subsystem, the connections of its admin queues |
 //! | `connection.rs` | one connection: its commands become work for the drive |
 //! | `replier.rs` | its sending half: completions and data |
-//! | `client.rs` | a host, to measure servers |
 
-pub mod client;
 mod connection;
 mod drive;
 mod identity;

@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use writecliff_base::Bytes;
+use writecliff_bench::LoadRequest;
+use writecliff_bench::nvme::Client;
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::load::LoadRequest;
-use writecliff_serve::nvme::client::Client;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::{Address, Listener, Served, ServedParts, Timing};
 

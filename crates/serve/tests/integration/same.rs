@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use writecliff_base::Nanos;
+use writecliff_bench::LoadRequest;
+use writecliff_bench::nbd::Client;
 use writecliff_host_interface::{Command, Operation};
 use writecliff_measure::Histogram;
 use writecliff_runner::AnyDrive;
 use writecliff_runner::outcome::Unobserved;
-use writecliff_serve::load::LoadRequest;
-use writecliff_serve::nbd::client::Client;
 use writecliff_serve::{Address, Timing};
 use writecliff_workload::{
     BlockSize, IoRequest, JobSpec, Operation as Kind, Pattern, ThreadGenerator, WorkloadSpec,

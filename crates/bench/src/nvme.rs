@@ -7,9 +7,9 @@ use writecliff_nvme_tcp::host::{
     ANY_CONTROLLER, Completion, DISCOVERY_NQN, Data, ENABLED, FromController, HEADER_BYTES,
     HostEntry, HostWriter, INITIALIZE_BYTES, Queue, ReadyToTransfer,
 };
+use writecliff_serve::Address;
 
-use crate::listener::Address;
-use crate::load::{self, Channel, LoadOutcome, LoadRequest, Protocol};
+use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
 
 const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:4d3a0e7c-8f52-4b61-9c0e-2a71b5d8e390";
 const HOST_ID: [u8; 16] = [5; 16];
@@ -79,7 +79,7 @@ impl Client {
         }
         let lengths = vec![0; queue_depth as usize];
         let mut commands = Commands { block_bytes: self.block_bytes, lengths, data: Vec::new() };
-        load::run(&mut self.io, &mut commands, queue_depth, next)
+        crate::run(&mut self.io, &mut commands, queue_depth, next)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::io;
 
 use writecliff_host_interface::Operation;
-
-use super::protocol::{
+use writecliff_serve::Address;
+use writecliff_serve::nbd::protocol::{
     GREETING, NO_ZEROES, OPTION, OPTION_REPLY, REQUEST, SIMPLE_REPLY, command, info, option, reply,
 };
-use crate::listener::Address;
-use crate::load::{self, Channel, LoadOutcome, LoadRequest, Protocol};
+
+use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
 
 const SIMPLE_REPLY_BYTES: usize = 16;
 const OPTION_REPLY_BYTES: usize = 20;
@@ -75,7 +75,7 @@ impl Client {
         next: impl FnMut() -> Option<LoadRequest>,
     ) -> io::Result<LoadOutcome> {
         let mut transmission = Transmission { data: vec![0; queue_depth as usize] };
-        load::run(&mut self.channel, &mut transmission, queue_depth, next)
+        crate::run(&mut self.channel, &mut transmission, queue_depth, next)
     }
 }
 

@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use writecliff_host_interface::Operation;
 use writecliff_measure::Histogram;
+use writecliff_serve::input::Input;
+use writecliff_serve::{Address, Socket};
 
-use crate::input::Input;
-use crate::listener::Address;
-use crate::socket::Socket;
+pub mod nbd;
+pub mod nvme;
 
 /// A request as a load makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Channel {
             Address::Unix(path) => UnixStream::connect(path)?.into(),
             Address::Tcp(host, port) => TcpStream::connect((host.as_str(), *port))?.into(),
         };
-        Ok(Self { socket, input: Input::new() })
+        Ok(Self { socket, input: Input::default() })
     }
 
     /// Waits for more, and looks for it before it sleeps, so that little of a latency is its own.
