@@ -75,9 +75,9 @@ def test_the_examples_give_what_the_guide_says(
     rounds, series = names["rounds"], names["per_second"]
     assert isinstance(rounds.arrow, pa.Table) and rounds.num_rows == names["run"].directory.steps
     assert set(series.column("operation").to_pylist()) <= {"read", "write", "trim"}
-    assert names["again"].path == Path("runs/first") and names["apart"].judgement == "equal"
+    assert names["first"].path == Path("runs/first") and names["difference"].judgement == "equal"
     assert len(names["store"].list()) == 3 and names["medians"].num_rows == 5
-    assert names["found"].column("worst")[0].as_py() > 0
+    assert names["worst"].column("worst")[0].as_py() > 0
     assert names["series"].column("job").to_pylist()[0] == "job"
     assert names["captured"].metadata["bytes_written"] == 64 * (64 << 10)
     assert names["replay"].years > 0 and names["advice"].best.scheme == "rules"
