@@ -90,7 +90,7 @@ impl DriveCounters {
 
 impl<R: Recorder> Ssd<R> {
     fn cell_care(&self) -> Option<CellCareCounters> {
-        let ecc = self.backend.ecc.as_ref()?;
+        let ecc = self.backend.mechanisms.ecc.as_ref()?;
         ecc.care_counters(self.ftl.table(), self.backend.now)
     }
 
@@ -110,7 +110,7 @@ impl<R: Recorder> Ssd<R> {
             collections: c.collections,
             wear: self.ftl.wear().summary(),
             housekeeping: self.mechanisms.housekeeping.as_ref().map(|h| h.counters),
-            ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
+            ecc: self.backend.mechanisms.ecc.as_ref().map(|ecc| ecc.counters),
             energy: self.energy_until(self.backend.now),
             thermal: self.thermal_at(self.backend.now),
             held_up: self.mechanisms.endurance.as_ref().map(|plan| plan.held_up()),

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
-use crate::fill::FillId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_host_interface::Cause;
+
+use crate::fill::{FillId, Fills, NO_FILL};
 
 /// Destination of the data of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +60,12 @@ pub const PAGE_TYPES: usize = 4;
 #[inline]
 pub fn sense(page_type: u32, retries: u8) -> u16 {
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
+}
+
+/// Returns `true` for a read of the FTL's flash without retries and marks.
+#[inline]
+pub const fn is_plain(sense: u16) -> bool {
+    (sense as usize) < PAGE_TYPES
 }
 
 /// Marks a read of flash that is not the FTL's; distinct from all page types and retries. The
@@ -109,6 +117,28 @@ pub const fn program_medium(medium: u8) -> u8 {
 }
 
 impl FlashOperation {
+    /// Returns internal firmware work of a duration below 4.3 s.
+    pub fn upkeep(time: Nanos, suspendable: bool) -> Self {
+        debug_assert!(u32::try_from(time.0).is_ok());
+        Self::Upkeep { nanos: time.0 as u32, suspendable }
+    }
+
+    /// Returns the cause of the latency of commands that wait for the operation.
+    pub(crate) fn cause(self, fills: &Fills) -> Cause {
+        match self {
+            Self::Read { purpose: ReadFor::Host { .. } | ReadFor::Mechanism { .. }, .. } => {
+                Cause::OtherReads
+            }
+            Self::Read { .. } => Cause::Collection,
+            Self::Program { fill, .. } if fill != NO_FILL && fills.is_moved(fill) => {
+                Cause::Collection
+            }
+            Self::Program { .. } => Cause::Program,
+            Self::Erase { .. } => Cause::Erase,
+            Self::Upkeep { .. } => Cause::Housekeeping,
+        }
+    }
+
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
@@ -210,7 +240,7 @@ impl Die {
     /// Takes the next operation by the rule in the module documentation.
     #[inline]
     pub fn next(&mut self, reads_in_a_row_max: u32) -> Next {
-        let others = self.suspended.is_some() || !self.work.is_empty();
+        let others = self.has_other_work();
         if !self.reads.is_empty() && (!others || self.reads_in_a_row < reads_in_a_row_max) {
             self.begin_read();
             return self.reads.pop_front().map_or(Next::Nothing, Next::Start);
@@ -281,6 +311,94 @@ impl Die {
         self.reads_in_a_row += 1;
     }
 
+    /// Starts sensing, which ends at `until`.
+    #[inline]
+    pub fn sense(&mut self, operation: FlashOperation, until: Nanos) {
+        debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
+        debug_assert!(!self.wake_scheduled, "a die that something waits for takes no shortcut");
+        self.state = DieState::Sensing(operation);
+        self.busy_until = until;
+    }
+
+    /// Starts or resumes an operation, or transfers the data of a read that is not the host's.
+    #[inline]
+    pub fn begin(&mut self, operation: FlashOperation, until: Nanos) {
+        debug_assert!(matches!(self.state, DieState::Idle | DieState::Sensing(_)));
+        self.state = DieState::Busy(operation);
+        self.busy_until = until;
+    }
+
+    /// Starts reads of single planes.
+    pub fn read_planes(&mut self) {
+        debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
+        self.state = DieState::Reading;
+    }
+
+    /// Transfers the data of a host read until `until`. Returns `true` if an operation waits for
+    /// the end, which then needs an event.
+    #[inline]
+    pub fn send(&mut self, until: Nanos) -> bool {
+        debug_assert!(matches!(self.state, DieState::Sensing(_)));
+        self.state = DieState::Sending;
+        self.busy_until = until;
+        self.wake_scheduled = self.has_operations();
+        self.wake_scheduled
+    }
+
+    /// Suspends the operation in progress for `cost`, unless it ends sooner or was suspended
+    /// `suspends_max` times. Returns the time for which its end was scheduled.
+    pub fn suspend(&mut self, now: Nanos, cost: Nanos, suspends_max: u32) -> Option<Nanos> {
+        let DieState::Busy(operation) = self.state else { return None };
+        let end = self.busy_until;
+        let remaining = end.saturating_sub(now);
+        if remaining <= cost || self.suspends >= suspends_max {
+            return None;
+        }
+        assert!(self.suspended.is_none(), "a die suspends one operation at a time");
+        self.suspends += 1;
+        self.suspended = Some(Suspended { operation, remaining });
+        // The die is free for the read after the suspend latency. `Sending` models this: the die is
+        // busy, and no operation depends on its end.
+        self.state = DieState::Sending;
+        self.busy_until = now + cost;
+        self.wake_scheduled = true;
+        Some(end)
+    }
+
+    /// Ends what the die does; returns its state until now.
+    #[inline]
+    pub fn end(&mut self) -> DieState {
+        self.wake_scheduled = false;
+        std::mem::replace(&mut self.state, DieState::Idle)
+    }
+
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.state == DieState::Idle
+    }
+
+    /// Returns `true` if work other than host reads waits.
+    #[inline]
+    pub fn has_other_work(&self) -> bool {
+        self.suspended.is_some() || !self.work.is_empty()
+    }
+
+    /// Returns `true` if an operation waits.
+    #[inline]
+    pub fn has_operations(&self) -> bool {
+        !self.reads.is_empty() || self.has_other_work()
+    }
+
+    /// Returns `true` if an operation other than a transfer by all planes is in progress.
+    pub fn is_active(&self) -> bool {
+        let is_running = match self.state {
+            DieState::Sensing(_) | DieState::Reading => true,
+            DieState::Busy(operation) => !matches!(operation, FlashOperation::Read { .. }),
+            DieState::Idle | DieState::Sending => false,
+        };
+        is_running || self.suspended.is_some()
+    }
+
     #[inline]
     pub fn is_quiet(&self, now: Nanos) -> bool {
         let still = match self.state {
@@ -288,7 +406,7 @@ impl Die {
             DieState::Sending => self.busy_until <= now,
             _ => false,
         };
-        still && self.reads.is_empty() && self.work.is_empty() && self.suspended.is_none()
+        still && !self.has_operations()
     }
 }
 

@@ -56,6 +56,7 @@ impl InFlight {
     }
 
     fn remove(&mut self, unit: u32) {
+        debug_assert!(self.count > 0, "a program ends once");
         self.count -= 1;
         self.bits[unit as usize / 64] &= !(1 << (unit % 64));
     }
@@ -150,7 +151,9 @@ impl Fills {
     /// Records the end of a read that a fill waits for. Call `release` afterwards until it returns
     /// `None`.
     pub fn read_done(&mut self, id: FillId) {
-        self.all[id as usize].reads_pending -= 1;
+        let pending = &mut self.all[id as usize].reads_pending;
+        debug_assert!(*pending > 0, "a read has ended that no fill waits for");
+        *pending -= 1;
     }
 
     /// The next waiting unit of `frontier` that may be programmed now.
@@ -182,6 +185,7 @@ impl Fills {
         let fill = &mut self.all[id as usize];
         let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
         let frontier = fill.frontier;
+        debug_assert_eq!(fill.reads_pending, 0, "a program started before its data were read");
         self.in_flight[unit.reclaim_unit.index()].remove(unit.unit);
         if unit.since != u64::MAX {
             self.forget_since(unit.since);

@@ -17,8 +17,8 @@ use crate::mechanisms::Medium;
 use crate::mechanisms::indirection_units::LargeUnits;
 use crate::mechanisms::reclaim_groups::Grouped;
 use crate::mechanisms::reduction::Reduced;
-use crate::mechanisms::slc_cache::{InFront, LogSink};
-pub(crate) use crate::mechanisms::slc_cache::{SlcCache, block_slots};
+use crate::mechanisms::slc_cache::InFront;
+pub(crate) use crate::mechanisms::slc_cache::{FrontFlash, LogSink, SlcCache, block_slots};
 
 /// A host write, and the stream of the FTL that it goes to.
 #[derive(Clone, Copy, Debug)]

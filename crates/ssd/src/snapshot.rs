@@ -59,7 +59,7 @@ impl<R: Recorder> Ssd<R> {
         self.restore_pending(&mut words)?;
         words.finish()?;
         self.ftl.copy_from(&other.ftl);
-        if let Some(ecc) = &mut self.backend.ecc {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
         }
         Ok(())
@@ -93,7 +93,7 @@ impl<R: Recorder> Ssd<R> {
         self.restore_pending(&mut pending)?;
         pending.finish()?;
         self.ftl.restore(&mut input)?;
-        if let Some(ecc) = &mut self.backend.ecc {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
         }
         Ok(input.end()?)
@@ -103,7 +103,7 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn save_pending(&self, out: &mut WordWriter) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.save(out);
-        if self.backend.die_parity.is_some() {
+        if self.backend.mechanisms.die_parity.is_some() {
             out.put(self.ftl.parity_programs());
         }
         self.frontend.save(out);
@@ -124,7 +124,7 @@ impl<R: Recorder> Ssd<R> {
     pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.restore(input)?;
-        if let Some(parity) = &self.backend.die_parity {
+        if let Some(parity) = &self.backend.mechanisms.die_parity {
             self.ftl.restore_parity(parity.lost, input.get()?);
         }
         self.frontend.restore(input)?;
@@ -144,7 +144,7 @@ impl<R: Recorder> Ssd<R> {
     }
 
     pub(crate) fn resynchronise_errors(&mut self) {
-        if let Some(ecc) = &mut self.backend.ecc {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
         }
     }

@@ -23,7 +23,7 @@ use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
 use crate::front::{AnyFront, Direct, Front, Placed, SlcCache, Write};
 use crate::mechanisms::power::ActiveTime;
-use crate::mechanisms::{Access, Mechanisms, Steps};
+use crate::mechanisms::{Access, FlashMechanisms, Mechanisms, Steps};
 
 /// Program units per die in one burst of the front's work: enough to keep the die busy until the
 /// next check, but few enough that a command does not wait long.
@@ -368,8 +368,8 @@ impl<R: Recorder> Ssd<R> {
             SsdEvent::IdleCheck => self.idle_check(),
             SsdEvent::Due { mechanism, token } => self.mechanism_due(mechanism, token),
             SsdEvent::PlaneDone { reader } => {
-                if let Some((die, data)) = self.backend.plane_done(reader) {
-                    self.host_data(die, self.backend.read_number(reader), data);
+                if let Some(plane) = FlashMechanisms::plane_done(&mut self.backend, reader) {
+                    self.host_data(plane.die, plane.read, plane.data);
                 }
             }
             _ => unreachable!("events of commands and dies are handled before"),
@@ -533,7 +533,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.idle_check_scheduled = false;
         self.backend.settle();
         self.last_activity = self.backend.now;
-        if let Some(ecc) = &mut self.backend.ecc {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.before_untimed(self.ftl.counters().host_slots);
         }
     }
@@ -644,7 +644,7 @@ impl<R: Recorder> Drive for Ssd<R> {
     /// lost a die, and if the other dies cannot hold the user capacity.
     fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let now = self.backend.now;
-        let Some(parity) = &mut self.backend.die_parity else {
+        let Some(parity) = &mut self.backend.mechanisms.die_parity else {
             return Err("the drive has no section [die_parity]".to_owned());
         };
         if let Some(lost) = parity.lost {

@@ -1,14 +1,33 @@
-//! The state of the dies, channels and fills, saved and restored with the drive.
+//! The work in progress on the flash: saved, restored, and lost with the power.
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Nanos, ReclaimUnitId};
+use writecliff_ftl::ProgramUnit;
 
 use super::Backend;
-use super::sink::HeldErase;
 use crate::attribution::Recorder;
-use crate::die::Die;
+use crate::die::{Die, DieState, FlashOperation};
+use crate::event::EventQueue;
+use crate::fill::Fills;
 use crate::mechanisms::power::BusyTimes;
+
+/// Flash operations that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Unfinished {
+    /// Programs that have started.
+    pub torn: Vec<ProgramUnit>,
+    /// Full program units whose programs have not started.
+    pub waiting: Vec<ProgramUnit>,
+    /// Erases of blocks of the front's own flash that wait for programs.
+    pub held_log_erases: u64,
+    /// Other erases that have not ended, with their dies.
+    pub erases: Vec<(ReclaimUnitId, u32)>,
+    /// Erases among them that have started.
+    pub erasing: u32,
+    /// Time that the dies would need to finish all of them.
+    pub time: Nanos,
+}
 
 impl<R: Recorder> Backend<R> {
     /// Saves all work in progress; the host must have no command outstanding.
@@ -16,20 +35,15 @@ impl<R: Recorder> Backend<R> {
         out.put(self.now.0);
         self.queue.save(out);
         self.fills.save(out);
-        if self.is_volatile {
+        if self.held_erases.is_volatile {
             self.fills.save_since(out);
-            out.list(self.held_erases.iter(), |out, held| held.save(out));
+            self.held_erases.save(out);
         }
         self.dies.iter().for_each(|die| die.save(out));
-        self.channels.iter().for_each(|taken| out.put(taken.0));
-        if let Some(ecc) = &self.ecc {
-            ecc.save(out);
-        }
-        if let Some(parity) = &self.die_parity {
-            parity.save(out);
-        }
+        self.channels.save(out);
+        self.mechanisms.save(out);
         self.busy.save(out);
-        self.save_active_dies(out);
+        self.mechanisms.save_waiting(out);
     }
 
     /// Restores what `save` saved of a drive of the same description.
@@ -37,25 +51,80 @@ impl<R: Recorder> Backend<R> {
         self.now = Nanos(input.get()?);
         self.queue.restore(input)?;
         self.fills.restore(input)?;
-        if self.is_volatile {
+        if self.held_erases.is_volatile {
             self.fills.restore_since(input)?;
-            let front_unit = self.front_unit;
-            self.held_erases = input.list(|input| HeldErase::restore(input, front_unit))?;
+            self.held_erases.restore(&self.front, input)?;
         }
         for die in &mut self.dies {
             *die = Die::restore(input)?;
         }
-        for taken in &mut self.channels {
-            *taken = Nanos(input.get()?);
-        }
-        if let Some(ecc) = &mut self.ecc {
-            ecc.restore(input)?;
-        }
-        if let Some(parity) = &mut self.die_parity {
-            parity.restore(input)?;
-        }
+        self.channels.restore(input)?;
+        self.mechanisms.restore(input)?;
         self.busy = BusyTimes::restore(input)?;
-        self.record_restored();
-        self.restore_active_dies(input)
+        self.recorder = R::default();
+        for (index, die) in (0..).zip(&self.dies) {
+            if let DieState::Busy(operation) | DieState::Sensing(operation) = die.state {
+                self.recorder.die_does(index, self.now, Some(operation.cause(&self.fills)));
+            }
+        }
+        self.mechanisms.restore_waiting(&self.dies, input)?;
+        while let Some(die) = self.mechanisms.next_die() {
+            self.start_next(die);
+        }
+        Ok(())
+    }
+
+    /// Drops all operations, as a loss of power does.
+    pub(crate) fn power_off(&mut self) -> Unfinished {
+        let mut lost = Unfinished::default();
+        let mut begun = Vec::new();
+        for (index, die) in (0..).zip(&self.dies) {
+            let running = match die.state {
+                DieState::Busy(operation) => Some(operation),
+                _ => None,
+            };
+            let suspended = die.suspended.map(|suspended| suspended.operation);
+            let started = running.into_iter().chain(suspended);
+            let mut time = 0;
+            for (operation, is_begun) in
+                started.map(|o| (o, true)).chain(die.work.iter().map(|&o| (o, false)))
+            {
+                match operation {
+                    FlashOperation::Program { fill, page_type } => {
+                        if is_begun {
+                            begun.push(fill);
+                        }
+                        time += self.times.program(page_type).1.0;
+                    }
+                    FlashOperation::Erase { unit } => {
+                        lost.erases.push((unit, index));
+                        lost.erasing += u32::from(is_begun);
+                        time += self.times.flash.erase.0;
+                    }
+                    FlashOperation::Read { .. } | FlashOperation::Upkeep { .. } => {}
+                }
+            }
+            lost.time = lost.time.max(Nanos(time));
+        }
+        let (log, main): (Vec<_>, Vec<_>) =
+            self.held_erases.iter().partition(|held| self.front.has_block(held.unit));
+        lost.held_log_erases = log.len() as u64;
+        let dies = |unit| self.geometry.dies_of(unit);
+        lost.erases
+            .extend(main.into_iter().flat_map(|held| dies(held.unit).map(|die| (held.unit, die))));
+        let outstanding: Vec<_> = self.fills.outstanding().collect();
+        for fill in outstanding {
+            let Some(unit) = self.fills.get(fill).unit else { continue };
+            if begun.contains(&fill) { &mut lost.torn } else { &mut lost.waiting }.push(unit);
+        }
+        let own = usize::from(self.front.frontier.index() == self.fills.frontiers() - 1);
+        let units = self.geometry.reclaim_units as usize + own;
+        self.fills = Fills::new(self.fills.frontiers(), units);
+        self.queue = EventQueue::default();
+        self.held_erases.clear();
+        self.dies.fill(Die::default());
+        self.mechanisms.cleared();
+        self.channels.clear(self.now);
+        lost
     }
 }

@@ -14,13 +14,13 @@ use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, ReclaimUnitId};
 use writecliff_base::{counters, counts, section};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_flash::wear::Wear;
 use writecliff_ftl::table::{UnitState, UnitTable};
 
 use crate::config::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
-use crate::mechanisms::{Checked, Described, MechanismSection};
+use crate::mechanisms::{Checked, Described, FlashMechanism, MechanismSection, Retries};
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Label of the random generator for errors.
@@ -145,42 +145,10 @@ pub struct Ecc {
     care: Option<CellCare>,
     /// Dies of a stripe with parity; 1 without.
     stripe: u32,
-    /// `true` if the last read was not corrected.
-    has_failed: bool,
     pub counters: EccCounters,
 }
 
 impl Ecc {
-    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let section = config.sections.ecc.clone()?;
-        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
-        let units = config.geometry.reclaim_units as usize;
-        Some(Box::new(Self {
-            curve: FailureCurve::new(section.code, section.spread),
-            rated_cycles: f64::from(config.ftl.rated_cycles),
-            codewords_per_slot,
-            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_read_group),
-            salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
-            erases: vec![0; units],
-            written_at: vec![Nanos::ZERO; units],
-            worst: 0.0,
-            worst_until: Nanos::ZERO,
-            worst_erases: 0,
-            untimed_from: 0,
-            care: config.sections.cell_care.map(|section| {
-                CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
-            }),
-            stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),
-            has_failed: false,
-            counters: EccCounters::default(),
-            config: section,
-        }))
-    }
-
-    pub fn retry_time(&self) -> Nanos {
-        self.config.retry_time
-    }
-
     /// Raw bit error rate of data written `age` ago, in a block that was read `reads` times since.
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
@@ -197,17 +165,6 @@ impl Ecc {
         -(codewords * (-codeword).ln_1p()).exp_m1()
     }
 
-    /// Draws the number of retries of the next read, of `slots` slots of a reclaim unit.
-    #[inline]
-    pub fn retries(&mut self, unit: ReclaimUnitId, die: u32, slots: u32, now: Nanos) -> u8 {
-        let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
-        self.counters.reads += 1;
-        if now >= self.worst_until {
-            self.find_worst(now);
-        }
-        if draw >= self.worst { 0 } else { self.retries_of(draw, unit, die, slots, now) }
-    }
-
     fn find_worst(&mut self, now: Nanos) {
         self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
         let rate = self.rate(self.worst_erases, self.worst_until, 0.0);
@@ -219,11 +176,11 @@ impl Ecc {
     fn retries_of(
         &mut self,
         draw: f64,
-        unit: ReclaimUnitId,
-        die: u32,
+        location: &FlashLocation,
         slots: u32,
         now: Nanos,
-    ) -> u8 {
+    ) -> Retries {
+        let (unit, die) = (location.reclaim_unit, location.die);
         let erases = self.erases[unit.index()];
         let age = now.saturating_sub(self.written_at[unit.index()]);
         let codewords = self.codewords_per_slot * f64::from(slots);
@@ -232,17 +189,11 @@ impl Ecc {
         let fails = |retries: u8| draw < self.failure(rate, codewords, retries);
         let most = self.config.retries_max;
         let needed = (0..=most).find(|&retries| !fails(retries));
-        let retries = needed.unwrap_or(most);
+        let count = needed.unwrap_or(most);
         self.counters.uncorrectable_reads += u64::from(needed.is_none());
-        self.has_failed = needed.is_none();
-        self.counters.retried_reads += u64::from(retries > 0);
-        self.counters.retries += u64::from(retries);
-        retries
-    }
-
-    /// Returns `true` if the last read was not corrected, and clears this state.
-    pub fn take_failed(&mut self) -> bool {
-        std::mem::take(&mut self.has_failed)
+        self.counters.retried_reads += u64::from(count > 0);
+        self.counters.retries += u64::from(count);
+        Retries { count, fails: needed.is_none() }
     }
 
     /// Probability that a codeword is lost which fails with probability `failure`: with parity, if
@@ -252,22 +203,6 @@ impl Ecc {
             1 => failure,
             dies => -failure * (f64::from(dies - 1) * (-failure).ln_1p()).exp_m1(),
         }
-    }
-
-    pub fn erased(&mut self, unit: ReclaimUnitId) {
-        if let Some(care) = &mut self.care {
-            care.erased(unit.index());
-        }
-        self.erases[unit.index()] += 1;
-        if self.erases[unit.index()] > self.worst_erases {
-            self.worst_erases = self.erases[unit.index()];
-            self.worst_until = Nanos::ZERO;
-        }
-    }
-
-    /// Records the first program of a unit since its erase.
-    pub fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
-        self.written_at[unit.index()] = now;
     }
 
     /// Returns the time of the next refresh, if not after `until`.
@@ -358,8 +293,74 @@ impl Ecc {
         self.worst_erases = wear.erases.iter().copied().max().unwrap_or(0);
         self.worst_until = Nanos::ZERO;
     }
+}
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+impl FlashMechanism for Ecc {
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.sections.ecc.clone()?;
+        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
+        let units = config.geometry.reclaim_units as usize;
+        Some(Box::new(Self {
+            curve: FailureCurve::new(section.code, section.spread),
+            rated_cycles: f64::from(config.ftl.rated_cycles),
+            codewords_per_slot,
+            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_read_group),
+            salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
+            erases: vec![0; units],
+            written_at: vec![Nanos::ZERO; units],
+            worst: 0.0,
+            worst_until: Nanos::ZERO,
+            worst_erases: 0,
+            untimed_from: 0,
+            care: config.sections.cell_care.map(|section| {
+                CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
+            }),
+            stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),
+            counters: EccCounters::default(),
+            config: section,
+        }))
+    }
+
+    fn retry_time(&self) -> Nanos {
+        self.config.retry_time
+    }
+
+    /// Draws the number of retries of the next read.
+    #[inline]
+    fn retries(&mut self, location: &FlashLocation, slots: u32, now: Nanos) -> Retries {
+        let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
+        self.counters.reads += 1;
+        if now >= self.worst_until {
+            self.find_worst(now);
+        }
+        if draw >= self.worst {
+            Retries::default()
+        } else {
+            self.retries_of(draw, location, slots, now)
+        }
+    }
+
+    /// Reads for relocation count too.
+    fn lost_reads(&self) -> Option<u64> {
+        Some(self.counters.uncorrectable_reads)
+    }
+
+    fn erased(&mut self, unit: ReclaimUnitId) {
+        if let Some(care) = &mut self.care {
+            care.erased(unit.index());
+        }
+        self.erases[unit.index()] += 1;
+        if self.erases[unit.index()] > self.worst_erases {
+            self.worst_erases = self.erases[unit.index()];
+            self.worst_until = Nanos::ZERO;
+        }
+    }
+
+    fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
+        self.written_at[unit.index()] = now;
+    }
+
+    fn save(&self, out: &mut WordWriter) {
         out.put(self.salt);
         out.list(self.written_at.iter(), |out, at| out.put(at.0));
         out.put(self.untimed_from);
@@ -370,7 +371,7 @@ impl Ecc {
     }
 
     /// Restores the state; must be followed by `take_wear`.
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.salt = input.get()?;
         let written_at = input.list(|input| input.get().map(Nanos))?;
         if written_at.len() != self.written_at.len() {

@@ -6,19 +6,26 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
 use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, Ppa, ReclaimUnitId};
 use writecliff_flash::Geometry;
+use writecliff_flash::geometry::FlashLocation;
+use writecliff_ftl::ProgramUnit;
 use writecliff_host_interface::Status;
 
 use crate::attribution::Recorder;
+use crate::backend::{Backend, Outcome};
 use crate::config::{ControllerConfig, DeviceConfig};
 pub(crate) use crate::device_file::scaled::Resizing;
-use crate::die::medium_of;
+use crate::die::{Die, FlashOperation, ReadFor, medium_of};
+use crate::fill::FillId;
 use crate::ssd::Ssd;
+pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, Retries};
 pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
 
 #[macro_use]
 mod hooks;
+#[macro_use]
+mod flash_hooks;
 
 pub mod bad_blocks;
 pub mod cell_care;
@@ -175,6 +182,13 @@ mechanisms! {
     endurance: endurance::Endurance,
     integrity: integrity::Integrity,
     read_ahead: read_ahead::ReadAhead,
+}
+
+flash_mechanisms! {
+    ecc: ecc::Ecc,
+    die_parity: die_parity::DieParity,
+    plane_reads: plane_reads::Planes,
+    active_dies: power::active_dies::ActiveDies,
 }
 
 /// Sections, each with the section that it requires.

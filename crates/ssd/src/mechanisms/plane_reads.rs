@@ -6,15 +6,14 @@
 //! is active, as a limit on active dies counts it, until the data of its last plane have left.
 
 use writecliff_base::{Nanos, Ppa};
-use writecliff_flash::geometry::FlashLocation;
+use writecliff_flash::Geometry;
 
 use crate::attribution::Recorder;
 use crate::backend::{Backend, HostData};
 use crate::config::DeviceConfig;
-use crate::die::{
-    DieState, FlashOperation, PAGE_TYPES, PLANE_SHIFT, ReadFor, SENSE_MASK, SENSE_PLANE,
-};
+use crate::die::{FlashOperation, PLANE_SHIFT, ReadFor, SENSE_MASK, SENSE_PLANE};
 use crate::event::{Lane, SsdEvent};
+use crate::mechanisms::{FlashMechanism, PlaneData};
 
 /// Maximum number of planes of a die that read independently.
 pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
@@ -28,22 +27,6 @@ pub(crate) struct Planes {
     sensing: Vec<Option<FlashOperation>>,
 }
 
-impl Planes {
-    /// `None` if a read takes all planes.
-    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let dies = config.geometry.dies as usize;
-        config
-            .timing
-            .independent_plane_reads
-            .then(|| Box::new(Self { busy: vec![0; dies], sensing: vec![None; dies * PLANES_MAX] }))
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.busy.fill(0);
-        self.sensing.fill(None);
-    }
-}
-
 /// The plane of a read of one plane.
 fn plane_of(operation: FlashOperation) -> Option<usize> {
     match operation {
@@ -54,113 +37,116 @@ fn plane_of(operation: FlashOperation) -> Option<usize> {
     }
 }
 
-impl<R: Recorder> Backend<R> {
-    pub(crate) fn has_planes(&self) -> bool {
-        self.planes.is_some()
-    }
-
-    /// The plane that a read of an address takes; 0 if reads take all of them.
-    pub(crate) fn plane_of(&self, ppa: Ppa) -> u32 {
-        if self.has_planes() { self.geometry.plane_of(ppa) } else { 0 }
-    }
-
-    /// Reads `slots` slots of a page for a host command.
-    pub(crate) fn host_read_page(
+impl Planes {
+    fn start_plane<R: Recorder>(
         &mut self,
-        command: u16,
-        (location, plane): (FlashLocation, u32),
-        slots: u32,
+        backend: &mut Backend<R>,
+        index: usize,
+        operation: FlashOperation,
+        begun: Nanos,
     ) {
-        if !self.has_planes() {
-            return self.host_read_or_rebuild(command, location, slots);
-        }
-        let sense = self.sense(&location, slots) | SENSE_PLANE | (plane as u16) << PLANE_SHIFT;
-        let purpose = ReadFor::Host { command };
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-        self.queue_read(location.die as usize, operation);
+        let FlashOperation::Read { sense, .. } = operation else { return };
+        let Some(plane) = plane_of(operation) else { return };
+        let sense = sense & SENSE_MASK;
+        let sensed = begun + backend.times.sensing(sense);
+        backend.busy.read += (sensed - begun).0;
+        debug_assert_eq!(self.busy[index] >> plane & 1, 0, "a plane serves one read at a time");
+        self.busy[index] |= 1 << plane;
+        let reader = index * PLANES_MAX + plane;
+        self.sensing[reader] = Some(operation);
+        let reader = reader as u16;
+        backend.queue.push(Lane::Sensed, sensed, SsdEvent::PlaneDone { reader });
+        let read = backend.times.recorded_read(backend.now, sense, begun, sensed);
+        let channel = backend.channels.of(index);
+        backend.recorder.read_started(self.read_number(reader), channel, read);
+    }
+
+    /// The recorder's number for the reads of a plane, after the numbers of dies.
+    fn read_number(&self, reader: u16) -> u16 {
+        (self.busy.len() as u16).saturating_add(reader)
+    }
+}
+
+impl FlashMechanism for Planes {
+    /// `None` if a read takes all planes.
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let dies = config.geometry.dies as usize;
+        config
+            .timing
+            .independent_plane_reads
+            .then(|| Box::new(Self { busy: vec![0; dies], sensing: vec![None; dies * PLANES_MAX] }))
+    }
+
+    fn plane_of(&self, geometry: &Geometry, ppa: Ppa) -> u32 {
+        geometry.plane_of(ppa)
+    }
+
+    fn host_read_marks(&self, plane: u32) -> u16 {
+        SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 
     /// Starts a read on one plane of a die that was free, and reads that wait for other planes.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn start_planes(&mut self, index: usize, operation: FlashOperation, begun: Nanos) {
-        self.dies[index].state = DieState::Reading;
-        self.start_plane(index, operation, begun);
-        self.start_other_planes(index);
+    fn start_plane_read<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        die: usize,
+        operation: FlashOperation,
+        begun: Nanos,
+    ) {
+        backend.dies[die].read_planes();
+        self.start_plane(backend, die, operation, begun);
+        self.queued_beside_reads(backend, die);
     }
 
     /// Starts the reads that wait for planes that are free now, unless other work has waited
     /// long enough.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn start_other_planes(&mut self, index: usize) {
-        let Some(planes) = &self.planes else { return };
-        let busy = planes.busy[index];
-        let die = &mut self.dies[index];
-        let has_work = die.suspended.is_some() || !die.work.is_empty();
-        if has_work && die.reads_in_a_row >= self.reads_in_a_row {
-            return;
+    fn queued_beside_reads<R: Recorder>(&mut self, backend: &mut Backend<R>, die: usize) {
+        loop {
+            let reads_in_a_row_max = backend.reads_in_a_row;
+            let queues = &mut backend.dies[die];
+            if queues.has_other_work() && queues.reads_in_a_row >= reads_in_a_row_max {
+                return;
+            }
+            let busy = self.busy[die];
+            let mut waiting = queues.reads.iter().map_while(|&operation| plane_of(operation));
+            let Some(place) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
+            let Some(operation) = queues.reads.remove(place) else { return };
+            queues.begin_read();
+            let begun = backend.take_channel(die, backend.times.flash.command);
+            self.start_plane(backend, die, operation, begun);
         }
-        let mut waiting = die.reads.iter().map_while(|&operation| plane_of(operation));
-        let Some(place) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
-        let Some(operation) = die.reads.remove(place) else { return };
-        die.begin_read();
-        let begun = self.take_channel(index, self.timing.command);
-        self.start_plane(index, operation, begun);
-        self.start_other_planes(index);
     }
 
-    fn start_plane(&mut self, index: usize, operation: FlashOperation, begun: Nanos) {
-        let FlashOperation::Read { sense, .. } = operation else { return };
-        let sense = sense & SENSE_MASK;
-        let sensed = begun + self.read_times[usize::from(sense) % PAGE_TYPES];
-        let sensed = self.sensed_otherwise(begun, sensed, sense);
-        self.busy.read += (sensed - begun).0;
-        let (Some(planes), Some(plane)) = (&mut self.planes, plane_of(operation)) else { return };
-        planes.busy[index] |= 1 << plane;
-        let reader = index * PLANES_MAX + plane;
-        planes.sensing[reader] = Some(operation);
-        let reader = reader as u16;
-        self.queue.push(Lane::Sensed, sensed, SsdEvent::PlaneDone { reader });
-        self.record_read((index, self.read_number(reader)), sense, begun, sensed);
-    }
-
-    /// The recorder's number for the reads of a plane, after the numbers of dies.
-    pub(crate) fn read_number(&self, reader: u16) -> u16 {
-        (self.dies.len() as u16).saturating_add(reader)
-    }
-
-    /// Handles the end of tR on a plane, or of the transfer of its data. Returns the die and the
-    /// data of the host read after tR.
-    pub(crate) fn plane_done(&mut self, reader: u16) -> Option<(u16, HostData)> {
-        let index = usize::from(reader) / PLANES_MAX;
-        let planes = self.planes.as_mut()?;
-        let Some(operation) = planes.sensing[usize::from(reader)].take() else {
-            self.plane_free(index, usize::from(reader) % PLANES_MAX);
-            return None;
+    fn plane_done<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        reader: u16,
+    ) -> Option<(usize, Option<PlaneData>)> {
+        let die = usize::from(reader) / PLANES_MAX;
+        let Some(operation) = self.sensing[usize::from(reader)].take() else {
+            self.busy[die] &= !(1 << (usize::from(reader) % PLANES_MAX));
+            if self.busy[die] > 0 {
+                self.queued_beside_reads(backend, die);
+            } else {
+                backend.dies[die].end();
+            }
+            return Some((die, None));
         };
         let FlashOperation::Read { slots, purpose: ReadFor::Host { command }, .. } = operation
         else {
-            return None;
+            unreachable!("only host reads take a plane");
         };
-        let transfer = Nanos(self.slot_transfer.0 * u64::from(slots));
-        let at = self.take_channel(index, transfer);
-        let number = self.read_number(reader);
-        self.recorder.read_transferred(number, at - transfer, at);
-        self.queue.push(Lane::DieShort, at, SsdEvent::PlaneDone { reader });
-        Some((index as u16, HostData { command, slots: u32::from(slots), at }))
+        let transfer = backend.times.transfer(slots);
+        let at = backend.take_channel(die, transfer);
+        let read = self.read_number(reader);
+        backend.recorder.read_transferred(read, at - transfer, at);
+        backend.queue.push(Lane::DieShort, at, SsdEvent::PlaneDone { reader });
+        let data = HostData { command, slots: u32::from(slots), at };
+        Some((die, Some(PlaneData { die: die as u16, read, data })))
     }
 
-    fn plane_free(&mut self, index: usize, plane: usize) {
-        let Some(planes) = &mut self.planes else { return };
-        planes.busy[index] &= !(1 << plane);
-        if planes.busy[index] > 0 {
-            return self.start_other_planes(index);
-        }
-        self.dies[index].state = DieState::Idle;
-        self.release_die(index);
-        if self.dies[index].state == DieState::Idle {
-            self.start_next(index);
-        }
+    fn cleared(&mut self) {
+        self.busy.fill(0);
+        self.sensing.fill(None);
     }
 }

@@ -215,11 +215,10 @@ impl ReadAhead {
         if free.is_none() {
             self.fetches.push(None);
         }
-        let lost_before = drive.backend.lost_reads();
-        let sense = drive.backend.sense(&location, slots);
+        let (sense, is_lost) = drive.backend.sense(&location, slots);
         self.fetches[place] = Some(Fetch { first, slots, commands: Vec::new() });
         self.counts.fetched += u64::from(slots);
-        if drive.backend.lost_reads() == lost_before {
+        if !is_lost {
             (first..first + slots).for_each(|lpn| {
                 self.held.insert(lpn, Some(token));
             });

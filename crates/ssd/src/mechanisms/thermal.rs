@@ -224,7 +224,8 @@ impl Thermal {
         let until = self.period_end(now);
         let stop = self.stop_for(now, until);
         self.scheduled = true;
-        drive.backend.stop_channels(stop);
+        let backend = &mut drive.backend;
+        backend.channels.stop(now, stop, &mut backend.recorder);
         drive.backend.queue.push(Lane::DieLong, until, Self::event(0));
     }
 }

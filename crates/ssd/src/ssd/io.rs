@@ -10,10 +10,11 @@ use super::Ssd;
 use crate::attribution::Recorder;
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
+use crate::die::ReadFor;
 use crate::event::{Lane, SsdEvent};
 use crate::fill::FillId;
-use crate::front::{AnyFront, Direct, Front, Placed};
-use crate::mechanisms::{Access, MappedSlots, Mechanisms};
+use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed};
+use crate::mechanisms::{Access, FlashMechanisms, MappedSlots, Mechanisms, PageRead};
 
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl<R: Recorder> Ssd<R> {
     /// Returns `true` if an erase waits for programs. Writes wait until it starts: the mapping must
     /// not run so far ahead of the flash that a loss of power leaves no unit free.
     fn erase_is_held(&mut self) -> bool {
-        let is_held = self.backend.holds_erase();
+        let is_held = !self.backend.held_erases.is_empty();
         if is_held {
             self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
         }
@@ -334,17 +335,17 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn read_otherwise(&mut self, number: u16, read: &Access<'_>) -> u32 {
-        let lost_before = self.backend.lost_reads();
+        let lost_before = self.backend.mechanisms.lost_reads();
         let reads = match read.slots {
             1 if self.config.reads_slots_alone() && self.front.log().is_none() => {
                 self.read_slot(number, read.first)
             }
             slots => self.read_slots(number, read.first, slots),
         };
-        let is_lost = self.backend.lost_reads() > lost_before;
+        let is_lost = self.backend.mechanisms.lost_reads() > lost_before;
         let outcome = if is_lost { Status::UnrecoveredRead } else { Status::Success };
         self.commands.get(number).status = self.mechanisms.read(read, outcome);
-        self.backend.with_stripes(reads)
+        self.backend.mechanisms.awaited_reads(reads)
     }
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
@@ -361,7 +362,7 @@ impl<R: Recorder> Ssd<R> {
         if self.is_buffered(ppa, &location) {
             return 0;
         }
-        self.backend.host_read(number, location, 1);
+        self.backend.host_read_slot(number, location);
         1
     }
 
@@ -396,9 +397,15 @@ impl<R: Recorder> Ssd<R> {
             None => return 0,
             Some((Source::Ftl(location, plane), units)) => {
                 let slots = self.config.ftl.slots_of(units);
-                self.backend.host_read_page(number, (location, plane), slots);
+                let read = PageRead { location, plane, slots };
+                FlashMechanisms::host_read(&mut self.backend, number, &read);
             }
-            Some((Source::Front(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
+            Some((Source::Front(unit), slots)) => {
+                let purpose = ReadFor::Host { command: number };
+                let geometry = &self.config.geometry;
+                let (die, operation) = FrontFlash::read(geometry, unit, slots, purpose);
+                self.backend.queue_read(die, operation);
+            }
         }
         1
     }
@@ -406,7 +413,7 @@ impl<R: Recorder> Ssd<R> {
     /// Returns the location from which a slot must be read; `None` if it is not on flash.
     fn source(&mut self, lpn: Lpn) -> Option<Source> {
         if let Some((unit, filling)) = self.front.find(lpn) {
-            let buffered = filling || self.backend.is_slc_in_flight(unit);
+            let buffered = filling || self.backend.front.is_in_flight(&self.backend.fills, unit);
             return (!buffered).then_some(Source::Front(unit));
         }
         let ppa = self.ftl.lookup(lpn);
@@ -415,7 +422,7 @@ impl<R: Recorder> Ssd<R> {
             return None;
         }
         let location = self.config.geometry.locate(ppa);
-        let plane = self.backend.plane_of(ppa);
+        let plane = self.backend.mechanisms.plane_of(&self.config.geometry, ppa);
         (!self.is_buffered(ppa, &location)).then_some(Source::Ftl(location, plane))
     }
 

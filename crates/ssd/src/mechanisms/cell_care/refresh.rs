@@ -20,7 +20,7 @@ impl Mechanism for Refreshing {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.backend.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
+        drive.backend.mechanisms.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
     }
 
     /// Relocates the reclaim unit with the most errors, if it has too many.
@@ -30,14 +30,14 @@ impl Mechanism for Refreshing {
         let frontiers = || (0..config.ftl.streams).map(FrontierId);
         let open: Vec<_> = frontiers().filter_map(|frontier| ftl.host_unit(frontier)).collect();
         let now = backend.now;
-        let Some(ecc) = &mut backend.ecc else { return };
+        let Some(ecc) = &mut backend.mechanisms.ecc else { return };
         let Some(unit) = ecc.begin_refresh(ftl.table(), &open, now) else { return };
         // Data in an open unit of an idle host would never be refreshed.
         if let Some(frontier) = frontiers().find(|&f| ftl.host_unit(f) == Some(unit)) {
             ftl.abandon(frontier, backend);
         }
         let is_refreshed = ftl.relocate_unit(unit, &mut front.sink(backend));
-        if let (true, Some(ecc)) = (is_refreshed, &mut backend.ecc) {
+        if let (true, Some(ecc)) = (is_refreshed, &mut backend.mechanisms.ecc) {
             ecc.refreshed();
         }
     }

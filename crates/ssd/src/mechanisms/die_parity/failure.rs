@@ -11,11 +11,11 @@ use crate::ssd::Ssd;
 impl<R: Recorder> Ssd<R> {
     /// Returns `true` if some data of a lost die are not relocated yet.
     pub fn is_relocating(&self) -> bool {
-        self.backend.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
+        self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
     }
 
     pub(crate) fn die_parity_counters(&self) -> Option<DieParityCounters> {
-        let counts = self.backend.die_parity.as_ref()?.counts;
+        let counts = self.backend.mechanisms.die_parity.as_ref()?.counts;
         Some(DieParityCounters { counts, parity_slots: parity_slots(self) })
     }
 }
@@ -36,22 +36,22 @@ impl Mechanism for Relocation {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.backend.die_parity.as_ref().and_then(|parity| parity.due(until))
+        drive.backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.due(until))
     }
 
     /// Relocates the lost die's data of the reclaim unit that is due.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Ssd { ftl, backend, config, .. } = drive;
-        let next = backend.die_parity.as_ref().and_then(|parity| parity.next());
+        let next = backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.next());
         let Some((die, unit)) = next else { return };
         if backend.fills.outstanding().count() >= config.geometry.dies as usize {
             // Relocation is no faster than the dies program.
-            backend.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
+            backend.mechanisms.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
             return;
         }
         let moved = ftl.relocate_from_die(unit, die, backend);
-        if let Some(parity) = &mut backend.die_parity {
+        if let Some(parity) = &mut backend.mechanisms.die_parity {
             parity.relocated(config.geometry.reclaim_units, moved);
         }
     }

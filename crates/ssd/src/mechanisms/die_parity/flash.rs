@@ -1,171 +1,191 @@
 //! Operations of parity across dies: programs of parity, and reads of stripes to rebuild data.
 
-use writecliff_base::Ppa;
+use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::ProgramUnit;
-use writecliff_ftl::frontier::FrontierId;
 
+use super::{DieParity, DieParityCounts};
 use crate::attribution::Recorder;
 use crate::backend::Backend;
+use crate::config::DeviceConfig;
 use crate::die::{FlashOperation, PAGE_TYPES, ReadFor, SENSE_FAILING, SENSE_STRIPE};
-use crate::fill::NO_FILL;
+use crate::fill::{FillId, NO_FILL};
+use crate::mechanisms::{FlashMechanism, PageRead};
 
-impl<R: Recorder> Backend<R> {
-    /// Reads for a host command, from the stripe if the die cannot return the data.
-    #[inline]
-    pub fn host_read_or_rebuild(&mut self, command: u16, location: FlashLocation, slots: u32) {
-        if self.die_parity.is_none() {
-            return self.host_read(command, location, slots);
-        }
-        self.host_read_protected(command, &location, slots);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn host_read_protected(&mut self, command: u16, location: &FlashLocation, slots: u32) {
-        let purpose = ReadFor::Host { command };
-        if self.is_lost(location.die) {
-            let sense = location.page_type as u16 | SENSE_STRIPE;
-            let reads = self.read_stripe(location.die, sense, slots, purpose);
-            self.note_failed(reads);
-            if let Some(parity) = &mut self.die_parity {
-                parity.more_reads += i64::from(reads) - 1;
-            }
-            return;
-        }
-        let mut sense = self.sense(location, slots);
-        let has_failed = self.ecc.as_mut().is_some_and(|ecc| ecc.take_failed());
-        if has_failed && self.may_rebuild(location, slots) {
-            sense |= SENSE_FAILING;
-            if let Some(parity) = &mut self.die_parity {
-                parity.more_reads += i64::from(parity.config.stripe - 1);
-            }
-        }
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-        self.queue_read(location.die as usize, operation);
-    }
-
-    /// Reads for a fill. The stripe is read at the same time as a failing read, not after it: the
-    /// program waits for the last of these reads.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn fill_read_protected(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
-        let (fill, location) = (self.fills.current(frontier), self.geometry.locate(from));
-        let purpose = ReadFor::Fill { fill };
-        let page_type = location.page_type as u16;
-        let mut reads = 0;
-        if self.is_lost(location.die) {
-            reads += self.read_stripe(location.die, page_type, slots, purpose);
-        } else {
-            let sense = self.sense(&location, slots);
-            let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-            self.work(location.die as usize, operation);
-            reads += 1;
-            if self.ecc.as_mut().is_some_and(|ecc| ecc.take_failed()) {
-                reads += self.read_stripe(location.die, page_type, slots, purpose);
-            }
-        }
-        self.fills.get(fill).reads_pending += reads;
-    }
-
-    /// Returns the number of flash reads that a host command waits for after it started `reads`.
-    #[inline]
-    pub(crate) fn with_stripes(&mut self, reads: u32) -> u32 {
-        let Some(parity) = &mut self.die_parity else { return reads };
-        (i64::from(reads) + std::mem::take(&mut parity.more_reads)) as u32
-    }
-
-    /// Counts a failed host read, which `reads` reads of the stripe answer; 0 if they cannot.
-    fn note_failed(&mut self, reads: u32) {
-        let Some(parity) = &mut self.die_parity else { return };
-        if reads > 0 {
-            parity.counts.rebuilt += 1;
-        } else {
-            parity.counts.unrecovered += 1;
-        }
-    }
-
-    /// Flash reads that neither a retry nor parity has corrected. Reads for relocation count only
-    /// on drives without `[die_parity]`.
-    pub(crate) fn lost_reads(&self) -> u64 {
-        match (&self.die_parity, &self.ecc) {
-            (Some(parity), _) => parity.counts.unrecovered,
-            (None, Some(ecc)) => ecc.counters.uncorrectable_reads,
-            (None, None) => 0,
-        }
-    }
-
+impl DieParity {
     fn is_lost(&self, die: u32) -> bool {
-        self.die_parity.as_ref().is_some_and(|parity| parity.lost == Some(die))
+        self.lost == Some(die)
     }
 
-    /// Returns `true` if the other dies of the stripe can rebuild the data of a failed read; counts
-    /// the outcome.
-    fn may_rebuild(&mut self, location: &FlashLocation, slots: u32) -> bool {
-        let Some(stripes) = self.geometry.stripes() else {
-            self.note_failed(0);
-            return false;
-        };
-        let others: Vec<u32> = stripes.others(location.die).collect();
+    /// Counts a failed host read, which the stripe answers if `is_rebuilt`.
+    fn count_failed(&mut self, is_rebuilt: bool) {
+        if is_rebuilt {
+            self.counts.rebuilt += 1;
+        } else {
+            self.counts.unrecovered += 1;
+        }
+    }
+
+    /// Returns `true` if the other dies of the stripe can rebuild the data of a failed read.
+    fn may_rebuild<R: Recorder>(
+        &self,
+        backend: &mut Backend<R>,
+        location: &FlashLocation,
+        slots: u32,
+    ) -> bool {
+        let Some(stripes) = backend.geometry.stripes() else { return false };
         let mut may = true;
-        for die in others {
-            let other = FlashLocation { die, ..*location };
-            self.sense(&other, slots);
-            let fails = self.ecc.as_mut().is_some_and(|ecc| ecc.take_failed());
+        for die in stripes.others(location.die) {
+            let (_, fails) = backend.sense(&FlashLocation { die, ..*location }, slots);
             may &= !fails && !self.is_lost(die);
         }
-        self.note_failed(u32::from(may));
         may
     }
 
     /// Reads all other dies of the stripe; returns their number, 0 if another of them is lost.
-    fn read_stripe(&mut self, die: u32, sense: u16, slots: u32, purpose: ReadFor) -> u32 {
-        let others = self.geometry.stripes().map(|stripes| stripes.others(die).collect());
-        let others: Vec<u32> = others.unwrap_or_default();
-        if others.iter().any(|&other| self.is_lost(other)) {
+    fn read_stripe<R: Recorder>(
+        &self,
+        backend: &mut Backend<R>,
+        die: u32,
+        operation: FlashOperation,
+    ) -> u32 {
+        let stripes = backend.geometry.stripes();
+        if stripes.is_none_or(|stripes| stripes.others(die).any(|other| self.is_lost(other))) {
             return 0;
         }
-        self.read_dies(&others, FlashOperation::Read { sense, slots: slots as u8, purpose });
-        others.len() as u32
+        read_others(backend, die, operation)
+    }
+}
+
+/// Reads all other dies of the stripe of `die`; returns their number.
+fn read_others<R: Recorder>(backend: &mut Backend<R>, die: u32, operation: FlashOperation) -> u32 {
+    let Some(stripes) = backend.geometry.stripes() else { return 0 };
+    let mut reads = 0;
+    for other in stripes.others(die) {
+        if let FlashOperation::Read { purpose: ReadFor::Host { .. }, .. } = operation {
+            backend.queue_read(other as usize, operation);
+        } else {
+            backend.work(other as usize, operation);
+        }
+        reads += 1;
+    }
+    reads
+}
+
+impl FlashMechanism for DieParity {
+    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let (counts, lost, next, more_reads) = (DieParityCounts::default(), None, None, 0);
+        let section = config.sections.die_parity;
+        section.map(|config| Box::new(Self { config, lost, next, counts, more_reads }))
     }
 
-    fn read_dies(&mut self, dies: &[u32], operation: FlashOperation) {
-        let is_host =
-            matches!(operation, FlashOperation::Read { purpose: ReadFor::Host { .. }, .. });
-        for &die in dies {
-            if is_host {
-                self.queue_read(die as usize, operation);
-            } else {
-                self.work(die as usize, operation);
+    /// Reads from the stripe if the die cannot return the data.
+    #[cold]
+    fn host_read<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        command: u16,
+        read: &PageRead,
+    ) -> bool {
+        let PageRead { location, slots, .. } = *read;
+        let purpose = ReadFor::Host { command };
+        if self.is_lost(location.die) {
+            let sense = location.page_type as u16 | SENSE_STRIPE;
+            let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+            let reads = self.read_stripe(backend, location.die, operation);
+            self.count_failed(reads > 0);
+            self.more_reads += i64::from(reads) - 1;
+            return true;
+        }
+        let (mut sense, fails) = backend.sense(&location, slots);
+        if fails {
+            let is_rebuilt = self.may_rebuild(backend, &location, slots);
+            self.count_failed(is_rebuilt);
+            if is_rebuilt {
+                sense |= SENSE_FAILING;
+                self.more_reads += i64::from(self.config.stripe - 1);
             }
         }
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        backend.queue_read(location.die as usize, operation);
+        true
     }
 
-    /// Handles the end of a read: if the last retry of a host read has failed, reads its stripe.
+    fn awaited_reads(&mut self, queued: u32) -> u32 {
+        (i64::from(queued) + std::mem::take(&mut self.more_reads)) as u32
+    }
+
+    fn lost_reads(&self) -> Option<u64> {
+        Some(self.counts.unrecovered)
+    }
+
+    /// The stripe is read at the same time as a failing read, not after it: the program waits for
+    /// the last of these reads.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn sensed_for_stripe(&mut self, die: usize, operation: FlashOperation) {
+    fn fill_read<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        fill: FillId,
+        location: &FlashLocation,
+        slots: u32,
+    ) -> bool {
+        let read = |sense| {
+            let purpose = ReadFor::Fill { fill };
+            FlashOperation::Read { sense, slots: slots as u8, purpose }
+        };
+        let of_stripe = read(location.page_type as u16);
+        let reads = if self.is_lost(location.die) {
+            self.read_stripe(backend, location.die, of_stripe)
+        } else {
+            let (sense, fails) = backend.sense(location, slots);
+            backend.work(location.die as usize, read(sense));
+            1 + if fails { self.read_stripe(backend, location.die, of_stripe) } else { 0 }
+        };
+        backend.fills.get(fill).reads_pending += reads;
+        true
+    }
+
+    /// If the last retry of a host read has failed, reads its stripe.
+    #[cold]
+    fn sensed<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        die: usize,
+        operation: FlashOperation,
+    ) {
         let FlashOperation::Read { sense, slots, purpose } = operation else { return };
-        if sense & SENSE_FAILING == 0 {
-            return;
+        if sense & SENSE_FAILING > 0 {
+            let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE;
+            read_others(backend, die as u32, FlashOperation::Read { sense, slots, purpose });
         }
-        let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE;
-        let others = self.geometry.stripes().map(|stripes| stripes.others(die as u32).collect());
-        let others: Vec<u32> = others.unwrap_or_default();
-        self.read_dies(&others, FlashOperation::Read { sense, slots, purpose });
     }
 
     /// Programs the parity with a program unit, if no other data of its stripe follow.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn program_parity(&mut self, unit: &ProgramUnit) {
-        let (Some(parity), Some(stripes)) = (&mut self.die_parity, self.geometry.stripes()) else {
-            return;
-        };
-        let (row, place) = self.geometry.row_and_place(unit.unit);
-        let Some(die) = stripes.parity_behind(row, place, parity.lost) else { return };
-        parity.counts.programs += 1;
-        let page_type = self.geometry.program_type(unit.unit) as u8;
-        self.work(die as usize, FlashOperation::Program { fill: NO_FILL, page_type });
+    fn program_queued<R: Recorder>(&mut self, backend: &mut Backend<R>, unit: &ProgramUnit) {
+        let geometry = &backend.geometry;
+        let Some(stripes) = geometry.stripes() else { return };
+        let (row, place) = geometry.row_and_place(unit.unit);
+        let Some(die) = stripes.parity_behind(row, place, self.lost) else { return };
+        self.counts.programs += 1;
+        let page_type = geometry.program_type(unit.unit) as u8;
+        backend.work(die as usize, FlashOperation::Program { fill: NO_FILL, page_type });
+    }
+
+    fn save(&self, out: &mut WordWriter) {
+        out.put(self.lost.map_or(0, |die| u64::from(die) + 1));
+        out.put(self.next.map_or(0, |(unit, _)| u64::from(unit) + 1));
+        out.put(self.next.map_or(0, |(_, at)| at.0));
+        out.counts(self.counts.to_array());
+    }
+
+    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.lost = input.get()?.checked_sub(1).map(|die| die as u32);
+        let (unit, at) = (input.get()?.checked_sub(1), Nanos(input.get()?));
+        self.next = unit.map(|unit| (unit as u32, at));
+        self.counts = DieParityCounts::from_array(input.counts()?);
+        Ok(())
     }
 }

@@ -10,8 +10,6 @@ mod failure;
 mod flash;
 mod section;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, ReclaimUnitId, counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 
@@ -67,11 +65,6 @@ pub(crate) struct DieParity {
 }
 
 impl DieParity {
-    pub(crate) fn of(config: Option<DieParityConfig>) -> Option<Box<Self>> {
-        let (counts, lost, next, more_reads) = (DieParityCounts::default(), None, None, 0);
-        config.map(|config| Box::new(Self { config, lost, next, counts, more_reads }))
-    }
-
     pub(crate) fn lose(&mut self, die: u32, now: Nanos) {
         self.lost = Some(die);
         // Without parity, the data of the die cannot be relocated.
@@ -104,20 +97,5 @@ impl DieParity {
 
     pub(crate) fn is_relocating(&self) -> bool {
         self.next.is_some()
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.lost.map_or(0, |die| u64::from(die) + 1));
-        out.put(self.next.map_or(0, |(unit, _)| u64::from(unit) + 1));
-        out.put(self.next.map_or(0, |(_, at)| at.0));
-        out.counts(self.counts.to_array());
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.lost = input.get()?.checked_sub(1).map(|die| die as u32);
-        let (unit, at) = (input.get()?.checked_sub(1), Nanos(input.get()?));
-        self.next = unit.map(|unit| (unit as u32, at));
-        self.counts = DieParityCounts::from_array(input.counts()?);
-        Ok(())
     }
 }

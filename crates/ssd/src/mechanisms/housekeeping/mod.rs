@@ -21,6 +21,7 @@ use writecliff_base::{counters, counts};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
+use crate::die::FlashOperation;
 use crate::event::Lane;
 use crate::mechanisms::{Mechanism, Numbered, Steps};
 use crate::ssd::Ssd;
@@ -190,7 +191,8 @@ impl Housekeeping {
             self.next_media += 1;
             self.counters.media_operations += 1;
             let rest = next.at + work.time - now;
-            drive.backend.upkeep(next.die, rest.0 as u32, work.suspendable);
+            let upkeep = FlashOperation::upkeep(rest, work.suspendable);
+            drive.backend.work(next.die as usize, upkeep);
         }
     }
 }
@@ -235,7 +237,7 @@ impl Mechanism for Housekeeping {
     fn programmed<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let due = self.count_program();
         if let Some((die, time)) = due.journal {
-            drive.backend.upkeep(die, time.0 as u32, true);
+            drive.backend.work(die as usize, FlashOperation::upkeep(time, true));
         }
         if due.stall == Nanos::ZERO {
             return;

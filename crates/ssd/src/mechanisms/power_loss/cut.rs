@@ -6,8 +6,8 @@ use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
 use writecliff_host_interface::{CommandTable, Drive};
 
-use super::dies::Unfinished;
 use crate::attribution::Recorder;
+use crate::backend::Unfinished;
 use crate::front::Front;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};

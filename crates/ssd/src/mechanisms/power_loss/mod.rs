@@ -5,7 +5,6 @@
 //! provide the power to program the buffer, and no record is needed.
 
 mod cut;
-mod dies;
 pub mod recovery;
 
 use std::collections::BTreeMap;

@@ -33,6 +33,7 @@ use crate::config::DeviceConfig;
 use crate::front::Front;
 use crate::front::own_frontier;
 use dynamic::Borrowed;
+pub(crate) use flash::FrontFlash;
 pub use in_front::InFront;
 use in_front::Origin;
 pub use section::SlcCacheConfig;

@@ -1,0 +1,68 @@
+//! The channels between controller and dies.
+
+use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_flash::Geometry;
+
+use crate::attribution::Recorder;
+
+/// The channels, each represented by the time until which it is busy: it serves requests in order
+/// of arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Channels {
+    of_die: Vec<u16>,
+    busy_until: Vec<Nanos>,
+}
+
+impl Channels {
+    pub(crate) fn new(geometry: &Geometry) -> Self {
+        Self {
+            of_die: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
+            busy_until: vec![Nanos::ZERO; geometry.shape.channels as usize],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, die: usize) -> u16 {
+        self.of_die[die]
+    }
+
+    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
+    #[inline]
+    pub(crate) fn take(&mut self, die: usize, now: Nanos, duration: Nanos) -> Nanos {
+        let busy_until = &mut self.busy_until[self.of_die[die] as usize];
+        *busy_until = (*busy_until).max(now) + duration;
+        *busy_until
+    }
+
+    /// Blocks all channels for new transfers for `duration`.
+    pub(crate) fn stop<R: Recorder>(&mut self, now: Nanos, duration: Nanos, recorder: &mut R) {
+        for (channel, busy_until) in self.busy_until.iter_mut().enumerate() {
+            let from = (*busy_until).max(now);
+            *busy_until = from + duration;
+            recorder.channel_stopped(channel as u16, from, *busy_until);
+        }
+    }
+
+    /// Drops all transfers.
+    pub(crate) fn clear(&mut self, now: Nanos) {
+        self.busy_until.fill(now);
+    }
+
+    /// Returns the time at which all channels are free.
+    pub(crate) fn all_free_at(&self) -> Nanos {
+        self.busy_until.iter().copied().fold(Nanos::ZERO, Nanos::max)
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        self.busy_until.iter().for_each(|until| out.put(until.0));
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        for until in &mut self.busy_until {
+            *until = Nanos(input.get()?);
+        }
+        Ok(())
+    }
+}

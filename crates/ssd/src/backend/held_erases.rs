@@ -1,0 +1,152 @@
+//! Erases that wait for programs, on a drive that loses its buffer with the power.
+
+use writecliff_base::ReclaimUnitId;
+use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_ftl::frontier::FrontierId;
+
+use crate::fill::{FillId, Fills};
+use crate::front::FrontFlash;
+
+/// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
+/// front's own flash, are on flash; or programs that do.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldErase {
+    pub unit: ReclaimUnitId,
+    /// `true` if the unit is erased, so that only the programs wait.
+    pub is_erased: bool,
+    awaits: Awaits,
+    /// The first program unit there, which waits for the erase.
+    pub fill: FillId,
+}
+
+/// The programs that an erase waits for.
+#[derive(Clone, Debug)]
+enum Awaits {
+    /// Programs that may replace data of a reclaim unit freed after this number of others.
+    FreedAt(u64),
+    /// Programs of these fills.
+    Fills(Vec<FillId>),
+}
+
+impl Awaits {
+    /// Returns `true` if `programmed`, which is now on flash, was the last awaited program.
+    fn is_over(&mut self, fills: &Fills, programmed: FillId) -> bool {
+        match self {
+            Self::FreedAt(freed_at) => !fills.awaited(*freed_at),
+            Self::Fills(awaited) => {
+                awaited.retain(|&fill| fill != programmed);
+                awaited.is_empty()
+            }
+        }
+    }
+}
+
+/// The erases that wait. Each has a program unit that waits for it in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldErases {
+    /// `true` if data that are not on flash are lost with the power. Otherwise no erase waits.
+    pub is_volatile: bool,
+    all: Vec<HeldErase>,
+}
+
+impl HeldErases {
+    pub(crate) fn new(is_volatile: bool) -> Self {
+        Self { is_volatile, all: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &HeldErase> {
+        self.all.iter()
+    }
+
+    /// Makes a frontier's programs wait for the programs that may replace data of a reclaim unit
+    /// freed after `freed_at` others. Returns `false` if no such program is outstanding.
+    pub(crate) fn hold_since(
+        &mut self,
+        fills: &mut Fills,
+        frontier: FrontierId,
+        (unit, freed_at): (ReclaimUnitId, u64),
+        is_erased: bool,
+    ) -> bool {
+        let holds = self.is_volatile && fills.awaited(freed_at);
+        if holds {
+            self.hold(fills, frontier, unit, is_erased, Awaits::FreedAt(freed_at));
+        }
+        holds
+    }
+
+    /// Makes the erase of a block of the front's own flash, and the programs of its frontier, wait
+    /// for all outstanding programs. Returns `false` if no program is outstanding.
+    pub(crate) fn hold_block(
+        &mut self,
+        fills: &mut Fills,
+        frontier: FrontierId,
+        block: ReclaimUnitId,
+    ) -> bool {
+        let awaited: Vec<FillId> = fills.outstanding().collect();
+        let holds = self.is_volatile && !awaited.is_empty();
+        if holds {
+            self.hold(fills, frontier, block, false, Awaits::Fills(awaited));
+        }
+        holds
+    }
+
+    fn hold(
+        &mut self,
+        fills: &mut Fills,
+        frontier: FrontierId,
+        unit: ReclaimUnitId,
+        is_erased: bool,
+        awaits: Awaits,
+    ) {
+        let fill = fills.current(frontier);
+        fills.get(fill).reads_pending += 1;
+        self.all.push(HeldErase { unit, is_erased, awaits, fill });
+    }
+
+    /// Removes the erases that wait for nothing but `programmed`, which is now on flash.
+    pub(crate) fn take_ready(&mut self, fills: &Fills, programmed: FillId) -> Vec<HeldErase> {
+        self.all.extract_if(.., |held| held.awaits.is_over(fills, programmed)).collect()
+    }
+
+    /// Forgets all erases.
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.list(self.all.iter(), |out, held| {
+            out.put(u64::from(held.unit.0) << 32 | u64::from(held.fill));
+            out.put(held.is_erased);
+            match &held.awaits {
+                Awaits::FreedAt(freed_at) => out.put(*freed_at),
+                Awaits::Fills(fills) => out.list(fills.iter(), |out, &fill| out.put(fill)),
+            }
+        });
+    }
+
+    /// Restores the erases; those of the front's blocks wait for fills.
+    pub(crate) fn restore(
+        &mut self,
+        front: &FrontFlash,
+        input: &mut WordReader<'_>,
+    ) -> Result<(), CodecError> {
+        self.all = input.list(|input| {
+            let word = input.get()?;
+            let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
+            let is_erased = input.flag()?;
+            let awaits = if front.has_block(unit) {
+                Awaits::Fills(input.list(WordReader::narrow)?)
+            } else {
+                Awaits::FreedAt(input.get()?)
+            };
+            Ok(HeldErase { unit, is_erased, awaits, fill })
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Durations of flash operations.
+
+use writecliff_base::Nanos;
+use writecliff_flash::FlashTiming;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::attribution::FlashRead;
+use crate::config::DeviceConfig;
+use crate::die::{
+    FRONT_MEDIUM, FlashOperation, MEDIA, PAGE_TYPES, PROGRAM_TYPES, SENSE_MASK, SENSE_MEDIUM,
+    is_plain, medium_of_sense, program_medium,
+};
+use crate::front;
+use crate::mechanisms::Mechanisms;
+
+/// Durations of flash operations, in tables of fixed size.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    pub flash: FlashTiming,
+    /// tR by page type.
+    reads: [Nanos; PAGE_TYPES],
+    /// tPROG by program type.
+    programs: [Nanos; PROGRAM_TYPES],
+    /// Channel time of a program, by program type.
+    loads: [Nanos; PROGRAM_TYPES],
+    /// tR by medium.
+    media: [Nanos; MEDIA],
+    slot_transfer: Nanos,
+    retry: Nanos,
+}
+
+impl Times {
+    /// Returns the times of a drive on which each retry of a read takes `retry`.
+    pub(crate) fn new(config: &DeviceConfig, retry: Nanos) -> Self {
+        let (geometry, flash) = (&config.geometry, config.timing.clone());
+        let load = |bytes| flash.command + flash.transfer(bytes);
+        let page = load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
+        let mut times = Self {
+            reads: std::array::from_fn(|page_type| flash.read_time(page_type as u32)),
+            programs: std::array::from_fn(|page_type| flash.program_time(page_type as u32)),
+            loads: [load(geometry.unit_bytes()); PROGRAM_TYPES],
+            media: [Nanos::ZERO; MEDIA],
+            slot_transfer: flash.transfer(u64::from(SLOT_BYTES)),
+            retry,
+            flash,
+        };
+        let front = front::medium(config).map(|medium| (FRONT_MEDIUM, medium));
+        for (number, medium) in front.into_iter().chain(Mechanisms::media(config)) {
+            let kind = usize::from(program_medium(number));
+            (times.programs[kind], times.loads[kind]) = (medium.program, page);
+            times.media[usize::from(number)] = medium.read;
+        }
+        times
+    }
+
+    /// Time of sensing with all retries, without the mark of a plane.
+    #[inline]
+    pub(crate) fn sensing(&self, sense: u16) -> Nanos {
+        let first = self.reads[sense as usize % PAGE_TYPES];
+        if is_plain(sense) { first } else { self.sensing_otherwise(first, sense) }
+    }
+
+    /// Time of sensing with retries, or of a medium.
+    #[cold]
+    fn sensing_otherwise(&self, first: Nanos, sense: u16) -> Nanos {
+        if sense & SENSE_MEDIUM > 0 {
+            return self.media[medium_of_sense(sense)];
+        }
+        first + self.retrying(sense)
+    }
+
+    fn retrying(&self, sense: u16) -> Nanos {
+        Nanos(self.retry.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
+    }
+
+    /// Time of the transfer of read slots.
+    #[inline]
+    pub(crate) fn transfer(&self, slots: u8) -> Nanos {
+        Nanos(self.slot_transfer.0 * u64::from(slots))
+    }
+
+    /// Channel time of a program, and tPROG after it.
+    #[inline]
+    pub(crate) fn program(&self, page_type: u8) -> (Nanos, Nanos) {
+        let kind = page_type as usize % PROGRAM_TYPES;
+        (self.loads[kind], self.programs[kind])
+    }
+
+    /// Latency of suspending an operation; `None` if it cannot be suspended.
+    pub(crate) fn suspension(&self, operation: FlashOperation) -> Option<Nanos> {
+        match operation {
+            FlashOperation::Program { .. } | FlashOperation::Upkeep { suspendable: true, .. } => {
+                self.flash.program_suspend
+            }
+            FlashOperation::Erase { .. } => self.flash.erase_suspend,
+            FlashOperation::Read { .. } | FlashOperation::Upkeep { .. } => None,
+        }
+    }
+
+    /// Times of a read that starts now, has reached the die at `begun`, and is corrected at
+    /// `corrected`, for the recorder.
+    #[inline]
+    pub(crate) fn recorded_read(
+        &self,
+        now: Nanos,
+        sense: u16,
+        begun: Nanos,
+        corrected: Nanos,
+    ) -> FlashRead {
+        let (addressed, sensed) = (begun - self.flash.command, corrected - self.retrying(sense));
+        FlashRead { started: now, addressed, sensed, corrected }
+    }
+}
