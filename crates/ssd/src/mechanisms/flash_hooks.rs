@@ -250,9 +250,10 @@ macro_rules! flash_mechanisms {
                     m => is_queued = is_queued || m.host_read(backend, command, read));
                 if !is_queued {
                     let PageRead { location, plane, slots } = *read;
-                    let (sense, _) = backend.sense(&location, slots);
-                    let all = &backend.mechanisms;
-                    let sense = sense $(| all.$name.as_ref().map_or(0, |m| m.host_read_marks(plane)))*;
+                    let (mut sense, _) = backend.sense(&location, slots);
+                    $(if let Some(m) = &backend.mechanisms.$name {
+                        sense |= m.host_read_marks(plane);
+                    })*
                     let purpose = ReadFor::Host { command };
                     let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
                     backend.queue_read(location.die as usize, operation);
