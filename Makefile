@@ -10,7 +10,7 @@ WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock tools/guided crates/runner/simulator.profdata
 
-.PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
+.PHONY: help demo setup test test-long test-rust test-measures test-python test-speed test-drives \
     test-drives-quick test-drives-twice test-served fetch-bench drives-shell needs lint wheel lock clean build-rust-tests \
     compile-python-tests \
     site gallery
@@ -51,7 +51,11 @@ test-served: ## served drives against simulated ones, in real time; needs a quie
 	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
 
 test-python: setup ## all other Python tests: units, fio, browser
-	$(BIN)/python -m pytest --quiet -m "not measures" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
+	$(BIN)/python -m pytest --quiet -m "not measures and not long" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
+
+# One trace of each kind of proof is part of test.
+test-long: setup ## those proofs of test that take longest, at full length; before a release
+	$(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts

@@ -28,6 +28,7 @@ from writecliff.workload.load import load_workload
 
 DRIVE = "sim:nvme-tlc-960"
 IOS = 30_000
+KIND = "key-value"  # of KINDS the one that `make test` plays
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,9 @@ def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fewer")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [KIND, *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != KIND)]
+)
 def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> None:
     """The proof that the model is good enough, on five kinds of servers."""
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
@@ -85,7 +88,14 @@ def _mix_is_kept(found: Synthesised) -> None:
 
 @pytest.mark.usefixtures("fewer")
 @pytest.mark.parametrize(
-    ("name", "waf"), [("cassandra", 1.2), ("postgres", 1.1), ("sqlite", 1.7), ("rocksdb", 2)]
+    ("name", "waf"),
+    [
+        ("cassandra", 1.2),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (("postgres", 1.1), ("sqlite", 1.7), ("rocksdb", 2))
+        ),
+    ],
 )
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
     """All in write amplification; three of the four in p99.9, which of RocksDB's 2,051 I/Os, played
