@@ -8,6 +8,7 @@ import-linter (`pyproject.toml`), checked by `make lint`.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -153,3 +154,15 @@ def test_a_mechanism_is_named_in_few_files() -> None:
     files = [path for path in ROOT.glob("crates/*/src/**/*.rs") if "slc_cache" in path.read_text()]
     names = sorted(str(path.relative_to(ROOT)) for path in files)
     assert 0 < len(names) <= 6, names
+
+
+def test_sector_and_slot_have_one_definition_each() -> None:
+    """Only `base` gives a block, page, sector or slot its 512 or 4,096 bytes."""
+    size = re.compile(r"const (BLOCK|PAGE|SECTOR|SLOT)(_BYTES|_SIZE)?: *\w+ = (512|4_?096)(\.0)?;")
+    texts = {path: path.read_text() for path in ROOT.glob("crates/*/src/**/*.rs")}
+    defining = {
+        str(path.relative_to(ROOT)): [match[1] for match in size.finditer(text)]
+        for path, text in texts.items()
+        if size.search(text)
+    }
+    assert defining == {"crates/base/src/units.rs": ["SECTOR", "SLOT"]}

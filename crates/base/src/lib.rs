@@ -20,4 +20,4 @@ pub mod words;
 pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use permutation::Permutation;
 pub use random::Prng;
-pub use units::{Bytes, BytesPerSecond, Nanos};
+pub use units::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES, SLOT_BYTES};

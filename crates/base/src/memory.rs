@@ -47,10 +47,13 @@ pub fn filled<T: Copy>(value: T, length: usize) -> Vec<T> {
 /// Requests huge pages, where the system supports them.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages<T>(start: *const T, length: usize) {
-    const PAGE: usize = 4096;
+    const MEMORY_PAGE: usize = 4096;
     let (begin, bytes) = (start as usize, length * size_of::<T>());
-    let first = begin.next_multiple_of(PAGE);
-    let Some(bytes) = bytes.checked_sub(first - begin).map(|b| b / PAGE * PAGE) else { return };
+    let first = begin.next_multiple_of(MEMORY_PAGE);
+    let Some(bytes) = bytes.checked_sub(first - begin).map(|b| b / MEMORY_PAGE * MEMORY_PAGE)
+    else {
+        return;
+    };
     // SAFETY: the range lies inside an allocation, and this advice does not change what is in it.
     unsafe { libc::madvise(first as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
 }

@@ -10,6 +10,12 @@ use thiserror::Error;
 
 use crate::similarity::nearest;
 
+/// Granularity of host commands, in bytes: offsets and lengths are multiples of it.
+pub const SECTOR_BYTES: u64 = 512;
+/// Mapping unit of simulated drives and block of simulated file systems, in bytes. It is not
+/// configurable.
+pub const SLOT_BYTES: u64 = 4096;
+
 /// A duration or instant of virtual time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(transparent)]

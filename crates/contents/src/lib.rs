@@ -24,14 +24,14 @@ use std::io;
 use std::path::Path;
 
 use thiserror::Error;
-use writecliff_base::Bytes;
+use writecliff_base::{Bytes, SLOT_BYTES};
 
 pub use memory::MemoryOptions;
 pub use saved::SavedError;
 pub use undo::{Loses, Lost, LostPage};
 
 /// Bytes of a page, the unit in which space is taken.
-pub const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: usize = SLOT_BYTES as usize;
 type PageData = [u8; PAGE_BYTES];
 const ZEROS: PageData = [0; PAGE_BYTES];
 

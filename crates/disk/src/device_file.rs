@@ -4,7 +4,6 @@
 
 mod scaled;
 
-use writecliff_base::Bytes;
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 use writecliff_host_interface::{Identity, LinkConfig};
@@ -12,7 +11,7 @@ use writecliff_host_interface::{Identity, LinkConfig};
 use crate::config::{
     CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, Impossible, MechanicsConfig, Top,
 };
-use crate::layout::SECTOR_BYTES;
+use writecliff_base::{Bytes, SECTOR_BYTES};
 
 pub use scaled::{SCALES, scaled};
 

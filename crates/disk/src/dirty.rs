@@ -4,8 +4,8 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
 
 use crate::config::CacheConfig;
-use crate::layout::SECTOR_BYTES;
 use crate::mechanics::{Extent, Mechanics};
+use writecliff_base::SECTOR_BYTES;
 
 /// A write in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

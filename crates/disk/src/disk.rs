@@ -5,8 +5,7 @@ mod schedule;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use writecliff_base::counters;
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters};
 use writecliff_host_interface::{
     Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
 };
@@ -14,7 +13,6 @@ use writecliff_host_interface::{
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
 use crate::flash_cache::FlashCache;
-use crate::layout::SECTOR_BYTES;
 use crate::mechanics::{Extent, Mechanics};
 use crate::reads::Reads;
 use schedule::{Task, Work};

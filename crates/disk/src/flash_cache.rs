@@ -7,12 +7,11 @@
 
 use std::io::{Read, Write};
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::memory::zeroed;
 
 use crate::config::FlashCacheConfig;
-use crate::layout::SECTOR_BYTES;
+use writecliff_base::{Nanos, SECTOR_BYTES};
 
 /// Bit of a slot that was read since the hand last passed; the other bits are its block number plus
 /// one.

@@ -10,9 +10,7 @@
 //! Bit density is constant, so a track's capacity grows with its radius: the transfer rate falls in
 //! equal steps from zone to zone.
 
-use writecliff_base::{Bytes, BytesPerSecond, Nanos};
-
-pub use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_base::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES};
 
 /// Consecutive tracks with the same number of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

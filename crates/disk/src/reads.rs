@@ -4,12 +4,12 @@
 //! full or another access is due. Its progress is computed only when needed, from the rotation of
 //! the platters.
 
-use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
 
-use crate::layout::{Layout, SECTOR_BYTES};
+use crate::layout::Layout;
 use crate::mechanics::{Extent, Mechanics};
+use writecliff_base::{Nanos, SECTOR_BYTES};
 
 /// A range of cached sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,7 +72,7 @@ impl Disk {
         };
         let work =
             input.list(|input| Ok([input.get()?, input.get()?, input.get()?, input.get()?]))?;
-        let sectors = self.config.user_capacity.0 / crate::layout::SECTOR_BYTES;
+        let sectors = self.config.user_capacity.0 / writecliff_base::SECTOR_BYTES;
         if work.iter().any(|w| w[0] > w[1] || w[1] >= sectors) {
             return Err(damaged());
         }

@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
+use super::TraceError;
 use super::events::Events;
 use super::layout::{BlockRequest, FileSystem, Layout};
 use super::rounds::{Copies, Halt};
-use super::{BLOCK_BYTES, TraceError};
+use writecliff_base::SLOT_BYTES;
 
 /// Gets the share that is done, 0 to 1, now and then; may stop the work.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
@@ -162,8 +163,8 @@ impl Events {
                 Halt::Stopped => TraceError::Stopped,
                 Halt::Full => TraceError::OutOfSpace {
                     needed_bytes: self.footprint(&how.file_system, how.copies).peak_blocks
-                        * BLOCK_BYTES,
-                    capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
+                        * SLOT_BYTES,
+                    capacity_bytes: u64::from(how.capacity_blocks) * SLOT_BYTES,
                 },
             })?;
             ended_rounds += 1;

@@ -8,13 +8,13 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::BLOCK_BYTES;
 use super::layout::Source;
+use writecliff_base::SLOT_BYTES;
 
 const EXPIRE_MS: u32 = 30_000;
 pub(super) const LOOK_EVERY_MS: u32 = 5_000;
 /// 1 GiB: a tenth of 10 GiB.
-const DIRTY_MAX_BLOCKS: u64 = (1 << 30) / BLOCK_BYTES;
+const DIRTY_MAX_BLOCKS: u64 = (1 << 30) / SLOT_BYTES;
 
 /// Consecutive dirty blocks of a file with the labels of their last write.
 #[derive(Clone, Copy, Debug)]

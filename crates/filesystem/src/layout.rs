@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 
-use super::BLOCK_BYTES;
 use super::dirty::{Dirty, PageCache};
 use super::events::{FileOp, TraceEvent};
 use super::space::{Allocator, Run, Space};
+use writecliff_base::SLOT_BYTES;
 
 /// When writes reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -157,17 +157,17 @@ impl Layout {
         let end = event.offset + event.length;
         match event.op {
             FileOp::Write if event.length > 0 => {
-                let first = (event.offset / BLOCK_BYTES) as u32;
-                self.write(event, first, end.div_ceil(BLOCK_BYTES) as u32, out)
+                let first = (event.offset / SLOT_BYTES) as u32;
+                self.write(event, first, end.div_ceil(SLOT_BYTES) as u32, out)
             }
             FileOp::Write => Ok(()),
             FileOp::Truncate => {
-                self.free(event.file, event.offset.div_ceil(BLOCK_BYTES) as u32, u32::MAX, out);
+                self.free(event.file, event.offset.div_ceil(SLOT_BYTES) as u32, u32::MAX, out);
                 Ok(())
             }
             FileOp::Punch => {
-                let first = event.offset.div_ceil(BLOCK_BYTES) as u32;
-                self.free(event.file, first, (end / BLOCK_BYTES) as u32, out);
+                let first = event.offset.div_ceil(SLOT_BYTES) as u32;
+                self.free(event.file, first, (end / SLOT_BYTES) as u32, out);
                 Ok(())
             }
             // An object that is created again stems from an earlier round of the trace.

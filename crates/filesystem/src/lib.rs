@@ -35,9 +35,6 @@ pub use space::Allocator;
 
 use thiserror::Error;
 
-/// Allocation unit of the file system.
-pub const BLOCK_BYTES: u64 = 4096;
-
 /// Why a trace cannot be converted for a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {

@@ -16,9 +16,8 @@
 //! Where scattered data keep their addresses and outlive a round, no one knows the order in which
 //! the program overwrites them, and further rounds repeat that of the trace: they are counted.
 
-use super::BLOCK_BYTES;
 use super::events::{FileOp, TraceEvent};
-use writecliff_base::Prng;
+use writecliff_base::{Prng, SLOT_BYTES};
 
 /// Label of the random generator for the order of a round.
 const SEED_LABEL: u64 = 0x5245_4452;
@@ -27,7 +26,7 @@ const RECENT_RUNS: usize = 8;
 /// A write continues a run if it begins within so many of its lengths from where the run is.
 const REACH: u64 = 4;
 /// Blocks of a run that is sequential whatever its neighbours are: 1 MiB.
-const SEQUENTIAL: u64 = (1 << 20) / BLOCK_BYTES;
+const SEQUENTIAL: u64 = (1 << 20) / SLOT_BYTES;
 /// Overwrites that must show their order before the order counts as repeated.
 const PAIRS_MIN: u64 = 100;
 
@@ -65,7 +64,7 @@ pub(super) struct Redraw {
 
 /// Blocks that an operation covers, whole or in part.
 fn blocks(event: &TraceEvent) -> (u64, u64) {
-    (event.offset / BLOCK_BYTES, (event.offset + event.length).div_ceil(BLOCK_BYTES))
+    (event.offset / SLOT_BYTES, (event.offset + event.length).div_ceil(SLOT_BYTES))
 }
 
 impl Redraw {
@@ -201,15 +200,15 @@ impl Redraw {
         let cells = self.of_file[file as usize] as usize..self.of_file[file as usize + 1] as usize;
         let (end, mut next) = (write.offset + write.length, write.offset);
         while next < end {
-            let block = next / BLOCK_BYTES;
+            let block = next / SLOT_BYTES;
             let after = self.firsts[cells.clone()].partition_point(|&first| first <= block);
             let cell = (cells.start + after).checked_sub(1).filter(|&cell| cell >= cells.start);
             let Some(cell) = cell.filter(|&cell| block < self.ends[cell]) else {
                 return apply(&TraceEvent { offset: next, length: end - next, ..*write });
             };
-            let length = end.min(self.ends[cell] * BLOCK_BYTES) - next;
+            let length = end.min(self.ends[cell] * SLOT_BYTES) - next;
             let place = self.firsts[places[cell] as usize];
-            let offset = next - self.firsts[cell] * BLOCK_BYTES + place * BLOCK_BYTES;
+            let offset = next - self.firsts[cell] * SLOT_BYTES + place * SLOT_BYTES;
             apply(&TraceEvent { offset, length, ..*write })?;
             next += length;
         }

@@ -13,11 +13,11 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use super::BLOCK_BYTES;
 use super::dirty::LOOK_EVERY_MS;
 use super::events::{Events, FileOp, TraceEvent};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
 use super::redraw::Redraw;
+use writecliff_base::SLOT_BYTES;
 
 /// Events between two looks at how far it is: some milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
@@ -206,7 +206,7 @@ impl<'a> Copies<'a> {
         layout: &mut Layout,
         out: &mut Vec<BlockRequest>,
     ) {
-        let needed = write.length.div_ceil(BLOCK_BYTES) + 1;
+        let needed = write.length.div_ceil(SLOT_BYTES) + 1;
         while copy.live + needed > copy.limit
             && let Some(file) = copy.old.pop_front()
         {

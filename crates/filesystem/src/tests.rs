@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use writecliff_base::SLOT_BYTES;
 
 use proptest::prelude::*;
 
@@ -38,20 +39,20 @@ fn any_write_back() -> impl Strategy<Value = WriteBack> {
 /// Reference model: tracks which blocks of each file hold data, from the definition of the
 /// operations alone.
 fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
-    let whole = |n: u64| n.div_ceil(BLOCK_BYTES);
+    let whole = |n: u64| n.div_ceil(SLOT_BYTES);
     let end = event.offset + event.length;
     let mut free = |first: u64, end: u64| {
         model.retain(|&(file, block)| file != event.file || block < first || block >= end);
     };
     match event.op {
         FileOp::Write if event.length > 0 => {
-            for block in event.offset / BLOCK_BYTES..whole(end) {
+            for block in event.offset / SLOT_BYTES..whole(end) {
                 model.insert((event.file, block));
             }
         }
         FileOp::Write | FileOp::Sync => {}
         FileOp::Truncate => free(whole(event.offset), u64::MAX),
-        FileOp::Punch => free(whole(event.offset), end / BLOCK_BYTES),
+        FileOp::Punch => free(whole(event.offset), end / SLOT_BYTES),
         FileOp::Unlink | FileOp::Create => free(0, u64::MAX),
     }
 }
@@ -219,7 +220,7 @@ fn what_is_dirty_for_30_s_is_written_back() {
 #[test]
 fn what_waits_is_limited() {
     let whole = |file| event(FileOp::Write, file, 0, 1 << 29);
-    let blocks = (1 << 29) / BLOCK_BYTES;
+    let blocks = (1 << 29) / SLOT_BYTES;
     let events = [0, 1, 0, 2, 0].map(whole);
     // The third file exceeds 1 GiB, so the first, which has waited longest, is written back.
     assert_eq!(laid(&events, 1 << 20, WriteBack::PageCache).written_blocks, 4 * blocks);

@@ -24,8 +24,8 @@ use writecliff_base::{Bytes, Ppa, ReclaimUnitId, section};
 
 use crate::die_parity::Stripes;
 
-/// Bytes of a mapping unit: 4 KiB in every drive that writecliff models, and not configurable.
-pub const SLOT_BYTES: u32 = 4096;
+/// [`writecliff_base::SLOT_BYTES`] in the type of the lengths of commands.
+pub const SLOT_BYTES: u32 = writecliff_base::SLOT_BYTES as u32;
 /// Limit on the slots of one read operation; real parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
 /// Limit on the slots of a drive: 2048 TiB. Which ones can be simulated whole is another question,

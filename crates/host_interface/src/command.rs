@@ -3,9 +3,6 @@
 use crate::content::Content;
 use writecliff_base::{Nanos, StreamId};
 
-/// Granularity of offsets and lengths of commands, in bytes.
-pub const SECTOR_BYTES: u64 = 512;
-
 /// The operation of a command. Results are kept separately for the first three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
@@ -18,7 +15,7 @@ pub enum Operation {
 }
 
 /// A command as the host submits it. Offsets and lengths are in bytes, multiples of
-/// [`SECTOR_BYTES`].
+/// [`SECTOR_BYTES`](writecliff_base::SECTOR_BYTES).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
     pub operation: Operation,

@@ -1,9 +1,9 @@
 //! Content of the data that a host writes: compressibility and duplication.
 
-use writecliff_base::Lpn;
+use writecliff_base::{Lpn, SECTOR_BYTES, SLOT_BYTES};
 
-/// Sectors (512 B) in a mapping unit of 4 KiB.
-pub const SECTORS_PER_SLOT: u32 = 8;
+/// Sectors in a mapping unit.
+pub const SECTORS_PER_SLOT: u32 = (SLOT_BYTES / SECTOR_BYTES) as u32;
 
 /// Content of a write, for controllers that compress or deduplicate. All others store a slot as a
 /// slot regardless of its content.

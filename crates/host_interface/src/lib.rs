@@ -23,7 +23,7 @@ pub mod placement;
 
 pub use barrier::Barrier;
 pub use cause::{CAUSES, Cause, TimeByCause};
-pub use command::{Arrival, Command, CommandTable, Completion, Operation, SECTOR_BYTES, Status};
+pub use command::{Arrival, Command, CommandTable, Completion, Operation, Status};
 pub use content::Content;
 pub use drive::Drive;
 pub use frontend::Frontend;

@@ -5,10 +5,9 @@
 //! That costs what a copy costs, where random numbers of its own for every word would delay large
 //! I/Os.
 
-use writecliff_base::Prng;
+use writecliff_base::{Prng, SECTOR_BYTES};
 
 const POOL_WORDS: usize = 1 << 16;
-const SECTOR_BYTES: usize = 512;
 const LABEL: u64 = 0x6461_7461;
 /// An odd constant without structure (the golden ratio), which spreads counters over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -56,7 +55,7 @@ impl Data {
         }
         let zeros = (SECTOR_BYTES as f64 * compressible_pct / 100.0).round() as usize;
         if zeros > 0 {
-            for sector in bytes.chunks_mut(SECTOR_BYTES) {
+            for sector in bytes.chunks_mut(SECTOR_BYTES as usize) {
                 let begin = sector.len().saturating_sub(zeros);
                 sector[begin..].fill(0);
             }

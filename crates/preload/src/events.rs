@@ -20,7 +20,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"WCEVENT1");
 const HEADER_BYTES: u64 = 4096;
 pub(crate) const NAMED: usize = 8192;
 const SLOTS_AT: u64 = HEADER_BYTES + (NAMED as u64) * 8;
-const SLOT_BYTES: u64 = 64;
+const EVENT_SLOT_BYTES: u64 = 64;
 const TEXT_PER_SLOT: usize = 62;
 const STRETCH_SLOTS: u64 = 1 << 18; // 16 MiB
 const CONTINUED: u8 = 255;
@@ -151,7 +151,7 @@ pub(crate) fn begin() {
             // All arguments are words: variadic calls pass an `int` in half a register, but the
             // kernel reads a whole one.
             let (anywhere, from): (usize, i64) = (0, 0);
-            let size = SLOTS_AT + header[1] * SLOT_BYTES;
+            let size = SLOTS_AT + header[1] * EVENT_SLOT_BYTES;
             let access = (libc::PROT_READ | libc::PROT_WRITE) as c_long;
             let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
@@ -181,7 +181,7 @@ fn claim(count: u64) -> Option<*mut Slot> {
     // SAFETY: within the mapping, whose size follows from the capacity.
     Some(unsafe {
         let base = BASE.load(Ordering::Acquire);
-        base.byte_add((SLOTS_AT + first * SLOT_BYTES) as usize).cast::<Slot>()
+        base.byte_add((SLOTS_AT + first * EVENT_SLOT_BYTES) as usize).cast::<Slot>()
     })
 }
 
@@ -200,7 +200,8 @@ fn allocate(header: &Header, end: u64) -> bool {
         if fd < 0 {
             return false;
         }
-        let (from, length) = (SLOTS_AT + have * SLOT_BYTES, (wanted - have) * SLOT_BYTES);
+        let (from, length) =
+            (SLOTS_AT + have * EVENT_SLOT_BYTES, (wanted - have) * EVENT_SLOT_BYTES);
         let mut done = libc::syscall(libc::SYS_fallocate, fd, 0_i64, from, length) == 0;
         if !done && crate::errno() == libc::EOPNOTSUPP {
             let last = (from + length - 1) as libc::off_t;

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
 const TRACKED: usize = 1024; // descriptors; higher ones are not tracked
 const NOT_TRACKED: i64 = -1;
-const PAGE: usize = 4096;
+const MEMORY_PAGE: usize = 4096;
 
 struct Stream {
     position: AtomicI64,
@@ -251,7 +251,8 @@ macro_rules! fwrite_hook {
             let done = unsafe { real(data, size, count, stream) };
             let fd = descriptor(stream);
             if let Some(entry) = entry(fd)
-                && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed) >= PAGE
+                && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed)
+                    >= MEMORY_PAGE
             {
                 crate::after(|| record_written(fd));
             }

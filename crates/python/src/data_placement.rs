@@ -3,7 +3,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
-use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_base::SECTOR_BYTES;
 use writecliff_host_interface::placement::{
     Answer, BlockLimitsExtension, DataPlacement, DataPlacementStatus, FdpConfiguration, FdpEvent,
     FdpEventType, FdpStatistics, HandleStatus, StreamParameters,

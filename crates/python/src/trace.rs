@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, OnceLock};
+use writecliff_base::SLOT_BYTES;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use writecliff_filesystem::assign::{Bucketing, Scheme};
 use writecliff_filesystem::{
-    Allocator, BLOCK_BYTES, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut,
-    Repeats, TraceError, WriteBack, deaths, synthetic,
+    Allocator, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut, Repeats, TraceError,
+    WriteBack, deaths, synthetic,
 };
 use writecliff_host_interface::placement::DataPlacement;
 use writecliff_runner::Counters;
@@ -103,9 +104,9 @@ impl FileTrace {
         let ControlFlow::Continue(found) = found else { return Err(hook.stopped()) };
         Ok(dict! {
             py,
-            "peak_bytes" = found.peak_blocks * BLOCK_BYTES,
-            "end_bytes" = found.end_blocks * BLOCK_BYTES,
-            "written_bytes" = found.written_blocks * BLOCK_BYTES
+            "peak_bytes" = found.peak_blocks * SLOT_BYTES,
+            "end_bytes" = found.end_blocks * SLOT_BYTES,
+            "written_bytes" = found.written_blocks * SLOT_BYTES
         })
     }
 
@@ -129,7 +130,7 @@ impl FileTrace {
         let allocator = Allocator::named(allocator)
             .ok_or_else(|| unknown("allocator", allocator, &allocators()))?;
         let how = LayOut {
-            capacity_blocks: u32::try_from(capacity_bytes / BLOCK_BYTES).unwrap_or(u32::MAX),
+            capacity_blocks: u32::try_from(capacity_bytes / SLOT_BYTES).unwrap_or(u32::MAX),
             file_system: FileSystem { allocator, trim, ..file_system(writeback)? },
             copies,
             repeats: match (repeats, fills) {
@@ -180,27 +181,27 @@ impl PyBlockTrace {
 
     #[getter]
     fn written_bytes(&self) -> u64 {
-        self.inner.written_blocks * BLOCK_BYTES
+        self.inner.written_blocks * SLOT_BYTES
     }
 
     #[getter]
     fn peak_bytes(&self) -> u64 {
-        self.inner.peak_blocks * BLOCK_BYTES
+        self.inner.peak_blocks * SLOT_BYTES
     }
 
     #[getter]
     fn mean_bytes(&self) -> u64 {
-        self.inner.mean_blocks * BLOCK_BYTES
+        self.inner.mean_blocks * SLOT_BYTES
     }
 
     #[getter]
     fn redrawn_bytes(&self) -> u64 {
-        self.inner.redrawn_blocks * BLOCK_BYTES
+        self.inner.redrawn_blocks * SLOT_BYTES
     }
 
     #[getter]
     fn undrawn_bytes(&self) -> u64 {
-        self.inner.undrawn_blocks * BLOCK_BYTES
+        self.inner.undrawn_blocks * SLOT_BYTES
     }
 
     #[getter]
@@ -235,8 +236,8 @@ impl PyBlockTrace {
             queue_depth: queue_depth.max(1),
             readers,
             reads_per_block,
-            command_blocks: (command_bytes / BLOCK_BYTES as u32).max(1),
-            written_blocks: timed_bytes / BLOCK_BYTES,
+            command_blocks: (command_bytes / SLOT_BYTES as u32).max(1),
+            written_blocks: timed_bytes / SLOT_BYTES,
         });
         let options = ReplayOptions { scheme, streams, mistag, seed, timed };
         let make = || {
@@ -276,7 +277,7 @@ impl PyBlockTrace {
                 format!("{streams} streams are asked for; the drive has {}", config.ftl.streams);
             return Err(errors::config(&message, None));
         }
-        if config.user_capacity.0 / BLOCK_BYTES < u64::from(self.inner.capacity_blocks) {
+        if config.user_capacity.0 / SLOT_BYTES < u64::from(self.inner.capacity_blocks) {
             let message = "the trace was laid on a larger drive";
             return Err(errors::config(message, None));
         }
@@ -303,8 +304,8 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> Dict<'_> {
         "statistics" = both,
         "data_placement" = seen.map(|seen| data_placement::status(py, seen)).transpose()?,
         outcome.{overflow},
-        "host_bytes" = column(py, &outcome.series, |row| row.0 * BLOCK_BYTES),
-        "nand_bytes" = column(py, &outcome.series, |row| row.1 * BLOCK_BYTES),
+        "host_bytes" = column(py, &outcome.series, |row| row.0 * SLOT_BYTES),
+        "nand_bytes" = column(py, &outcome.series, |row| row.1 * SLOT_BYTES),
         "streams" = outcome.ledger.streams(),
         "buckets" = BUCKETS,
         "blocks" = PyArray1::from_slice(py, outcome.ledger.counts()),
@@ -316,7 +317,7 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> Dict<'_> {
 }
 
 fn megabytes(blocks: u32) -> String {
-    format!("{:.1} MB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e6)
+    format!("{:.1} MB", f64::from(blocks) * SLOT_BYTES as f64 / 1e6)
 }
 
 type Numbers<'py> = Bound<'py, PyArray1<u32>>;

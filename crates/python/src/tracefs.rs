@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use writecliff_base::SECTOR_BYTES;
 
 use numpy::PyArray1;
 use pyo3::exceptions::PyOSError;
@@ -13,8 +14,6 @@ use writecliff_tracefs::{
 use crate::dict::{Dict, column, dict};
 use crate::errors;
 use crate::panics::locked;
-
-const SECTOR_BYTES: i64 = 512;
 
 struct Parts {
     buffers: Buffers,
@@ -138,7 +137,7 @@ fn request_columns<'py>(
     };
     let offset = |one: &Request| match one.operation {
         Operation::Flush => 0,
-        _ => SECTOR_BYTES * one.sector.saturating_sub(first_sector).cast_signed(),
+        _ => SECTOR_BYTES.cast_signed() * one.sector.saturating_sub(first_sector).cast_signed(),
     };
     Ok(dict! {
         py,
@@ -146,7 +145,7 @@ fn request_columns<'py>(
         "issue_ns" = column(py, of, |one| since(one.issue_ns)),
         "complete_ns" = column(py, of, |one| since(one.complete_ns)),
         "offset_bytes" = column(py, of, offset),
-        "length_bytes" = column(py, of, |one| SECTOR_BYTES * i64::from(one.sectors)),
+        "length_bytes" = column(py, of, |one| SECTOR_BYTES.cast_signed() * i64::from(one.sectors)),
         "name" = column(py, of, |one| one.name.cast_signed()),
         "operation" = column(py, of, |one| one.operation as i32),
         "flags" = column(py, of, |one| i32::from(one.flags.0)),

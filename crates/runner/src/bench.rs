@@ -12,7 +12,7 @@ use std::io::{self, BufReader, BufWriter};
 use std::time::Instant;
 
 use thiserror::Error;
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_filesystem::assign::Scheme;
 use writecliff_filesystem::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_flash::{Geometry, GeometryError};
@@ -270,8 +270,8 @@ impl Bench {
         let before = device.raw_capacity().0 as f64;
         device.geometry = Geometry::new(shape)?;
         let user = device.user_capacity.0 as f64 * device.raw_capacity().0 as f64 / before;
-        device.ftl.user_slots = (user / 4096.0) as u64;
-        device.user_capacity = Bytes(device.ftl.user_slots * 4096);
+        device.ftl.user_slots = (user / SLOT_BYTES as f64) as u64;
+        device.user_capacity = Bytes(device.ftl.user_slots * SLOT_BYTES);
         Ok(device)
     }
 
@@ -290,7 +290,7 @@ impl Bench {
         (shape.channels, shape.dies_per_channel) = (channels, dies_per_channel);
         device.geometry = Geometry::new(shape)?;
         device.user_capacity = capacity;
-        device.ftl.user_slots = capacity.0.div_ceil(4096);
+        device.ftl.user_slots = capacity.0.div_ceil(SLOT_BYTES);
         let mut ssd = Ssd::new(device)?;
         precondition(&mut ssd, 1.0)?;
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
@@ -361,7 +361,7 @@ impl Meter {
         Row {
             case: case.to_owned(),
             host_ios: host,
-            page_programs: steps.iter().map(programmed).sum::<u64>() / 4096,
+            page_programs: steps.iter().map(programmed).sum::<u64>() / SLOT_BYTES,
             cpu_s,
             wall_s,
             peak_rss_mib: usage().1,

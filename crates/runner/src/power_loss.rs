@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_base::{Nanos, Prng, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Command, Content, Drive, Operation};
 use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 
-const SLOT: u32 = 4096;
 /// Label of the random generator for addresses.
 const SEED_LABEL: u64 = 0x6c6f_7373;
 
@@ -39,7 +38,7 @@ pub fn losses(
     writes: &[u64],
 ) -> Result<Vec<Loss>, String> {
     // The last slot may be one that the capacity ends in.
-    let slots = config.user_capacity.0 / u64::from(SLOT);
+    let slots = config.user_capacity.0 / SLOT_BYTES;
     let mut ssd = Ssd::<Volatile>::recording(config).map_err(|e| e.to_string())?;
     if let Some(reason) = ssd.refuses_power_cut() {
         return Err(reason.to_owned());
@@ -113,7 +112,7 @@ fn loss(
     let mut next = |ssd: &mut Ssd<Volatile>, ledger: &mut Ledger, at, tag| {
         let slot = random.below(slots);
         ledger.submitted(ssd, tag, slot as u32);
-        ssd.submit(at, command(Operation::Write, slot * u64::from(SLOT), SLOT, tag));
+        ssd.submit(at, command(Operation::Write, slot * SLOT_BYTES, SLOT_BYTES as u32, tag));
     };
     (0..queue_depth).for_each(|tag| next(ssd, &mut ledger, started, tag));
     let mut confirmed = 0;

@@ -11,9 +11,9 @@ mod timed;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use writecliff_base::StreamId;
+use writecliff_base::{SLOT_BYTES, StreamId};
 use writecliff_filesystem::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
-use writecliff_filesystem::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
+use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::placement::{DataPlacementStatus, FdpStatistics};
 use writecliff_ssd::{Command, Drive, DriveCounters, Operation, Ssd};
@@ -130,8 +130,8 @@ pub fn run<E>(
 /// powers from 1/2 to 1/256 of the capacity; the streams of the trace, if it has any.
 fn bucketings(ssd: &Ssd, trace: &BlockTrace) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
-    let capacity = config.user_capacity.0 / BLOCK_BYTES;
-    let spare = config.raw_capacity().0 / BLOCK_BYTES - capacity;
+    let capacity = config.user_capacity.0 / SLOT_BYTES;
+    let spare = config.raw_capacity().0 / SLOT_BYTES - capacity;
     let blocks = move |blocks: u64| blocks.clamp(1, 1 << 31) as u32;
     let epochs = [1, 2, 4].map(|share| Bucketing::Epochs(blocks(spare * share / 2)));
     let powers = (1..9).map(move |bits| Bucketing::Powers(blocks(capacity >> bits)));
@@ -230,7 +230,7 @@ impl Run<'_> {
             self.row(ssd);
         }
         if self.given.is_some_and(|streams| request.stream >= streams) {
-            let bytes = u64::from(request.count) * BLOCK_BYTES;
+            let bytes = u64::from(request.count) * SLOT_BYTES;
             *self.overflow.entry(request.stream).or_default() += bytes;
         }
         self.assigner.write(request, clock, &mut self.pieces);
@@ -245,7 +245,7 @@ impl Run<'_> {
     #[cold]
     fn row(&mut self, ssd: &Ssd) {
         let host = u64::from(self.ledger.clock());
-        let nand = (ssd.nand_write_bytes() - self.nand_at_start) / BLOCK_BYTES;
+        let nand = (ssd.nand_write_bytes() - self.nand_at_start) / SLOT_BYTES;
         self.series.push((host, nand));
         self.next_row = host + self.row_blocks;
         if host < self.measure_from {
@@ -266,7 +266,7 @@ impl Run<'_> {
     ) -> bool {
         for (index, request) in requests.iter().enumerate() {
             if let Some(coming) = requests.get(index + AHEAD) {
-                ssd.announce(u64::from(coming.block) * BLOCK_BYTES);
+                ssd.announce(u64::from(coming.block) * SLOT_BYTES);
                 self.ledger.announce(coming.block);
             }
             self.book(request, ssd);
@@ -329,8 +329,8 @@ const COMMAND_BLOCKS: u32 = 1 << 19;
 fn write(block: u32, count: u32, stream: u16) -> Command {
     Command {
         operation: Operation::Write,
-        offset: u64::from(block) * BLOCK_BYTES,
-        length: count * BLOCK_BYTES as u32,
+        offset: u64::from(block) * SLOT_BYTES,
+        length: count * SLOT_BYTES as u32,
         content: Content::INCOMPRESSIBLE,
         stream: StreamId(stream),
         queue: 0,

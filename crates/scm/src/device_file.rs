@@ -2,17 +2,15 @@
 //!
 //! A file with a table `[media]` describes such a drive. Its keys are declared in `config.rs`.
 
-use writecliff_base::Bytes;
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Change, LocatedError, LocatedToml, Table};
+use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, MediaConfig, ScmConfig, Top};
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// Commands address the drive in sectors of this size.
-pub const SECTOR_BYTES: u64 = 512;
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 
@@ -88,8 +86,8 @@ fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
 /// Changes to the device file for a drive that is `scale` times smaller. Its banks, and so all of
 /// its times, are the same.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
-    const BLOCK_BYTES: f64 = 4096.0;
-    let blocks = (config.user_capacity.0 as f64 / scale / BLOCK_BYTES).round_ties_even().max(1.0);
-    let size = format!("{} B", (blocks * BLOCK_BYTES) as u64);
+    let blocks =
+        (config.user_capacity.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);
+    let size = format!("{} B", blocks as u64 * SLOT_BYTES);
     vec![Change::new("user_capacity", size, "scaled")]
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
 use writecliff_host_interface::{Command, Completion, Content, Operation, Status};
 use writecliff_runner::{AnyDrive, MovedByStream};
 
@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::journal::{Journal, Record};
 use crate::life::Life;
 use crate::power::{Durable, Planned};
-use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
+use crate::request::{Done, Failure, Refusal, Replies, Request};
 use crate::served::Timing;
 use crate::statistics::{Operations, Streams};
 use crate::trace::Trace;

@@ -3,7 +3,6 @@
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
-pub use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_nvme::Ticket;
 

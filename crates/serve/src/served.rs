@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::thread::JoinHandle;
 
-use writecliff_base::{Bytes, Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, SLOT_BYTES, StreamId};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
 use writecliff_measure::Histogram;
@@ -105,7 +105,7 @@ pub struct PowerHistory {
 }
 
 /// Sizes of a logical block that a drive can be formatted with; the first one is a new drive's.
-pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(512), Bytes(4096)];
+pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(SECTOR_BYTES), Bytes(SLOT_BYTES)];
 
 impl ServedParts {
     /// A drive with its contents, formatted as new drives are.

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use writecliff_base::{Bytes, Lpn, Ppa};
-use writecliff_contents::{Loses, LostPage, PAGE_BYTES};
+use writecliff_base::{Bytes, Lpn, Ppa, SLOT_BYTES};
+use writecliff_contents::{Loses, LostPage};
 use writecliff_host_interface::{Command, Operation};
 use writecliff_runner::AnyDrive;
 use writecliff_ssd::{Drive, Ssd, Unwritten, Volatile};
@@ -16,8 +16,6 @@ use writecliff_ssd::{Drive, Ssd, Unwritten, Volatile};
 use crate::power::Durable;
 use crate::request::Request;
 use crate::served::Timing;
-
-const PAGE: u64 = PAGE_BYTES as u64;
 
 /// How it is known what a power cut loses.
 pub(crate) enum Durability {
@@ -73,15 +71,19 @@ impl Durability {
 
 /// The pages of which a trim covers a part: the drive ignores these parts, so nothing will tell.
 fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
-    let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(PAGE));
-    ends.map(move |end| Durable::Range { offset: end / PAGE * PAGE, length: PAGE, below })
+    let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
+    ends.map(move |end| Durable::Range {
+        offset: end / SLOT_BYTES * SLOT_BYTES,
+        length: SLOT_BYTES,
+        below,
+    })
 }
 
 /// What the drive says has become durable.
 pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
     ssd.recorder_mut().take_durable().map(|one| Durable::Range {
-        offset: u64::from(one.first.0) * PAGE,
-        length: u64::from(one.slots) * PAGE,
+        offset: u64::from(one.first.0) * SLOT_BYTES,
+        length: u64::from(one.slots) * SLOT_BYTES,
         below: one.below,
     })
 }
@@ -106,7 +108,7 @@ pub(crate) struct Untimed {
 impl Untimed {
     fn new(kept: Bytes) -> Self {
         // A page may have parts of two requests, with a change for each.
-        let changes_max = 2 * (kept.0 / PAGE).max(1) as usize;
+        let changes_max = 2 * (kept.0 / SLOT_BYTES).max(1) as usize;
         Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
     }
 
@@ -175,10 +177,10 @@ impl Untimed {
 fn slots_of(command: &Command) -> std::ops::Range<u32> {
     let end = command.offset + u64::from(command.length);
     match command.operation {
-        Operation::Write => (command.offset / PAGE) as u32..end.div_ceil(PAGE) as u32,
+        Operation::Write => (command.offset / SLOT_BYTES) as u32..end.div_ceil(SLOT_BYTES) as u32,
         Operation::Trim => {
-            let first = command.offset.div_ceil(PAGE) as u32;
-            first..((end / PAGE) as u32).max(first)
+            let first = command.offset.div_ceil(SLOT_BYTES) as u32;
+            first..((end / SLOT_BYTES) as u32).max(first)
         }
         Operation::Read | Operation::Flush => 0..0,
     }

@@ -6,11 +6,8 @@
 
 use std::ops::Range;
 
-use writecliff_base::{Prng, random};
+use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES, random};
 
-use crate::SECTOR_BYTES;
-
-const PAGE_BYTES: u64 = 4096;
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
 /// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all:
 /// they are kept in memory.
@@ -41,18 +38,18 @@ impl Popularity<'_> {
         random: &mut Prng,
     ) -> Vec<u64> {
         let gaps = groups.len() as u64 - 1;
-        let whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES);
+        let whole = |bytes: u64| bytes.is_multiple_of(SLOT_BYTES);
         let pages = whole(begin) && whole(left_out) && groups.iter().all(|bytes| whole(*bytes));
-        let many = left_out / PAGE_BYTES > PAGES_MAX.min(PAGES_OF_GAP_MAX * gaps);
+        let many = left_out / SLOT_BYTES > PAGES_MAX.min(PAGES_OF_GAP_MAX * gaps);
         if gaps == 0 {
             vec![]
-        } else if self.weights.is_empty() || !pages || many || left_out < gaps * PAGE_BYTES {
+        } else if self.weights.is_empty() || !pages || many || left_out < gaps * SLOT_BYTES {
             at_random(gaps, left_out, random)
         } else {
-            let groups: Vec<u64> = groups.iter().map(|bytes| bytes / PAGE_BYTES).collect();
-            let begins = self.begins(begin / PAGE_BYTES, &groups, left_out / PAGE_BYTES, random);
+            let groups: Vec<u64> = groups.iter().map(|bytes| bytes / SLOT_BYTES).collect();
+            let begins = self.begins(begin / SLOT_BYTES, &groups, left_out / SLOT_BYTES, random);
             let ends = begins.iter().zip(&groups).map(|(begin, pages)| begin + pages);
-            begins[1..].iter().zip(ends).map(|(begin, end)| (begin - end) * PAGE_BYTES).collect()
+            begins[1..].iter().zip(ends).map(|(begin, end)| (begin - end) * SLOT_BYTES).collect()
         }
     }
 
@@ -93,7 +90,7 @@ impl Popularity<'_> {
 
 /// Bytes in parts that are cut at random, none of them empty if there is enough.
 fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
-    let unit = if bytes.is_multiple_of(PAGE_BYTES) { PAGE_BYTES } else { SECTOR_BYTES };
+    let unit = if bytes.is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
     let least = u64::from(bytes / unit >= parts);
     let free = bytes / unit - least * parts;
     let mut cuts: Vec<u64> = (1..parts).map(|_| random.below(free + 1)).collect();
@@ -122,7 +119,7 @@ mod tests {
     fn pages(gaps: &[u64]) -> Vec<u64> {
         gaps.iter()
             .scan(0, |at, gap| {
-                *at += 1 + gap / PAGE_BYTES;
+                *at += 1 + gap / SLOT_BYTES;
                 Some(*at)
             })
             .collect()
@@ -130,20 +127,20 @@ mod tests {
 
     #[test]
     fn gaps_are_what_is_left_out_and_none_is_empty() {
-        let groups: Vec<u64> = [1, 3, 1, 2, 8, 1, 1].map(|pages| pages * PAGE_BYTES).to_vec();
+        let groups: Vec<u64> = [1, 3, 1, 2, 8, 1, 1].map(|pages| pages * SLOT_BYTES).to_vec();
         for weights in [&[][..], &[1000; 4], &[1, 5, 20_000]] {
             let popular = Popularity { weights, seed: SEED };
             for left_out in [6, 7, 20, 1000, 10_000] {
-                let gaps = popular.gaps(0, &groups, left_out * PAGE_BYTES, &mut random(left_out));
-                assert_eq!(gaps.iter().sum::<u64>(), left_out * PAGE_BYTES);
+                let gaps = popular.gaps(0, &groups, left_out * SLOT_BYTES, &mut random(left_out));
+                assert_eq!(gaps.iter().sum::<u64>(), left_out * SLOT_BYTES);
                 assert_eq!(gaps.len(), 6);
-                assert!(gaps.iter().all(|gap| *gap >= PAGE_BYTES));
+                assert!(gaps.iter().all(|gap| *gap >= SLOT_BYTES));
             }
         }
         let popular = Popularity { weights: &[1, 2], seed: SEED };
         let sectors = popular.gaps(512, &[512, 1024], 1536, &mut random(1));
         assert_eq!(sectors, [1536]);
-        assert_eq!(popular.gaps(0, &[PAGE_BYTES], 0, &mut random(1)), [0; 0]);
+        assert_eq!(popular.gaps(0, &[SLOT_BYTES], 0, &mut random(1)), [0; 0]);
     }
 
     /// Of 1000 pages a sweep uses 100 or so: another one uses a tenth of them if all are alike, and
@@ -152,7 +149,7 @@ mod tests {
     fn sweeps_use_the_same_pages_as_far_as_weights_differ() {
         let same = |weights: &[u32]| {
             let popular = Popularity { weights, seed: SEED };
-            let used = |n| pages(&popular.gaps(0, &[PAGE_BYTES; 100], 900 << 12, &mut random(n)));
+            let used = |n| pages(&popular.gaps(0, &[SLOT_BYTES; 100], 900 << 12, &mut random(n)));
             let (one, other) = (used(1), used(2));
             one.iter().filter(|page| other.contains(page)).count()
         };

@@ -34,7 +34,7 @@ use runs::Runs;
 use serde::{Deserialize, Serialize};
 use sweeps::{Demand, Sweeps};
 pub use toml::read;
-use writecliff_base::{Bytes, Prng};
+use writecliff_base::{Bytes, Prng, SECTOR_BYTES};
 
 /// I/Os of a pass; they are kept in memory.
 const IOS_MAX: u64 = 100_000_000;
@@ -50,9 +50,6 @@ const CHAIN_LABEL: u64 = 0x10d_0001;
 const PLACES_LABEL: u64 = 0x10d_0002;
 const RUNS_LABEL: u64 = 0x10d_0003;
 const SWEEPS_LABEL: u64 = 0x10d_0004;
-
-/// Smallest unit that any host addresses.
-const SECTOR_BYTES: u64 = 512;
 
 type Check = Result<(), String>;
 

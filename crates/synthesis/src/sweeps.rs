@@ -8,17 +8,14 @@
 //! even over its part of the pass; which kind comes next follows from `mixes`.
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::Prng;
+use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES};
 
 use crate::free_places::FreePlaces;
 use crate::gaps::Popularity;
 use crate::mixes::Mixes;
 use crate::places::spread;
-use crate::{
-    Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SECTOR_BYTES, SHAPES, ensure, whole_sectors,
-};
+use crate::{Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SHAPES, ensure, whole_sectors};
 
-const PAGE_BYTES: u64 = 4096;
 /// A sweep that leaves nothing out and begins so near the end of the one before in the table begins
 /// as near the end of that one's I/Os, if these are no further off.
 const NEAR_BYTES: u64 = 64 << 10;
@@ -278,7 +275,7 @@ fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoMod
     let mut short = bytes as i64 - (0..lengths.len()).map(grows).sum::<u64>() as i64;
     let several: Vec<usize> = (0..lengths.len()).filter(|k| of.several[streams[*k]] == 1).collect();
     for (n, &k) in several.iter().enumerate() {
-        let unit = if lengths[k].is_multiple_of(PAGE_BYTES) { PAGE_BYTES } else { SECTOR_BYTES };
+        let unit = if lengths[k].is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
         let share = short / (several.len() - n) as i64 / unit as i64 * unit as i64;
         let most = (2 * lengths[k]).min(model.range_bytes).min(LENGTH_MAX.into());
         let least = (lengths[k] / 2).max(back(k) + unit);

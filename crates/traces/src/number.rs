@@ -2,8 +2,7 @@
 
 use crate::skipped::Reason;
 
-/// A sector of the formats that count in sectors.
-pub(crate) const SECTOR_BYTES: u64 = 512;
+pub(crate) use writecliff_base::SECTOR_BYTES;
 pub(crate) const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 pub(crate) const NS_PER_US: u64 = 1_000;

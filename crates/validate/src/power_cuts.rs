@@ -11,7 +11,7 @@ mod promises;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use writecliff_base::{Lpn, Nanos, Prng, StreamId};
+use writecliff_base::{Lpn, Nanos, Prng, SECTOR_BYTES, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_ssd::{Drive, PowerCut, Ssd};
 
@@ -21,7 +21,6 @@ use promises::Promises;
 
 /// Label of the random generator of a drive's load.
 const SEED_LABEL: u64 = 0x0070_6f77_6572;
-const SLOT: u64 = 4096;
 /// Commands between two cuts, on average.
 const COMMANDS: u64 = 60;
 
@@ -182,14 +181,16 @@ impl Bench {
         let count = 1 + self.random.below(8).min(self.slots - slot - 1);
         match self.random.below(100) {
             0..4 => self.command(Operation::Flush, 0, 0),
-            4..8 => self.command(Operation::Trim, slot * SLOT, count * SLOT),
-            8..20 => self.command(Operation::Read, slot * SLOT, count * SLOT),
-            20..24 => self.command(Operation::Write, slot * SLOT + 512, 1024),
+            4..8 => self.command(Operation::Trim, slot * SLOT_BYTES, count * SLOT_BYTES),
+            8..20 => self.command(Operation::Read, slot * SLOT_BYTES, count * SLOT_BYTES),
+            20..24 => {
+                self.command(Operation::Write, slot * SLOT_BYTES + SECTOR_BYTES, 2 * SECTOR_BYTES)
+            }
             24..27 => {
                 self.owed_flushes += 1;
-                self.command(Operation::Write, slot * SLOT, SLOT)
+                self.command(Operation::Write, slot * SLOT_BYTES, SLOT_BYTES)
             }
-            _ => self.command(Operation::Write, slot * SLOT, count * SLOT),
+            _ => self.command(Operation::Write, slot * SLOT_BYTES, count * SLOT_BYTES),
         }
     }
 

@@ -5,15 +5,14 @@ mod host_zones;
 pub(crate) mod memory;
 
 use thiserror::Error;
-use writecliff_base::Bytes;
 use writecliff_base::located::LocatedError;
+use writecliff_base::{Bytes, SECTOR_BYTES};
 
 use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, WorkloadSpec};
 
 /// Smallest unit that any host addresses.
-const SECTOR: u64 = 512;
 /// Exceeds the limits of all drives and kernels, and keeps lengths within 32 bits.
 const BLOCK_MAX: u64 = 1 << 30;
 const THREADS_MAX: u32 = 4096;
@@ -432,8 +431,8 @@ fn check_blocks(key: &'static str, sizes: &[BlockSize], align: Option<u64>) -> C
 }
 
 pub(crate) fn whole_sectors(key: &'static str, bytes: u64) -> Check {
-    ensure(bytes.is_multiple_of(SECTOR), key, || {
-        format!("{} is not a multiple of {SECTOR} bytes", Bytes(bytes))
+    ensure(bytes.is_multiple_of(SECTOR_BYTES), key, || {
+        format!("{} is not a multiple of {SECTOR_BYTES} bytes", Bytes(bytes))
     })
 }
 

@@ -7,8 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use writecliff_base::{Bytes, Lpn, Prng, StreamId};
-use writecliff_host_interface::content::SECTORS_PER_SLOT;
+use writecliff_base::{Bytes, Lpn, Prng, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Content, Operation};
 
 use self::course::Course;
@@ -22,8 +21,6 @@ mod course;
 /// Label of the generator for operations and addresses; one thread derives all its generators from
 /// the workload's seed and such a label.
 const OPERATIONS_LABEL: u64 = 0;
-/// Bytes of a mapping unit, the granularity at which data can be duplicated.
-const SLOT: u64 = (512 * SECTORS_PER_SLOT) as u64;
 /// Label of the generator for arrivals.
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
@@ -97,7 +94,7 @@ impl Contents {
         let repeats = random.next_u64() >> 32 < self.repeats_below;
         match self.original {
             Some((first, longest)) if repeats && length <= longest && in_slots(offset) => {
-                Content { same_as: Lpn((first / SLOT) as u32), ..self.fresh }
+                Content { same_as: Lpn((first / SLOT_BYTES) as u32), ..self.fresh }
             }
             _ => {
                 self.original = in_slots(offset).then_some((offset, length));
@@ -108,7 +105,7 @@ impl Contents {
 }
 
 fn in_slots(offset: u64) -> bool {
-    offset.is_multiple_of(SLOT)
+    offset.is_multiple_of(SLOT_BYTES)
 }
 
 #[derive(Clone, Copy, Debug)]

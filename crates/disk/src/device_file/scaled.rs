@@ -1,21 +1,20 @@
 //! Scales a disk down: fewer tracks with the same properties. Seek times depend on the share of the
 //! stroke, so a scaled disk has the same latencies as the original.
 
-use writecliff_base::Bytes;
 use writecliff_base::located::Change;
+use writecliff_base::{Bytes, SLOT_BYTES};
 
 use crate::config::DiskConfig;
 
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
-const BLOCK_BYTES: f64 = 4096.0;
 
 /// Changes to the device file for a disk that is `scale` times smaller. The flash cache of a hybrid
 /// disk keeps its share of the capacity.
 pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
     let smaller = |key: &str, size: Bytes| {
-        let blocks = (size.0 as f64 / scale / BLOCK_BYTES).round_ties_even().max(1.0);
-        Change::new(key, format!("{} B", (blocks * BLOCK_BYTES) as u64), "scaled")
+        let blocks = (size.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);
+        Change::new(key, format!("{} B", blocks as u64 * SLOT_BYTES), "scaled")
     };
     let flash = config.flash_cache.as_ref();
     let mut changes = vec![smaller("user_capacity", config.user_capacity)];

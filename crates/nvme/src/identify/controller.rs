@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::subsystem::Context;
 
 /// Smallest memory page, the unit of MDTS and the like.
-const PAGE_BYTES: u32 = 4096;
+const MEMORY_PAGE_BYTES: u32 = 4096;
 /// Blocks of one Verify or Write Zeroes command, as a power of two of pages: 32 MiB.
 pub(crate) const ZEROES_LIMIT: u8 = 13;
 
@@ -28,7 +28,7 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let identity = context.drive.identity();
     page.text(64, 8, &identity.firmware);
-    page.u8(77, (MAX_TRANSFER / PAGE_BYTES).ilog2() as u8);
+    page.u8(77, (MAX_TRANSFER / MEMORY_PAGE_BYTES).ilog2() as u8);
     page.u16(78, context.controller.id);
     page.u32(80, VERSION);
     page.u8(259, events::LIMIT as u8 - 1);

@@ -20,7 +20,7 @@ fn config(user_bytes: u64) -> DeviceConfig {
 
 fn lay_out(events: &Events, config: &DeviceConfig, fills: f64) -> BlockTrace {
     let repeats = Repeats::Fills(fills);
-    let capacity_blocks = (config.user_capacity.0 / BLOCK_BYTES) as u32;
+    let capacity_blocks = (config.user_capacity.0 / SLOT_BYTES) as u32;
     let file_system = FileSystem::default();
     events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
 }
@@ -200,7 +200,7 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
 fn overwrites(blocks: impl Iterator<Item = u64>) -> Events {
     let mut events = Events::default();
     for block in blocks {
-        let (op, offset, length) = (FileOp::Write, block * BLOCK_BYTES, BLOCK_BYTES);
+        let (op, offset, length) = (FileOp::Write, block * SLOT_BYTES, SLOT_BYTES);
         let (file, stream, origin, folder, time_ms) = (0, 0, 0, 0, 0);
         events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     }

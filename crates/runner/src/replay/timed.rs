@@ -4,8 +4,8 @@
 //! A TRIM waits until all previous writes are complete, as in file systems, which discard blocks
 //! only after they are freed durably.
 
-use writecliff_base::{Nanos, Prng, StreamId};
-use writecliff_filesystem::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
+use writecliff_base::{Nanos, Prng, SLOT_BYTES, StreamId};
+use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::Content;
 use writecliff_measure::Histogram;
 use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
@@ -191,8 +191,8 @@ impl Host<'_> {
             let block = self.live.list[self.random.below(self.live.list.len() as u64) as usize];
             self.submit(Command {
                 operation: Operation::Read,
-                offset: u64::from(block) * BLOCK_BYTES,
-                length: BLOCK_BYTES as u32,
+                offset: u64::from(block) * SLOT_BYTES,
+                length: SLOT_BYTES as u32,
                 content: Content::INCOMPRESSIBLE,
                 stream: StreamId::DEFAULT,
                 queue: 1,
@@ -217,8 +217,8 @@ impl Host<'_> {
             Operation::Write => {
                 self.writes -= 1;
                 latencies.1.record(latency);
-                let first = (command.offset / BLOCK_BYTES) as u32;
-                for block in first..first + command.length / BLOCK_BYTES as u32 {
+                let first = (command.offset / SLOT_BYTES) as u32;
+                for block in first..first + command.length / SLOT_BYTES as u32 {
                     self.live.add(block);
                 }
             }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use writecliff_base::StreamId;
+use writecliff_base::{SECTOR_BYTES, SLOT_BYTES, StreamId};
 use writecliff_runner::AnyConfig;
 
 use super::protocol::{
@@ -12,7 +12,6 @@ use super::protocol::{
 use super::transmission::PAYLOAD_BYTES_MAX;
 use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
-use crate::request::SECTOR_BYTES;
 use crate::served::Served;
 
 /// The whole handshake takes a client milliseconds.
@@ -20,7 +19,7 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 /// Data of an option; an export's name has at most 4,096 bytes.
 const OPTION_BYTES_MAX: u32 = 8 << 10;
 /// A write of less makes the simulated drives merge a mapping unit.
-const PREFERRED_BYTES: u32 = 4096;
+const PREFERRED_BYTES: u32 = SLOT_BYTES as u32;
 const OPTION_HEADER_BYTES: usize = 16;
 
 /// The export `stream-3` is the drive, and what is written through it belongs to stream 3.

@@ -10,8 +10,9 @@ use super::handshake::Agreed;
 use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
 use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
-use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES, Tag};
+use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
 use crate::served::{Served, Session};
+use writecliff_base::SECTOR_BYTES;
 
 /// Data of a read or write; what clients assume unless they are told otherwise.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;

@@ -1,6 +1,6 @@
 //! What the controller says about a simulated drive: what its device file describes.
 
-use writecliff_base::Bytes;
+use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_nvme::{Identity, PlacementInterface};
 use writecliff_runner::AnyConfig;
 use writecliff_ssd::DeviceConfig;
@@ -9,7 +9,7 @@ use writecliff_ssd::data_placement::Report;
 use crate::served::LOGICAL_BLOCKS;
 
 /// The unit that simulated drives map, and write as a whole.
-const MAPPING_UNIT: Bytes = Bytes(4096);
+const MAPPING_UNIT: Bytes = Bytes(SLOT_BYTES);
 
 /// Identity of a drive with a serial number of its own.
 pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {

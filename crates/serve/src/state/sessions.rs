@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::{StateError, restore_contents, restore_drive, save};
 use crate::journal::{Header, Journal, Record};
-use crate::request::{Request, SECTOR_BYTES, Tag};
+use crate::request::{Request, Tag};
 use crate::served::{LOGICAL_BLOCKS, ServedParts};
-use writecliff_base::StreamId;
+use writecliff_base::{SECTOR_BYTES, StreamId};
 use writecliff_contents::SavedError;
 use writecliff_host_interface::Operation;
 

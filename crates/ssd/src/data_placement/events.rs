@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Bytes, Nanos};
-use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
 use writecliff_host_interface::placement::{FdpEvent, FdpEventType};
 
 use writecliff_base::words::{WordReader, WordWriter, damaged};

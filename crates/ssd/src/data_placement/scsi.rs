@@ -5,9 +5,8 @@
 //! streams by number; the host opens streams until the drive has assigned the number that it needs,
 //! or rejects the command. A write whose stream could not be opened is sent as a plain WRITE.
 
-use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
-use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_base::{SECTOR_BYTES, StreamId};
 use writecliff_host_interface::placement::{BlockLimitsExtension, Refusal, Sense};
 
 use super::resources::Resources;

@@ -1,8 +1,7 @@
 //! Flexible data placement: one test for each rule of the standard.
 
 use crate::common::{alone, drive, precondition, user_slots, write};
-use writecliff_base::{Bytes, Nanos, Prng, StreamId};
-use writecliff_host_interface::SECTOR_BYTES;
+use writecliff_base::{Bytes, Nanos, Prng, SECTOR_BYTES, StreamId};
 use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Isolation, Refusal};
 use writecliff_ssd::data_placement::events::LOG_EVENTS;
 use writecliff_ssd::{Command, Drive, Ssd};

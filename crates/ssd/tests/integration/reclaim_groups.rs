@@ -1,8 +1,7 @@
 //! Reclaim groups: tenants that do not wait for each other's programs, erases and relocations.
 
-use writecliff_base::{Lpn, Nanos, Prng, StreamId};
+use writecliff_base::{Lpn, Nanos, Prng, SECTOR_BYTES, StreamId};
 use writecliff_host_interface::Cause;
-use writecliff_host_interface::SECTOR_BYTES;
 use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Refusal};
 use writecliff_ssd::{Attribution, Command, Completion, Drive, Ssd, Volatile};
 

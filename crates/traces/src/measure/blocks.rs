@@ -6,8 +6,6 @@
 
 use super::histogram::Histogram;
 
-pub(crate) const BLOCK_BYTES: u64 = 4096;
-
 /// A bijection of 64 bits that looks random (the finaliser of SplitMix64, Steele et al., 2014).
 #[inline]
 pub(crate) fn mixed(mut value: u64) -> u64 {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::blocks::BLOCK_BYTES;
 use super::histogram::Histogram;
 use super::hll;
 use super::sizes::{Kinds, Sizes};
 use super::volume::{Count, Volume};
 use super::{Measures, arrival::IDLE_NS};
 use crate::record::Operation;
+use writecliff_base::SLOT_BYTES;
 
 /// Sizes of which each is shown; the rest is one.
 const SIZES_SHOWN: usize = 8;
@@ -238,12 +238,12 @@ impl Measures {
     /// Bytes of the blocks of which `which` holds.
     fn unique_bytes(&self, which: impl Fn(&super::blocks::Block) -> bool) -> f64 {
         let count = self.blocks.iter().filter(|block| which(block)).count();
-        count as f64 * self.blocks.scale * BLOCK_BYTES as f64
+        count as f64 * self.blocks.scale * SLOT_BYTES as f64
     }
 
     fn unique(&self) -> Value {
         json!({
-            "block_bytes": BLOCK_BYTES,
+            "block_bytes": SLOT_BYTES,
             "read_bytes": self.unique_bytes(|block| block.reads > 0),
             "write_bytes": self.unique_bytes(|block| block.writes > 0),
             "read_and_written_bytes":
@@ -344,7 +344,7 @@ impl Measures {
                 "read_bytes": one.bytes[0],
                 "write_bytes": one.bytes[1],
                 "discard_bytes": one.bytes[3],
-                "working_set_bytes": one.blocks.estimate() * BLOCK_BYTES as f64,
+                "working_set_bytes": one.blocks.estimate() * SLOT_BYTES as f64,
             })
         };
         json!({
@@ -371,7 +371,7 @@ impl Measures {
         for block in self.blocks.iter() {
             unique[block.volume as usize] += 1;
         }
-        let scale = self.blocks.scale * BLOCK_BYTES as f64;
+        let scale = self.blocks.scale * SLOT_BYTES as f64;
         let row = |n: usize| self.volume_row(n, unique[n] as f64 * scale);
         self.by_ios().into_iter().take(VOLUMES_SHOWN).map(row).collect::<Vec<_>>().into()
     }

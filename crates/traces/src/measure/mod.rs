@@ -14,7 +14,7 @@ mod steps;
 mod volume;
 
 use arrival::{Arrivals, Timeline};
-use blocks::{BLOCK_BYTES, Blocks, hash_of};
+use blocks::{Blocks, hash_of};
 use depth::Depths;
 use histogram::Histogram;
 use hll::Distinct;
@@ -23,6 +23,7 @@ pub use runs::{RunsOf, runs_of};
 use sizes::Sizes;
 use steps::{Seen, Steps};
 use volume::{Count, Volume};
+use writecliff_base::SLOT_BYTES;
 
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 
@@ -182,7 +183,7 @@ impl Measures {
             self.content_writes += 1;
             self.content.add(blocks::mixed(record.content));
         }
-        let (first, last) = (offset / BLOCK_BYTES, (offset + length - 1) / BLOCK_BYTES);
+        let (first, last) = (offset / SLOT_BYTES, (offset + length - 1) / SLOT_BYTES);
         *(if write { &mut self.block_writes } else { &mut self.block_reads }) += last - first + 1;
         let interval = self.timeline.at(time_ns);
         let written = self.counts[Operation::Write as usize].bytes;

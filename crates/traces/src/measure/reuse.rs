@@ -4,8 +4,8 @@
 //! spatial sample of the blocks, divided by its rate. Distances in the sample are counted with a
 //! Fenwick tree over the order of last uses.
 
-use super::blocks::BLOCK_BYTES;
 use super::histogram::Histogram;
+use writecliff_base::SLOT_BYTES;
 
 #[derive(Clone, Copy, Default)]
 struct Use {
@@ -78,7 +78,7 @@ impl Reuse {
         } else {
             // Blocks whose last use is later.
             let later = self.used as u32 - self.sum(before.at + 1);
-            let bytes = f64::from(later) * self.scale * BLOCK_BYTES as f64;
+            let bytes = f64::from(later) * self.scale * SLOT_BYTES as f64;
             self.distances.add(bytes as u64, self.scale);
             self.change(before.at, u32::MAX);
         }
@@ -183,7 +183,7 @@ mod tests {
         assert!((reuse.cold - cold as f64).abs() < 0.5);
         let mut expected = Histogram::default();
         for &one in &wanted {
-            expected.add(one * BLOCK_BYTES, 1.0);
+            expected.add(one * SLOT_BYTES, 1.0);
         }
         assert_eq!(reuse.distances().cumulative(), expected.cumulative());
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use writecliff_base::SECTOR_BYTES;
+
 /// Sizes of whole sectors up to 2 MiB are counted in a table, others in a map.
-const SECTOR_BYTES: u64 = 512;
 const TABLE: usize = 4097;
 const OTHERS_MAX: usize = 4096;
 

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::packed::Bytes;
 
-const BLOCK_BYTES: usize = 512;
+const RECORD_BYTES: usize = 512;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
 /// Whether the bytes are an archive, and all of them again.
 pub(super) fn is_tar(mut bytes: Bytes) -> std::io::Result<(Bytes, bool)> {
-    let mut head = Vec::with_capacity(BLOCK_BYTES);
-    bytes.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut head)?;
+    let mut head = Vec::with_capacity(RECORD_BYTES);
+    bytes.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut head)?;
     let tar = head.get(257..262).is_some_and(|magic| magic == b"ustar");
     Ok((Box::new(Cursor::new(head).chain(bytes)), tar))
 }
@@ -100,19 +100,19 @@ impl State {
     }
 
     fn header(&mut self) -> std::io::Result<Option<Header>> {
-        let mut block = Vec::with_capacity(BLOCK_BYTES);
-        self.bytes.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
+        let mut block = Vec::with_capacity(RECORD_BYTES);
+        self.bytes.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut block)?;
         if block.iter().all(|&byte| byte == 0) {
             return Ok(None);
         }
-        if block.len() < BLOCK_BYTES {
+        if block.len() < RECORD_BYTES {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let damaged = || Error::new(ErrorKind::InvalidData, "its archive is damaged");
         let said = block[257..262] == *b"ustar";
         self.left = size_of(&block[124..136]).filter(|_| said).ok_or_else(damaged)?;
         self.left = self.left.min(1 << 62);
-        self.padding = self.left.next_multiple_of(BLOCK_BYTES as u64) - self.left;
+        self.padding = self.left.next_multiple_of(RECORD_BYTES as u64) - self.left;
         let (prefix, name) = (text(&block[345..500]), text(&block[..100]));
         let old = block[263..265] != *b"00";
         let name = if prefix.is_empty() || old { name } else { format!("{prefix}/{name}") };

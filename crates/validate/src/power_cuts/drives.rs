@@ -1,7 +1,7 @@
 //! The small drives whose power is cut: every combination of what decides what survives, and at
 //! random what does not.
 
-use writecliff_base::{Prng, StreamId};
+use writecliff_base::{Prng, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
 use writecliff_ssd::{DeviceConfig, Drive, Ssd, device_file};
 
@@ -303,8 +303,8 @@ pub(super) fn age(ssd: &mut Ssd<FlashImage>, random: &mut Prng) {
         let slot = if n < full { n } else { random.below(full) };
         ssd.fast_forward(&Command {
             operation: Operation::Write,
-            offset: slot * super::SLOT,
-            length: super::SLOT as u32,
+            offset: slot * SLOT_BYTES,
+            length: SLOT_BYTES as u32,
             content: Content::INCOMPRESSIBLE,
             stream: StreamId(random.below(u64::from(streams)) as u16),
             queue: 0,

@@ -5,6 +5,7 @@
 //! be there although it never completed. Nothing may be found that a durable write had replaced:
 //! one that was submitted after it completed. Deallocations count as writes of nothing.
 
+use writecliff_base::SLOT_BYTES;
 use writecliff_host_interface::{Command, Operation};
 
 /// A page that holds nothing.
@@ -13,8 +14,6 @@ pub(super) const NOTHING: u32 = 0;
 pub(super) const AGED: u32 = 1;
 /// The first tag of a command, which is the version of what it writes.
 pub(super) const FIRST_TAG: u32 = 2;
-
-const SLOT: u64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
 struct Write {
@@ -46,8 +45,8 @@ fn held(version: u32) -> Write {
 fn pages(command: &Command) -> std::ops::Range<u32> {
     let (first, end) = (command.offset, command.offset + u64::from(command.length));
     match command.operation {
-        Operation::Write => (first / SLOT) as u32..end.div_ceil(SLOT) as u32,
-        Operation::Trim => first.div_ceil(SLOT) as u32..(end / SLOT) as u32,
+        Operation::Write => (first / SLOT_BYTES) as u32..end.div_ceil(SLOT_BYTES) as u32,
+        Operation::Trim => first.div_ceil(SLOT_BYTES) as u32..(end / SLOT_BYTES) as u32,
         Operation::Read | Operation::Flush => 0..0,
     }
 }

@@ -1,15 +1,11 @@
 //! Figures of a job that follow from its definition.
 
-use writecliff_base::Bytes;
+use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_host_interface::Operation;
 use writecliff_synthesis::IoModel;
 
 use super::{BlockSize, JobSpec, OwnBlocks};
 use crate::io_log::IoLog;
-
-/// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
-/// modelled drive.
-const SHARE_STEP: u64 = 4096;
 
 impl JobSpec {
     /// Returns the job for a drive of `capacity`, with shares of the drive converted to bytes and
@@ -23,7 +19,7 @@ impl JobSpec {
             } else {
                 exact as u64
             };
-            whole / SHARE_STEP * SHARE_STEP
+            whole / SLOT_BYTES * SLOT_BYTES
         };
         let mut job = self.clone();
         if let Some(pct) = job.offset_pct.take() {

@@ -2,12 +2,10 @@
 
 use writecliff_base::keys::{Flag, Section, Size};
 use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Bytes, section};
+use writecliff_base::{Bytes, SECTOR_BYTES, section};
 use writecliff_flash::Geometry;
 use writecliff_ftl::ReductionConfig;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
-
-const SECTOR_BYTES: u64 = 512;
 
 section! {
     pub(crate) struct Keys {
