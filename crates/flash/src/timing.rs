@@ -17,6 +17,10 @@ section! {
             "time from suspending a program until the die can read; without it, reads wait";
         erase_suspend: optional Time,
             "time from suspending an erase until the die can read; without it, reads wait";
+        program_suspend_step: default Time = Nanos::ZERO,
+            "a program is suspended only when a multiple of this time of it has passed";
+        erase_suspend_step: default Time = Nanos::ZERO,
+            "an erase is suspended only when a multiple of this time of it has passed";
         independent_plane_reads: default Flag = false,
             "planes of a die serve host reads of different pages at the same time";
     }

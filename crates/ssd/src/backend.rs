@@ -79,6 +79,8 @@ pub struct Backend<R> {
     pub(crate) front: FrontFlash,
     pub(crate) reads_in_a_row: u32,
     suspends_per_operation: u32,
+    /// Suspensions since the last write was mapped; `None` if they take no firmware time.
+    pub(crate) suspensions: Option<u64>,
     pub(crate) held_erases: HeldErases,
     pub(crate) dies: Vec<Die>,
     pub(crate) channels: Channels,
@@ -103,6 +105,7 @@ impl<R: Recorder> Backend<R> {
             front: FrontFlash::of(config),
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
+            suspensions: (config.controller.suspend_time > Nanos::ZERO).then_some(0),
             held_erases: HeldErases::new(config.ftl.volatile_buffer),
             dies: vec![Die::default(); geometry.dies as usize],
             channels: Channels::new(&geometry),
@@ -186,12 +189,17 @@ impl<R: Recorder> Backend<R> {
     /// Suspends a program or erase for a host read, if the part supports it and enough time
     /// remains.
     fn suspend(&mut self, index: usize, operation: FlashOperation) {
-        let Some(cost) = self.times.suspension(operation) else { return };
-        let end = self.dies[index].suspend(self.now, cost, self.suspends_per_operation);
+        let die = &mut self.dies[index];
+        let left = die.busy_until.saturating_sub(self.now);
+        let Some(suspension) = self.times.suspension(operation, left) else { return };
+        let end = die.suspend(self.now, suspension, self.suspends_per_operation);
         let Some(end) = end else { return };
+        if let Some(suspensions) = &mut self.suspensions {
+            *suspensions += 1;
+        }
         let event = SsdEvent::DieDone { die: index as u16 };
         self.queue.cancel(Lane::DieLong, end, event);
-        self.queue.push(Lane::DieShort, self.now + cost, event);
+        self.queue.push(Lane::DieShort, self.now + suspension.time(), event);
     }
 
     /// Starts the next operation of a die that is free.

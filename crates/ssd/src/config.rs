@@ -42,6 +42,8 @@ section! {
             "firmware time per read, on the core of the two above; reads have priority";
         read_slot_time: default Time = Nanos::ZERO,
             "time of that core per slot of a read, if read data pass the data path of written data";
+        suspend_time: default Time = Nanos::ZERO,
+            "time of that core per suspension of a program or erase for reads";
         merge_time: default Time = Nanos::ZERO,
             "time of that core per slot that a write covers in part";
         service_order: default Choice<ServiceOrder>(&[

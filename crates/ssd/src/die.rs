@@ -191,6 +191,20 @@ pub enum DieState {
     Busy(FlashOperation),
 }
 
+/// Suspension of an operation: it goes on for `after`, and the die can read `cost` later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspension {
+    pub after: Nanos,
+    pub cost: Nanos,
+}
+
+impl Suspension {
+    /// Time until the die can read.
+    pub fn time(self) -> Nanos {
+        self.after + self.cost
+    }
+}
+
 /// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspended {
@@ -345,12 +359,18 @@ impl Die {
         self.wake_scheduled
     }
 
-    /// Suspends the operation in progress for `cost`, unless it ends sooner or was suspended
-    /// `suspends_max` times. Returns the time for which its end was scheduled.
-    pub fn suspend(&mut self, now: Nanos, cost: Nanos, suspends_max: u32) -> Option<Nanos> {
+    /// Suspends the operation in progress, unless it ends sooner or was suspended `suspends_max`
+    /// times. Returns the time for which its end was scheduled.
+    pub fn suspend(
+        &mut self,
+        now: Nanos,
+        suspension: Suspension,
+        suspends_max: u32,
+    ) -> Option<Nanos> {
+        let Suspension { after, cost } = suspension;
         let DieState::Busy(operation) = self.state else { return None };
         let end = self.busy_until;
-        let remaining = end.saturating_sub(now);
+        let remaining = end.saturating_sub(now + after);
         if remaining <= cost || self.suspends >= suspends_max {
             return None;
         }
@@ -360,7 +380,7 @@ impl Die {
         // The die is free for the read after the suspend latency. `Sending` models this: the die is
         // busy, and no operation depends on its end.
         self.state = DieState::Sending;
-        self.busy_until = now + cost;
+        self.busy_until = now + suspension.time();
         self.wake_scheduled = true;
         Some(end)
     }

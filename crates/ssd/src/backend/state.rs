@@ -43,6 +43,7 @@ impl<R: Recorder> Backend<R> {
         self.channels.save(out);
         self.mechanisms.save(out);
         self.busy.save(out);
+        self.suspensions.iter().for_each(|&count| out.put(count));
         self.mechanisms.save_waiting(out);
     }
 
@@ -61,6 +62,9 @@ impl<R: Recorder> Backend<R> {
         self.channels.restore(input)?;
         self.mechanisms.restore(input)?;
         self.busy = BusyTimes::restore(input)?;
+        if let Some(suspensions) = &mut self.suspensions {
+            *suspensions = input.get()?;
+        }
         self.recorder = R::default();
         for (index, die) in (0..).zip(&self.dies) {
             if let DieState::Busy(operation) | DieState::Sensing(operation) = die.state {

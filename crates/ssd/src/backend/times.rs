@@ -8,7 +8,7 @@ use crate::attribution::FlashRead;
 use crate::config::DeviceConfig;
 use crate::die::{
     FRONT_MEDIUM, FlashOperation, MEDIA, PAGE_TYPES, PROGRAM_TYPES, SENSE_MASK, SENSE_MEDIUM,
-    is_plain, medium_of_sense, program_medium,
+    Suspension, is_plain, medium_of_sense, program_medium,
 };
 use crate::front;
 use crate::mechanisms::Mechanisms;
@@ -27,6 +27,18 @@ pub(crate) struct Times {
     media: [Nanos; MEDIA],
     slot_transfer: Nanos,
     retry: Nanos,
+}
+
+/// Time until an operation of `duration`, of which `left` remains, reaches a multiple of `step`.
+/// Before the operation starts, its start is the first multiple.
+fn time_until_step(duration: Nanos, left: Nanos, step: Nanos) -> Nanos {
+    if step == Nanos::ZERO {
+        return Nanos::ZERO;
+    }
+    match duration.0.checked_sub(left.0) {
+        Some(elapsed) => Nanos(elapsed.next_multiple_of(step.0) - elapsed),
+        None => left - duration,
+    }
 }
 
 impl Times {
@@ -86,15 +98,25 @@ impl Times {
         (self.loads[kind], self.programs[kind])
     }
 
-    /// Latency of suspending an operation; `None` if it cannot be suspended.
-    pub(crate) fn suspension(&self, operation: FlashOperation) -> Option<Nanos> {
-        match operation {
-            FlashOperation::Program { .. } | FlashOperation::Upkeep { suspendable: true, .. } => {
-                self.flash.program_suspend
+    /// Returns how an operation, of which `left` remains, is suspended; `None` if it cannot be.
+    pub(crate) fn suspension(&self, operation: FlashOperation, left: Nanos) -> Option<Suspension> {
+        let flash = &self.flash;
+        let (cost, after) = match operation {
+            FlashOperation::Program { page_type, .. } => {
+                let duration = self.programs[page_type as usize % PROGRAM_TYPES];
+                let step = flash.program_suspend_step;
+                (flash.program_suspend, time_until_step(duration, left, step))
             }
-            FlashOperation::Erase { .. } => self.flash.erase_suspend,
-            FlashOperation::Read { .. } | FlashOperation::Upkeep { .. } => None,
-        }
+            FlashOperation::Upkeep { suspendable: true, .. } => {
+                (flash.program_suspend, Nanos::ZERO)
+            }
+            FlashOperation::Erase { .. } => {
+                let step = flash.erase_suspend_step;
+                (flash.erase_suspend, time_until_step(flash.erase, left, step))
+            }
+            FlashOperation::Read { .. } | FlashOperation::Upkeep { .. } => return None,
+        };
+        cost.map(|cost| Suspension { after, cost })
     }
 
     /// Times of a read that starts now, has reached the die at `begun`, and is corrected at

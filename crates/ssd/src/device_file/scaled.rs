@@ -5,7 +5,7 @@
 //! * the number of reclaim units and every pool counted in them stays, and with it
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
-//! * the time of an erase shrinks with the block;
+//! * the time of an erase, and that between its suspensions, shrink with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
 //!   and the cached part of the mapping table shrink with the drive.
@@ -91,6 +91,10 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
         shorter("flash.erase", config.timing.erase, scale),
         shorter("controller.idle_delay", controller.idle_delay, scale),
     ];
+    let step = config.timing.erase_suspend_step;
+    if step > Nanos::ZERO {
+        changes.push(shorter("flash.erase_suspend_step", step, scale));
+    }
     let (dies, factor) = (config.geometry.dies, 1.0 / scale);
     let resizing = Resizing { config, scale, factor, capacity, dies };
     changes.extend(config.sections.present().flat_map(|section| section.scaled(&resizing)));

@@ -48,6 +48,8 @@ pub(crate) struct MappedSlots {
     /// Slots written in part and merged with their old data.
     pub merged: u32,
     pub folded: u64,
+    /// Suspensions of programs and erases since the write before.
+    pub suspensions: u64,
 }
 
 /// Timing of the flash that a mechanism owns.

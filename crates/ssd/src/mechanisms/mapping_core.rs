@@ -3,8 +3,11 @@
 //! During garbage collection, a drive with many dies is often bound not by its flash but by the
 //! processor that looks up, relocates and maps slot after slot. A host slot costs
 //! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
-//! slots `read_slot_time`, a slot that is written in part `merge_time`, a slot folded from an SLC
-//! cache its `fold_time`; reads have priority.
+//! slots `read_slot_time`, a suspension of a program or erase for reads `suspend_time`, a slot that is
+//! written in part `merge_time`, a slot folded from an SLC cache its `fold_time`; reads have
+//! priority. The core is shared, so reads leave writes the rest of its time: if `lookup_time` is
+//! the reciprocal of the rate of reads alone, a mix is no faster than the two loads in turn, and
+//! slower by the suspensions, which neither of them has alone.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
 //! the buffer is full of unmapped data and further writes wait at the link. If all these times are
 //! zero, the core imposes no bound and the module is inactive.
@@ -33,6 +36,7 @@ pub(crate) struct MappingCore {
     per_folded_slot: Nanos,
     per_read: Nanos,
     per_read_slot: Nanos,
+    per_suspension: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
     /// Time at which the last write was mapped.
@@ -53,7 +57,8 @@ impl MappingCore {
         // Reads take precedence over pending work and delay it, but they cannot have used more time
         // than has passed. The time of reads still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
-        let mapping = Nanos(host + relocated + merging + folding);
+        let suspending = self.per_suspension.0 * mapped.suspensions;
+        let mapping = Nanos(host + relocated + merging + folding + suspending);
         self.done_at = (self.done_at + reads).max(now) + mapping;
         let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
         let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
@@ -87,6 +92,7 @@ impl Mechanism for MappingCore {
                 per_folded_slot: fold.unwrap_or(c.mapping_update_time),
                 per_read: c.lookup_time,
                 per_read_slot: c.read_slot_time,
+                per_suspension: c.suspend_time,
                 read_time: Nanos::ZERO,
                 placed_at: Nanos::ZERO,
                 allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),

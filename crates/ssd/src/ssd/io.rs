@@ -138,6 +138,7 @@ impl<R: Recorder> Ssd<R> {
             moved: self.ftl.counters().moved_slots() - before.0,
             merged,
             folded: self.front.folded_slots() - before.1,
+            suspensions: self.backend.suspensions.as_mut().map_or(0, std::mem::take),
         };
         self.mechanisms.after_write(self.backend.now, &mapped);
         completes

@@ -90,7 +90,7 @@ const PLANES: [(&str, &str); 3] = [
 const SHARED_CORE: [(&str, &str); 1] = [(
     "latency = \"5 us\"",
     "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nread_slot_time = \"20 us\"\n\
-     merge_time = \"30 us\"\nservice_order = \"barrier\"",
+     suspend_time = \"5 us\"\nmerge_time = \"30 us\"\nservice_order = \"barrier\"",
 )];
 
 /// A cache that folds while the host writes, with errors to correct besides.
