@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.small_drive import write_small_drive
 from writecliff.choice.question import Question
 from writecliff.choice.too_large import said, without_too_large
 from writecliff.cli.main import main
@@ -56,7 +57,12 @@ def test_the_answer_says_what_was_left_out(
     """On a machine with 3 GB, a drive of 1.6 TB is too large for a short load."""
     monkeypatch.setattr("writecliff.parallel.available_memory_bytes", lambda: 3 * GB)
     asked = question(tmp_path, SHORT)
-    words = ["choose", "--workload", asked.workload, "--candidates", "p5800x-*,fl6-*",
+    small = tmp_path / "small"
+    small.mkdir()
+    write_small_drive(small).rename(small / "usual.toml")
+    write_small_drive(small, read='["300 us", "300 us", "300 us"]').rename(small / "slow.toml")
+    drives = f"{small}/usual.toml,{small}/slow.toml,fl6-*"
+    words = ["choose", "--workload", asked.workload, "--candidates", drives,
              "--no-what-if", "--output", str(tmp_path / "c"), "--json"]  # fmt: skip
     assert main(words) == 0
     done = capsys.readouterr()
