@@ -69,6 +69,16 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"sim:{path}"
 
 
+@pytest.fixture(scope="module")
+def protected(drive: str) -> Result:
+    return run("power-loss-protection", drive)
+
+
+@pytest.fixture(scope="module")
+def throttled(drive: str) -> Result:
+    return run("thermal-throttling", drive)
+
+
 def found(result: Result, what: str) -> list[float]:
     finding = next(one for one in result.findings if one.what == what)
     return [float(value) for value in finding.values if not isinstance(value, str | None)]
@@ -92,8 +102,10 @@ def test_spare_blocks_make_the_drive_live_longer_and_then_it_is_read_only(drive:
     assert "read-only" in shown(result)
 
 
-def test_capacitors_keep_what_was_confirmed_and_nothing_else_does_at_speed(drive: str) -> None:
-    result = run("power-loss-protection", drive)
+def test_capacitors_keep_what_was_confirmed_and_nothing_else_does_at_speed(
+    protected: Result,
+) -> None:
+    result = protected
     with_, without, uncached = found(result, "confirmed writes lost, at most")
     assert (with_, uncached) == (0, 0)
     assert 0 < without <= (2 << 20) / 4096  # what the buffer holds
@@ -120,8 +132,8 @@ def test_refresh_keeps_uber_down_and_retention_follows_arrhenius(drive: str) -> 
     shown(result)
 
 
-def test_throttling_trades_speed_for_temperature(drive: str) -> None:
-    result = run("thermal-throttling", drive)
+def test_throttling_trades_speed_for_temperature(throttled: Result) -> None:
+    result = throttled
     cool, hot = found(result, "highest temperature (C)")
     slow, fast = found(result, "sustained write throughput (MB/s)")
     assert cool < hot and slow < fast
@@ -129,16 +141,18 @@ def test_throttling_trades_speed_for_temperature(drive: str) -> None:
     shown(result)
 
 
-def test_a_hotter_drive_needs_the_second_stage(drive: str, tmp_path: Path) -> None:
+def test_a_hotter_drive_needs_the_second_stage(
+    drive: str, throttled: Result, tmp_path: Path
+) -> None:
     text = Path(drive.removeprefix("sim:")).read_text()
     (tmp_path / "hot.toml").write_text(
         f'{text}\n[power]\nidle = "2 W"\n[thermal]\nambient = "60 C"\nresistance = "6 C/W"\ncapacity = "40 J/C"\n'
     )
     hot = run("thermal-throttling", f"sim:{tmp_path / 'hot.toml'}")
-    for result, expected in ((run("thermal-throttling", drive), False), (hot, True)):
-        throttled, _ = found(result, "time throttled, cooling included (min)")
+    for result, expected in ((throttled, False), (hot, True)):
+        time, _ = found(result, "time throttled, cooling included (min)")
         heavy, never = found(result, "of it in stage 2 (min)")
-        assert (heavy > 0) == expected and heavy < throttled and never == 0
+        assert (heavy > 0) == expected and heavy < time and never == 0
         shown(result)
     limits = next(plot for plot in hot.plots if plot.name == "celsius").limits
     assert [name for name, _ in limits][::2] == ["stage 1 above", "stage 2 above"]
@@ -159,8 +173,8 @@ def test_parity_serves_what_a_lost_die_held_and_the_closed_forms_hold(drive: str
     shown(result)
 
 
-def test_the_same_campaign_gives_the_same_page(drive: str) -> None:
-    one, other = (run("power-loss-protection", drive) for _ in range(2))
+def test_the_same_campaign_gives_the_same_page(drive: str, protected: Result) -> None:
+    one, other = protected, run("power-loss-protection", drive)
     assert mapping(one) == mapping(other)
     assert render_page(page(one)) == render_page(page(other))
 
