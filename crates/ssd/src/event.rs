@@ -131,8 +131,9 @@ fn lane_of(key: Key) -> usize {
 #[derive(Clone, Debug)]
 struct SortedLane {
     keys: Vec<Key>,
-    first: usize,
-    last: usize,
+    // Narrow, so that the compiler knows that an index behind them does not overflow.
+    first: u32,
+    last: u32,
 }
 
 impl Default for SortedLane {
@@ -144,7 +145,7 @@ impl Default for SortedLane {
 impl SortedLane {
     /// A lane with sorted events.
     fn of(mut events: Vec<Key>) -> Self {
-        let last = events.len();
+        let last = events.len() as u32;
         events.insert(0, 0);
         events.resize(ROOM_MIN.max(2 * events.len() + 4), EMPTY);
         Self { keys: events, first: 1, last }
@@ -152,28 +153,34 @@ impl SortedLane {
 
     #[inline]
     fn events(&self) -> &[Key] {
-        &self.keys[self.first..=self.last]
+        &self.keys[self.first as usize..=self.last as usize]
     }
 
     /// Inserts from the end.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn insert(&mut self, key: Key) {
-        if self.keys.len() - self.last < 3 {
-            self.make_room();
-        }
-        self.last += 1;
-        match &mut self.keys[self.last - 1..] {
-            [before, new, behind, ..] if *before <= key => (*new, *behind) = (key, EMPTY),
-            _ => self.insert_before(key),
+        let last = self.last as usize;
+        if last + 2 < self.keys.len() && self.keys[last] <= key {
+            self.keys[last + 1] = key;
+            self.keys[last + 2] = EMPTY;
+            self.last += 1;
+        } else {
+            self.insert_otherwise(key);
         }
     }
 
-    /// Inserts before others: a few, or, as what is resumed, anywhere.
-    fn insert_before(&mut self, key: Key) {
-        let last = self.last;
+    /// Inserts where there is no room yet, or before others: a few, or, as what is resumed,
+    /// anywhere.
+    #[inline(never)]
+    fn insert_otherwise(&mut self, key: Key) {
+        if self.keys.len() < self.last as usize + 3 {
+            self.make_room();
+        }
+        self.last += 1;
+        let last = self.last as usize;
         self.keys[last + 1] = EMPTY;
-        let live = &mut self.keys[self.first..=last];
+        let live = &mut self.keys[self.first as usize..=last];
         let mut hole = live.len() - 1;
         let near = hole.saturating_sub(NEAR);
         while hole > near && live[hole - 1] > key {
@@ -191,23 +198,24 @@ impl SortedLane {
     /// Removes the head; returns the next one.
     #[inline]
     fn advance(&mut self) -> Key {
+        debug_assert!(self.first <= self.last, "an empty lane has no head");
         self.first += 1;
-        self.keys[self.first]
+        self.keys[self.first as usize]
     }
 
     #[cold]
     fn make_room(&mut self) {
-        self.keys.copy_within(self.first..self.last + 2, 1);
+        self.keys.copy_within(self.first as usize..self.last as usize + 2, 1);
         (self.first, self.last) = (1, self.last + 1 - self.first);
         self.keys[0] = 0;
         // At least half is free then, so this is rare.
-        if self.keys.len() < 2 * self.last + 4 {
+        if self.keys.len() < 2 * self.last as usize + 4 {
             self.keys.resize(2 * self.keys.len(), EMPTY);
         }
     }
 
     fn head(&self) -> Key {
-        self.keys[self.first]
+        self.keys[self.first as usize]
     }
 }
 
@@ -241,14 +249,14 @@ impl EventQueue {
         *head = (*head).min(key);
     }
 
-    /// The next event, unless it is after `limit`.
+    /// The next event, unless it is at `end` or after it.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
+    pub fn pop_before(&mut self, end: Nanos) -> Option<(Nanos, Packed)> {
         let key = self.earliest();
         let time = time_of(key);
-        // An empty queue has the latest of all times, which even the latest limit excludes.
-        if time.0 >= limit.0.saturating_add(1) {
+        // An empty queue has the latest of all times, which even the latest end excludes.
+        if time >= end {
             return None;
         }
         let lane = lane_of(key);
@@ -277,8 +285,8 @@ impl EventQueue {
         let is_it = |key: &Key| time_of(*key) == time && *key as u32 & EVENT_MASK == event.pack();
         let simultaneous = &sorted.events()[before..];
         let position = simultaneous.iter().position(is_it).expect("the event is scheduled");
-        let position = sorted.first + before + position;
-        sorted.keys.copy_within(position + 1..sorted.last + 2, position);
+        let position = sorted.first as usize + before + position;
+        sorted.keys.copy_within(position + 1..sorted.last as usize + 2, position);
         sorted.last -= 1;
         self.heads[lane as usize] = sorted.head();
     }
@@ -338,7 +346,9 @@ mod tests {
     }
 
     fn pop(queue: &mut EventQueue, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
-        queue.pop_until(limit).map(|(time, packed)| (time, unpacked(packed)))
+        queue
+            .pop_before(Nanos(limit.0.saturating_add(1)))
+            .map(|(time, packed)| (time, unpacked(packed)))
     }
 
     #[test]

@@ -492,7 +492,8 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some((time, packed)) = self.backend.queue.pop_until(limit) {
+        let end = Nanos(limit.0.saturating_add(1));
+        while let Some((time, packed)) = self.backend.queue.pop_before(end) {
             self.backend.now = time;
             if let Some((mechanism, token)) = packed.due() {
                 self.mechanism_due(mechanism, token);
