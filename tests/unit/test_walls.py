@@ -1,4 +1,4 @@
-"""Walls between the Rust crates, as ARCHITECTURE.md states them ("does not know").
+"""Walls between the Rust crates, as ARCHITECTURE.md states them ("independent of").
 
 Cargo rejects uses of crates that are not dependencies, so the table of dependencies is the wall.
 Each `clippy.toml` lists the types that its crate must not use. Python's walls are contracts of
