@@ -3,8 +3,8 @@
 //! During garbage collection, a drive with many dies is often bound not by its flash but by the
 //! processor that looks up, relocates and maps slot after slot. A host slot costs
 //! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
-//! slots `read_slot_time`, a suspension of a program or erase for reads `suspend_time`, a slot that is
-//! written in part `merge_time`, a slot folded from an SLC cache its `fold_time`; reads have
+//! slots `read_slot_time`, a suspension of a program or erase for reads `suspend_time`, a slot
+//! that is written in part `merge_time`, a slot folded from an SLC cache its `fold_time`; reads have
 //! priority. The core is shared, so reads leave writes the rest of its time: if `lookup_time` is
 //! the reciprocal of the rate of reads alone, a mix is no faster than the two loads in turn, and
 //! slower by the suspensions, which neither of them has alone.
