@@ -1,11 +1,14 @@
 //! File format of saved device states: named sections in chunks, each packed and checksummed.
 //!
 //! ```text
-//! "WCSTATE5"                                 8 bytes; the digit is the version
+//! "WCSTATE6"                                 8 bytes; the digit is the version
 //! section*: name length u16, name, raw length u64, chunk*
 //! chunk:    packing u8, packed length u32, crc32 u32, packed
 //! end:      name length 0
 //! ```
+//!
+//! The small parts of a state are fields (`fields.rs`) in one section. Large arrays have sections
+//! of their own, because packing them as arrays is quicker than encoding each element, and smaller.
 //!
 //! All integers are little endian. A chunk holds 4 MiB of its section, the last one the remainder.
 //! Its checksum also covers section name and length, chunk number, packing and packed length.
@@ -18,9 +21,10 @@ use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
+use crate::fields::{Impossible, Saved, from_bytes, to_bytes};
 use pack::{Packing, pack_bytes, pack_numbers, unpack_bytes, unpack_numbers};
 
-const MAGIC: &[u8; 8] = b"WCSTATE5";
+const MAGIC: &[u8; 8] = b"WCSTATE6";
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
@@ -29,10 +33,12 @@ const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 pub enum CodecError {
     #[error("not a writecliff device state (it does not begin with WCSTATE)")]
     NotAState,
-    #[error("the device state is of version {0}; this program reads version 5: prepare it again")]
+    #[error("the device state is of version {0}; this program reads version 6: prepare it again")]
     OtherVersion(char),
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
+    #[error("device state is damaged: section '{0}' has impossible values")]
+    Impossible(String),
     #[error("device state has section '{found}' where '{expected}' is expected")]
     Unexpected { expected: String, found: String },
     #[error("device state section '{0}' has {1} bytes, expected {2}")]
@@ -96,6 +102,11 @@ impl<W: Write> StateWriter<W> {
             self.chunk(&hash, number as u64, packing, &packed)?;
         }
         Ok(())
+    }
+
+    /// Writes the fields of `state`.
+    pub fn fields(&mut self, name: &str, state: &impl Saved) -> Result<(), CodecError> {
+        self.bytes(name, &to_bytes(state))
     }
 
     pub fn u64s(&mut self, name: &str, values: &[u64]) -> Result<(), CodecError> {
@@ -217,6 +228,12 @@ impl<R: Read> StateReader<R> {
         Ok(())
     }
 
+    /// Restores `state` from its fields.
+    pub fn fields(&mut self, name: &str, state: &mut impl Saved) -> Result<(), CodecError> {
+        let restored = from_bytes(&self.bytes(name)?, state);
+        restored.map_err(|Impossible| CodecError::Impossible(name.to_owned()))
+    }
+
     pub fn u64s(&mut self, name: &str, count: usize) -> Result<Vec<u64>, CodecError> {
         let raw = self.bytes(name)?;
         check_length(name, raw.len() as u64, count, 8)?;
@@ -300,8 +317,8 @@ mod tests {
     #[test]
     fn states_of_other_versions_are_refused_by_their_number() {
         let mut data = sample();
-        data[7] = b'4';
-        assert!(matches!(StateReader::new(&data[..]), Err(CodecError::OtherVersion('4'))));
+        data[7] = b'5';
+        assert!(matches!(StateReader::new(&data[..]), Err(CodecError::OtherVersion('5'))));
         data[0] = b'X';
         assert!(matches!(StateReader::new(&data[..]), Err(CodecError::NotAState)));
     }

@@ -121,23 +121,19 @@ pub fn readings<T: Counted>(counted: Option<&T>) -> impl Iterator<Item = Reading
     })
 }
 
-/// Defines a struct of `u64` counts that saved states hold as an array.
+/// Defines a struct of `u64` counts, which are part of saved states.
 #[macro_export]
 macro_rules! counts {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         pub struct $name { $($(#[$doc])* pub $field: u64,)* }
 
         impl $name {
-            pub const FIELDS: usize = [$(stringify!($field)),*].len();
-
-            pub fn to_array(self) -> [u64; Self::FIELDS] {
+            /// Returns the counts in the order of their declaration.
+            pub fn to_array(self) -> [u64; [$(stringify!($field)),*].len()] {
                 [$(self.$field),*]
-            }
-
-            pub fn from_array([$($field),*]: [u64; Self::FIELDS]) -> Self {
-                Self { $($field),* }
             }
         }
     };

@@ -1,10 +1,13 @@
 //! Newtypes for indices, so that mixing logical and physical page numbers, the classic FTL bug, is
 //! a type error. All have 32 bits: 2^32 mapping units of 4 KiB address 16 TiB.
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+        #[derive(Serialize, Deserialize)]
         #[repr(transparent)]
         pub struct $name(pub u32);
 
@@ -50,7 +53,9 @@ id! {
 }
 
 /// A stream (placement identifier). 0 is the default stream, for hosts that assign none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
+)]
 #[repr(transparent)]
 pub struct StreamId(pub u16);
 

@@ -6,6 +6,7 @@
 pub mod codec;
 pub mod counters;
 pub mod cursors;
+pub mod fields;
 pub mod ids;
 pub mod keys;
 pub mod located;
@@ -15,7 +16,6 @@ pub mod random;
 pub mod saved_state;
 pub mod similarity;
 pub mod units;
-pub mod words;
 
 pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use permutation::Permutation;

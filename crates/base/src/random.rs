@@ -5,8 +5,10 @@
 //! dependency. The period is 2^256 - 1 and every output bit is usable, which covers the 48-bit
 //! range that the PTS requires of a test tool.
 
+use serde::{Deserialize, Serialize};
+
 /// A seeded sequence of random numbers. A clone produces the same further numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prng {
     state: [u64; 4],
 }
@@ -72,10 +74,6 @@ impl Prng {
     pub fn state(&self) -> [u64; 4] {
         self.state
     }
-
-    pub fn from_state(state: [u64; 4]) -> Self {
-        Self { state }
-    }
 }
 
 #[cfg(test)]
@@ -85,7 +83,7 @@ mod tests {
     /// First outputs of the reference C implementation for the state {1, 2, 3, 4}.
     #[test]
     fn matches_the_reference_implementation() {
-        let mut random = Prng::from_state([1, 2, 3, 4]);
+        let mut random = Prng { state: [1, 2, 3, 4] };
         let first: Vec<u64> = (0..4).map(|_| random.next_u64()).collect();
         assert_eq!(first, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
     }

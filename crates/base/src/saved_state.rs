@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use crate::codec::{CodecError, StateReader, StateWriter};
 use thiserror::Error;
 
-use crate::words::WordWriter;
+use crate::fields::{Impossible, Saved};
 
 /// Why a state cannot be restored.
 #[derive(Debug, Error)]
@@ -16,32 +16,40 @@ pub enum RestoreError {
     OtherDevice(String),
 }
 
+impl From<Impossible> for RestoreError {
+    fn from(_: Impossible) -> Self {
+        CodecError::Impossible("pending".to_owned()).into()
+    }
+}
+
 /// Begins a saved state of the drive with the canonical description `device`; the caller appends
 /// further sections.
 pub fn begin<W: Write>(
     out: W,
     device: &str,
-    pending: &WordWriter,
+    pending: &impl Saved,
 ) -> Result<StateWriter<W>, CodecError> {
     let mut out = StateWriter::new(out)?;
     out.bytes("device", device.as_bytes())?;
-    out.u64s("pending_count", &[pending.words.len() as u64])?;
-    out.u64s("pending", &pending.words)?;
+    out.fields("pending", pending)?;
     Ok(out)
 }
 
-/// Opens a saved state of the drive with the canonical description `device`; also returns the work
-/// in progress as words.
-pub fn open<R: Read>(input: R, device: &str) -> Result<(StateReader<R>, Vec<u64>), RestoreError> {
+/// Opens a saved state of the drive with the canonical description `device`, and restores the work
+/// in progress.
+pub fn open<R: Read>(
+    input: R,
+    device: &str,
+    pending: &mut impl Saved,
+) -> Result<StateReader<R>, RestoreError> {
     let mut input = StateReader::new(input)?;
     let found = input.bytes("device")?;
     let theirs = String::from_utf8_lossy(&found);
     if device != theirs {
         return Err(RestoreError::OtherDevice(first_difference(device, &theirs)));
     }
-    let count = input.u64s("pending_count", 1)?[0];
-    let words = input.u64s("pending", count as usize)?;
-    Ok((input, words))
+    input.fields("pending", pending)?;
+    Ok(input)
 }
 
 /// The first line in which two canonical descriptions differ.

@@ -8,6 +8,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 use thiserror::Error;
 
+use serde::{Deserialize, Serialize};
+
 use crate::similarity::nearest;
 
 /// Granularity of host commands, in bytes: offsets and lengths are multiples of it.
@@ -17,7 +19,9 @@ pub const SECTOR_BYTES: u64 = 512;
 pub const SLOT_BYTES: u64 = 4096;
 
 /// A duration or instant of virtual time, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
+)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
 
@@ -80,7 +84,9 @@ impl fmt::Display for Nanos {
 }
 
 /// A number of bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
+)]
 #[repr(transparent)]
 pub struct Bytes(pub u64);
 

@@ -1,14 +1,12 @@
 //! The write cache: data that are acknowledged to the host but not yet on the media.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
-
 use crate::config::CacheConfig;
-use crate::mechanics::{Extent, Mechanics};
-use writecliff_base::SECTOR_BYTES;
+use crate::mechanics::Extent;
+use serde::{Deserialize, Serialize};
+use writecliff_base::{SECTOR_BYTES, saved};
 
 /// A write in the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dirty {
     pub extent: Extent,
     /// Ascending in order of arrival.
@@ -33,6 +31,8 @@ pub struct WriteCache {
     reserved: usize,
     next: u64,
 }
+
+saved! { WriteCache { writes, sectors, reserved, next } }
 
 impl WriteCache {
     pub fn new(config: &CacheConfig) -> Self {
@@ -106,32 +106,6 @@ impl WriteCache {
         if !self.writes.is_sorted_by_key(|dirty| dirty.sequence) {
             return Err("cached writes are out of order".to_owned());
         }
-        Ok(())
-    }
-
-    pub fn save(&self, out: &mut WordWriter) {
-        out.list(self.writes.iter(), |out, dirty| {
-            out.put(dirty.extent.first);
-            out.put(dirty.extent.last);
-            out.put(dirty.sequence);
-        });
-        out.put(self.sectors);
-        out.put(self.reserved as u64);
-        out.put(self.next);
-    }
-
-    pub fn restore(
-        &mut self,
-        input: &mut WordReader<'_>,
-        mechanics: &Mechanics,
-    ) -> Result<(), CodecError> {
-        self.writes = input.list(|input| {
-            let extent = mechanics.extent(input.get()?, input.get()?);
-            Ok(Dirty { extent, sequence: input.get()? })
-        })?;
-        self.sectors = input.get()?;
-        self.reserved = input.narrow()?;
-        self.next = input.get()?;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod schedule;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters};
 use writecliff_host_interface::{
     Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
@@ -66,7 +67,7 @@ enum DiskEvent {
 }
 
 /// Host traffic and cache hits since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
     pub write_bytes: u64,
     pub read_bytes: u64,

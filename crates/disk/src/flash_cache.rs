@@ -129,6 +129,9 @@ impl FlashCache {
         self.hand = input.u32s("flash_hand", 1)?[0];
         self.slots = input.u32s("flash_slots", self.slots.len())?;
         self.blocks = input.u32s("flash_blocks", self.blocks.len())?;
-        Ok(())
+        let is_possible = (self.hand as usize) < self.slots.len()
+            && self.slots.iter().all(|&slot| (slot & !USED) as usize <= self.blocks.len())
+            && self.check().is_ok();
+        is_possible.then_some(()).ok_or_else(|| CodecError::Impossible("flash_slots".to_owned()))
     }
 }

@@ -1,15 +1,14 @@
 //! Arm and spindle: positioning times, retries and recalibration.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Nanos, Prng};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, Prng, saved};
 
 use crate::config::{DiskConfig, Impossible, Recalibration};
 use crate::layout::Layout;
 use crate::seek::SeekCurve;
 
 /// A range of sectors, with the track, cylinder and angle at which it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     pub first: u64,
     pub last: u64,
@@ -39,12 +38,14 @@ pub struct Mechanics {
 }
 
 /// Counters since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     pub accesses: u64,
     pub retries: u64,
     pub recalibrations: u64,
 }
+
+saved! { Mechanics { random, track, recalibration_due, counted } check is_on_media }
 
 /// Label of the random generator for retries.
 const RETRIES: u64 = 0x6469_736b;
@@ -68,6 +69,10 @@ impl Mechanics {
             recalibration_due: m.recalibration().map_or(Nanos::MAX, |r| r.interval),
             counted: Counted::default(),
         })
+    }
+
+    fn is_on_media(&mut self) -> bool {
+        self.track < self.layout.tracks()
     }
 
     pub fn extent(&self, first: u64, last: u64) -> Extent {
@@ -163,24 +168,5 @@ impl Mechanics {
         self.recalibration_due = last + interval;
         self.track = self.layout.tracks() - 1;
         (last + takes > now).then_some(last + takes)
-    }
-
-    pub fn save(&self, out: &mut WordWriter) {
-        self.random.state().iter().for_each(|&word| out.put(word));
-        out.put(self.track);
-        out.put(self.recalibration_due.0);
-        out.put(self.counted.accesses);
-        out.put(self.counted.retries);
-        out.put(self.counted.recalibrations);
-    }
-
-    pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.random = Prng::from_state([input.get()?, input.get()?, input.get()?, input.get()?]);
-        self.track = input.get()?;
-        self.recalibration_due = Nanos(input.get()?);
-        self.counted.accesses = input.get()?;
-        self.counted.retries = input.get()?;
-        self.counted.recalibrations = input.get()?;
-        Ok(())
     }
 }

@@ -4,15 +4,14 @@
 //! full or another access is due. Its progress is computed only when needed, from the rotation of
 //! the platters.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use serde::{Deserialize, Serialize};
 
 use crate::layout::Layout;
 use crate::mechanics::{Extent, Mechanics};
-use writecliff_base::{Nanos, SECTOR_BYTES};
+use writecliff_base::{Nanos, SECTOR_BYTES, saved};
 
 /// A range of cached sectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Segment {
     first: u64,
     end: u64,
@@ -21,7 +20,7 @@ struct Segment {
 }
 
 /// Read-ahead into the newest segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ahead {
     /// Time at which the sector with that passage is under the head.
     since: Nanos,
@@ -41,6 +40,8 @@ pub struct Reads {
     sectors: u64,
     ahead: Option<Ahead>,
 }
+
+saved! { Reads { segments, ahead } check is_possible }
 
 impl Reads {
     pub fn new(cache_bytes: u64, segments: u32, capacity_bytes: u64) -> Self {
@@ -153,6 +154,10 @@ impl Reads {
         self.segments.retain(|s| last < s.first || s.end <= first);
     }
 
+    fn is_possible(&mut self) -> bool {
+        self.check().is_ok() && self.ahead.is_none_or(|ahead| ahead.limit <= self.sectors)
+    }
+
     pub fn check(&self) -> Result<(), String> {
         let fits = |s: &Segment| s.first < s.end && s.end - s.first <= self.segment_sectors;
         match self.segments.iter().find(|s| !fits(s) || s.end > self.sectors) {
@@ -160,29 +165,5 @@ impl Reads {
             None if self.segments.len() > self.most => Err("too many segments".to_owned()),
             None => Ok(()),
         }
-    }
-
-    pub fn save(&self, out: &mut WordWriter) {
-        out.list(self.segments.iter(), |out, s| {
-            out.put(s.first);
-            out.put(s.end);
-            out.put(s.consumed);
-        });
-        out.list(self.ahead.iter(), |out, ahead| {
-            out.put(ahead.since.0);
-            out.put(ahead.passage);
-            out.put(ahead.limit);
-        });
-    }
-
-    pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.segments = input.list(|input| {
-            Ok(Segment { first: input.get()?, end: input.get()?, consumed: input.get()? })
-        })?;
-        let ahead = input.list(|input| {
-            Ok(Ahead { since: Nanos(input.get()?), passage: input.get()?, limit: input.get()? })
-        })?;
-        self.ahead = ahead.into_iter().next();
-        Ok(())
     }
 }

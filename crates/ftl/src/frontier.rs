@@ -3,14 +3,15 @@
 
 use std::ops::{Index, IndexMut};
 
-use writecliff_base::{Ppa, ReclaimUnitId, StreamId};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Ppa, ReclaimUnitId, StreamId, saved};
 use writecliff_flash::Geometry;
 
 use crate::gc_destination::GcDestination;
 use crate::table::Owner;
 
 /// Index of a frontier: `0..streams` belong to the host, `streams..2*streams` to GC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrontierId(pub u16);
 
 impl FrontierId {
@@ -21,7 +22,7 @@ impl FrontierId {
 }
 
 /// Write position of a frontier. A frontier without a unit has `next == end`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frontier {
     pub unit: ReclaimUnitId,
     /// Physical page addresses: the next one, the end of the program unit being filled,
@@ -93,6 +94,8 @@ pub(crate) struct Frontiers {
     /// Number of streams of each reclaim group.
     pub handles: u16,
 }
+
+saved! { Frontiers { [all] } }
 
 impl Index<FrontierId> for Frontiers {
     type Output = Frontier;

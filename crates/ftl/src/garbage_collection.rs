@@ -15,8 +15,7 @@
 //!   are free;
 //! * **early**: the caller requests the relocation of a victim that is nearly empty.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::WordReader;
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 
 use crate::config::GcPacing;
@@ -36,7 +35,7 @@ const BURST_MAX: u32 = 64;
 const IDLE_VALID_MAX: f64 = 0.95;
 
 /// The victim being emptied, if any.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Collection {
     pub(crate) victim: ReclaimUnitId,
     /// Next address to examine, counted from the start of the victim.
@@ -79,17 +78,6 @@ impl Collection {
         let [victim, next_position, valid_at_start, moved] = words.map(u64::from);
         let for_wear = u64::from(self.for_wear);
         [victim, next_position, valid_at_start, moved, for_wear, self.last_wear_move]
-    }
-
-    pub(crate) fn from_words(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
-        Ok(Self {
-            victim: ReclaimUnitId(input.narrow()?),
-            next_position: input.narrow()?,
-            valid_at_start: input.narrow()?,
-            moved: input.narrow()?,
-            for_wear: input.flag()?,
-            last_wear_move: input.get()?,
-        })
     }
 }
 

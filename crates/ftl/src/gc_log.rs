@@ -4,13 +4,14 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::StreamId;
+use serde::{Deserialize, Serialize};
+use writecliff_base::{StreamId, saved};
 
 /// Limit on the events kept until they are taken; older ones are only counted.
 const KEPT: usize = 1024;
 
 /// A GC action on a host unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum GcEvent {
     /// A unit that the host had written in `stream` was emptied; `slots` of it were relocated.
     Moved { stream: StreamId, slots: u32 },
@@ -19,7 +20,7 @@ pub enum GcEvent {
 }
 
 /// Number of each action in one stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub moved: u64,
     pub rolled_over: u64,
@@ -34,7 +35,18 @@ pub struct GcLog {
     pub counts: Vec<Counts>,
 }
 
+saved! { GcLog { kept, [counts] } check is_possible }
+
 impl GcLog {
+    fn is_possible(&mut self) -> bool {
+        self.kept.len() <= KEPT
+            && self.kept.iter().all(|event| match event {
+                GcEvent::Moved { stream, .. } | GcEvent::RolledOver { stream } => {
+                    stream.index() < self.counts.len()
+                }
+            })
+    }
+
     /// Enables logging.
     pub fn listen(&mut self, streams: u16) {
         self.counts = vec![Counts::default(); usize::from(streams)];

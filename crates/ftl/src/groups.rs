@@ -5,22 +5,16 @@
 //! state that all groups share ([`Parts`]) as an argument.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
 use std::ops::Range;
 
-use writecliff_base::codec::{CodecError, StateReader, StateWriter};
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{ReclaimUnitId, StreamId};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{ReclaimUnitId, StreamId, saved};
 
 use crate::config::GcPacing;
 use crate::frontier::{Frontier, FrontierId};
 use crate::garbage_collection::Collection;
 use crate::parts::Parts;
-use crate::state::damaged;
 use crate::table::{Among, UnitState};
-
-/// Words of a group besides its free units.
-const WORDS: usize = 8;
 
 /// State of one reclaim group. [`Parts`] holds the state that all groups share.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +30,8 @@ pub(crate) struct Group {
     /// Target of pacing for `idle`.
     pub idle_target: i64,
 }
+
+saved! { Group { free, collection, idle_target } }
 
 impl Group {
     /// Creates a group without data.
@@ -95,7 +91,7 @@ impl Group {
 }
 
 /// Destination of a stream's data while the unit is open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Placement {
     /// The stream itself, or the same handle in another group while its own is full.
     stream: StreamId,
@@ -112,6 +108,8 @@ pub(crate) struct Groups {
     /// Placement of each host stream; empty with one group.
     placements: Vec<Placement>,
 }
+
+saved! { Groups { current, [all], [placements] } check is_possible }
 
 impl Groups {
     /// Creates the groups of a drive without data.
@@ -211,77 +209,33 @@ impl Groups {
         self.all.iter().map(|group| group.collection.victim).filter(|victim| !victim.is_none())
     }
 
-    /// Returns the state as words, for saving and for digests; none with one group. The free units
-    /// and the victim of the current group have sections of their own.
+    fn is_possible(&mut self) -> bool {
+        let streams = self.placements.len();
+        let handles = streams / self.all.len();
+        self.current < self.all.len()
+            && self.placements.iter().enumerate().all(|(stream, placement)| {
+                let to = placement.stream.index();
+                to < streams && to % handles == stream % handles
+            })
+    }
+
+    /// Returns the state as words, for digests; none with one group. The digest covers the free
+    /// units and the victim of the current group separately.
     pub(crate) fn to_words(&self) -> Vec<u64> {
-        let mut out = WordWriter::default();
         if self.placements.is_empty() {
             return Vec::new();
         }
-        out.put(self.current as u64);
-        let in_sections = Group::default();
+        let mut words = vec![self.current as u64];
+        let covered = Group::default();
         for (index, group) in self.all.iter().enumerate() {
-            let group = if index == self.current { &in_sections } else { group };
-            out.list(group.free.iter(), |out, unit| out.put(unit.0));
-            group.collection.to_words().into_iter().for_each(|word| out.put(word));
-            out.put(group.idle_target as u64);
+            let group = if index == self.current { &covered } else { group };
+            words.push(group.free.len() as u64);
+            words.extend(group.free.iter().map(|unit| u64::from(unit.0)));
+            words.extend(group.collection.to_words());
+            words.push(group.idle_target as u64);
         }
-        for placement in &self.placements {
-            out.put(placement.stream.0);
-            out.put(placement.unit.0);
-        }
-        out.words().to_vec()
-    }
-
-    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
-        let words = self.to_words();
-        if words.is_empty() {
-            return Ok(());
-        }
-        out.u32s("ftl.groups_length", &[words.len() as u32])?;
-        out.u64s("ftl.groups", &words)
-    }
-
-    /// Restores all groups; `current` has the state of the group that becomes the current group.
-    pub(crate) fn restore<R: Read>(
-        &mut self,
-        input: &mut StateReader<R>,
-        current: Group,
-        handles: u16,
-    ) -> Result<(), CodecError> {
-        if !self.placements.is_empty() {
-            let length = input.u32s("ftl.groups_length", 1)?[0] as usize;
-            let units: usize = self.all.iter().map(|group| group.units.len()).sum();
-            if length > units + 1 + WORDS * self.all.len() + 2 * self.placements.len() {
-                return Err(damaged("ftl.groups_length"));
-            }
-            self.restore_words(&input.u64s("ftl.groups", length)?, handles)?;
-        }
-        let Group { free, collection, idle_target, .. } = current;
-        let group = self.current_mut();
-        (group.free, group.collection, group.idle_target) = (free, collection, idle_target);
-        Ok(())
-    }
-
-    fn restore_words(&mut self, words: &[u64], handles: u16) -> Result<(), CodecError> {
-        let input = &mut WordReader::new(words);
-        self.current = input.narrow()?;
-        if self.current >= self.all.len() {
-            return Err(damaged("ftl.groups"));
-        }
-        for group in &mut self.all {
-            group.free = input.list(|input| Ok(ReclaimUnitId(input.narrow()?)))?.into();
-            group.collection = Collection::from_words(input)?;
-            group.idle_target = input.get()? as i64;
-        }
-        let streams = self.placements.len();
-        for (stream, placement) in (0..).zip(&mut self.placements) {
-            let (to, unit) = (StreamId(input.narrow()?), ReclaimUnitId(input.narrow()?));
-            if to.index() >= streams || to.0 % handles != stream % handles {
-                return Err(damaged("ftl.groups"));
-            }
-            *placement = Placement { stream: to, unit };
-        }
-        Ok(())
+        let placement = |p: &Placement| [u64::from(p.stream.0), u64::from(p.unit.0)];
+        words.extend(self.placements.iter().flat_map(placement));
+        words
     }
 }

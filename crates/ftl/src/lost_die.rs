@@ -1,5 +1,6 @@
 //! Parity across dies, and the loss of a die.
 
+use writecliff_base::saved;
 use writecliff_flash::Geometry;
 
 /// Stripes of program units across dies.
@@ -12,6 +13,8 @@ pub(crate) struct DieParity {
     /// Parity units programmed.
     pub programs: u64,
 }
+
+saved! { DieParity { lost_die, is_in_use, programs } }
 
 impl DieParity {
     pub(crate) fn new(geometry: &Geometry) -> Self {
@@ -29,12 +32,6 @@ impl DieParity {
 
     pub(crate) fn lose_die(&mut self, die: u32) {
         (self.lost_die, self.is_in_use) = (Some(die), true);
-    }
-
-    /// Restores the state of a saved drive.
-    pub(crate) fn restore(&mut self, lost_die: Option<u32>, programs: u64) {
-        (self.lost_die, self.programs) = (lost_die, programs);
-        self.is_in_use |= lost_die.is_some();
     }
 
     /// Counts the parity that is programmed after a program unit.

@@ -1,6 +1,6 @@
 //! State of an FTL that all its reclaim groups share.
 
-use writecliff_base::{Lpn, Prng, ReclaimUnitId};
+use writecliff_base::{Lpn, Prng, ReclaimUnitId, saved};
 use writecliff_flash::{Geometry, Wear};
 
 use crate::bad_blocks::BadBlocks;
@@ -41,6 +41,11 @@ pub(crate) struct Parts {
     /// Blocks and their failures, if the device file has `[bad_blocks]`.
     pub bad_blocks: Option<Box<BadBlocks>>,
     pub parity: DieParity,
+}
+
+// Maps and other large arrays are saved as arrays, see `state.rs`.
+saved! {
+    Parts { frontiers, (spare), counters, gc_log, random, (packer), (bad_blocks), parity }
 }
 
 impl Parts {

@@ -1,12 +1,13 @@
 //! Interface to the flash below the FTL: receives the operations that the FTL has decided on, in
 //! order.
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
 
 /// One program operation: unit `unit` of a reclaim unit is full or is closed early.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProgramUnit {
     pub reclaim_unit: ReclaimUnitId,
     pub unit: u32,

@@ -5,12 +5,10 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
+use writecliff_base::{Nanos, saved};
 
 use crate::command::Command;
 use crate::link::{Duplex, LinkConfig};
-use writecliff_base::words::{WordReader, WordWriter};
 
 pub struct Frontend {
     link: LinkConfig,
@@ -33,6 +31,8 @@ struct SubmissionQueue {
     /// Commands that wait at the host, and since when.
     waiting: VecDeque<(Command, Nanos)>,
 }
+
+saved! { Frontend { firmware_free, link_free, link_busy } }
 
 const TO_DRIVE: usize = 0;
 const TO_HOST: usize = 1;
@@ -85,21 +85,6 @@ impl Frontend {
             queue.in_drive -= 1;
         }
         next
-    }
-
-    pub fn save(&self, out: &mut WordWriter) {
-        out.put(self.firmware_free.0);
-        self.link_free.iter().for_each(|taken| out.put(taken.0));
-        out.put(self.link_busy.0);
-    }
-
-    pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.firmware_free = Nanos(input.get()?);
-        for taken in &mut self.link_free {
-            *taken = Nanos(input.get()?);
-        }
-        self.link_busy = Nanos(input.get()?);
-        Ok(())
     }
 
     pub fn waiting(&self) -> usize {

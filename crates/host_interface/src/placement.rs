@@ -2,6 +2,7 @@
 //! (FDP), as a drive reports them to its host. Section numbers are those of the NVMe Base
 //! Specification 2.1.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use writecliff_base::{Bytes, Nanos};
 
@@ -171,7 +172,7 @@ pub struct FdpStatistics {
 }
 
 /// FDP event types and their codes (log page 23h, 5.1.12.1.31).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum FdpEventType {
     NotFullyWritten = 0x00,
@@ -223,7 +224,7 @@ impl FdpEventType {
 }
 
 /// One FDP event; fields that its flags mark as invalid are `None`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FdpEvent {
     pub kind: FdpEventType,
     pub time: Nanos,

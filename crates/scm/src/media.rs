@@ -4,12 +4,13 @@
 //! each bank serves its accesses in that order. So each is a time until which it is busy, and a
 //! write is in the memory before a later one of the same place begins.
 
-use writecliff_base::Nanos;
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, saved};
 
 use crate::config::{ControllerConfig, MediaConfig};
 
 /// What was read and written in the memory since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounters {
     pub read_bytes: u64,
     pub write_bytes: u64,
@@ -38,6 +39,8 @@ pub(crate) struct Media {
     pub(crate) counters: MediaCounters,
 }
 
+saved! { Media { counters } check rest }
+
 impl Media {
     pub(crate) fn new(media: &MediaConfig, controller: &ControllerConfig) -> Self {
         Self {
@@ -50,11 +53,11 @@ impl Media {
         }
     }
 
-    /// Takes the counters of a saved drive, which had nothing to do.
-    pub(crate) fn reset(&mut self, counters: MediaCounters) {
+    /// Handles that the drive was restored: a saved drive has nothing to do.
+    fn rest(&mut self) -> bool {
         self.controller_free = Nanos::ZERO;
         self.bank_free.fill(Nanos::ZERO);
-        self.counters = counters;
+        true
     }
 
     /// Time until which the controller or any bank is busy.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::counters;
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::{
@@ -45,7 +46,7 @@ enum ScmEvent {
 }
 
 /// Host traffic since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
     pub write_bytes: u64,
     pub read_bytes: u64,

@@ -6,16 +6,15 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::codec::CodecError;
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, ReclaimUnitId};
 
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_host_interface::Cause;
 
 use crate::fill::{FillId, Fills, NO_FILL};
 
 /// Destination of the data of a read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ReadFor {
     Host {
         command: u16,
@@ -30,7 +29,7 @@ pub enum ReadFor {
 }
 
 /// A flash operation on a die.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FlashOperation {
     /// `sense` is encoded by the function of that name.
     Read {
@@ -138,46 +137,10 @@ impl FlashOperation {
             Self::Upkeep { .. } => Cause::Housekeeping,
         }
     }
-
-    fn save(self, out: &mut WordWriter) {
-        let (kind, id, page_type, slots) = match self {
-            Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
-                (0_u64, fill, sense, slots)
-            }
-            Self::Read { sense, slots, purpose: ReadFor::Mechanism { request } } => {
-                (4, request, sense, slots)
-            }
-            Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
-            Self::Program { fill, page_type } => (1, fill, u16::from(page_type), 0),
-            Self::Erase { unit } => (2, unit.0, 0, 0),
-            Self::Upkeep { nanos, suspendable } => (3, nanos, u16::from(suspendable), 0),
-        };
-        let (low, high) = (u64::from(page_type & 0xff), u64::from(page_type >> 8));
-        out.put(kind << 56 | low << 48 | high << 40 | u64::from(slots) << 32 | u64::from(id));
-    }
-
-    fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
-        let word = input.get()?;
-        let (id, slots, page_type) = (word as u32, (word >> 32) as u8, (word >> 48) as u8);
-        match word >> 56 {
-            kind @ (0 | 4) => {
-                let purpose = match kind {
-                    0 => ReadFor::Fill { fill: id },
-                    _ => ReadFor::Mechanism { request: id },
-                };
-                let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
-                Ok(Self::Read { sense, slots, purpose })
-            }
-            1 => Ok(Self::Program { fill: id, page_type }),
-            2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),
-            3 => Ok(Self::Upkeep { nanos: id, suspendable: page_type != 0 }),
-            _ => Err(damaged()),
-        }
-    }
 }
 
 /// State of a die's operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum DieState {
     Idle,
     /// Array time (tR) of a read; ends with a `Sensed` event.
@@ -206,13 +169,13 @@ impl Suspension {
 }
 
 /// A program or erase suspended for a host read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspended {
     pub operation: FlashOperation,
     pub remaining: Nanos,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Die {
     pub state: DieState,
     pub busy_until: Nanos,
@@ -267,56 +230,30 @@ impl Die {
         self.work.pop_front().map_or(Next::Nothing, Next::Start)
     }
 
-    /// Saves the operation in progress and the queues; they contain no host read.
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        let (state, operation) = match self.state {
-            DieState::Idle => (0_u64, None),
-            DieState::Sending => (1, None),
-            DieState::Sensing(operation) => (2, Some(operation)),
-            DieState::Busy(operation) => (3, Some(operation)),
-            DieState::Reading => unreachable!("host reads have a host command outstanding"),
+    /// Returns the operations in progress, suspended and queued.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &FlashOperation> {
+        let current = match &self.state {
+            DieState::Sensing(operation) | DieState::Busy(operation) => Some(operation),
+            DieState::Idle | DieState::Reading | DieState::Sending => None,
         };
-        out.put(state);
-        out.list(operation.iter(), |out, operation| operation.save(out));
-        out.put(self.busy_until.0);
-        out.list(self.reads.iter(), |out, operation| operation.save(out));
-        out.list(self.work.iter(), |out, operation| operation.save(out));
-        out.list(self.suspended.iter(), |out, suspended| {
-            suspended.operation.save(out);
-            out.put(suspended.remaining.0);
-        });
-        out.put(self.suspends);
-        out.put(self.reads_in_a_row);
-        out.put(self.wake_scheduled);
+        let suspended = self.suspended.as_ref().map(|suspended| &suspended.operation);
+        current.into_iter().chain(suspended).chain(&self.reads).chain(&self.work)
     }
 
-    pub(crate) fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
-        let state = input.get()?;
-        let operation = input.list(FlashOperation::restore)?.pop();
-        let state = match (state, operation) {
-            (0, None) => DieState::Idle,
-            (1, None) => DieState::Sending,
-            (2, Some(operation)) => DieState::Sensing(operation),
-            (3, Some(operation)) => DieState::Busy(operation),
-            _ => return Err(damaged()),
+    /// Returns `true` if a restored die can be in this state on a drive whose fills have numbers
+    /// below `fills`. A saved drive has no host command.
+    pub(crate) fn is_possible(&self, fills: usize) -> bool {
+        let is_fill = |fill: FillId| (fill as usize) < fills;
+        let can_be = |operation: &FlashOperation| match *operation {
+            FlashOperation::Read { purpose, .. } => match purpose {
+                ReadFor::Host { .. } => false,
+                ReadFor::Fill { fill } => is_fill(fill),
+                ReadFor::Mechanism { .. } => true,
+            },
+            FlashOperation::Program { fill, .. } => fill == NO_FILL || is_fill(fill),
+            FlashOperation::Erase { .. } | FlashOperation::Upkeep { .. } => true,
         };
-        let busy_until = Nanos(input.get()?);
-        let reads = input.list(FlashOperation::restore)?.into();
-        let work = input.list(FlashOperation::restore)?.into();
-        let suspended = input.list(|input| {
-            let operation = FlashOperation::restore(input)?;
-            Ok(Suspended { operation, remaining: Nanos(input.get()?) })
-        })?;
-        Ok(Self {
-            state,
-            busy_until,
-            reads,
-            work,
-            suspended: suspended.first().copied(),
-            suspends: input.narrow()?,
-            reads_in_a_row: input.narrow()?,
-            wake_scheduled: input.flag()?,
-        })
+        self.state != DieState::Reading && self.operations().all(can_be)
     }
 
     /// Counts a read that is about to start.

@@ -9,10 +9,8 @@
 
 use std::hint::select_unpredictable;
 
-use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
-
-use writecliff_base::words::{WordReader, WordWriter, damaged};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, saved};
 
 /// Events. The number is the index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +126,8 @@ fn lane_of(key: Key) -> usize {
 /// A lane: its events are sorted in `keys[first..=last]`. Neither an insertion nor a removal needs
 /// to know whether there are any: [`EMPTY`] is behind them, and before them is a key that is not
 /// after any other, the event that was removed last.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     keys: Vec<Key>,
     // Narrow, so that the compiler knows that an index behind them does not overflow.
@@ -138,19 +137,27 @@ struct SortedLane {
 
 impl Default for SortedLane {
     fn default() -> Self {
-        Self::of(Vec::new())
+        Self::from(Vec::new())
     }
 }
 
-impl SortedLane {
-    /// A lane with sorted events.
-    fn of(mut events: Vec<Key>) -> Self {
+impl From<Vec<Key>> for SortedLane {
+    /// Returns a lane with sorted events.
+    fn from(mut events: Vec<Key>) -> Self {
         let last = events.len() as u32;
         events.insert(0, 0);
         events.resize(ROOM_MIN.max(2 * events.len() + 4), EMPTY);
         Self { keys: events, first: 1, last }
     }
+}
 
+impl From<SortedLane> for Vec<Key> {
+    fn from(lane: SortedLane) -> Self {
+        lane.events().to_vec()
+    }
+}
+
+impl SortedLane {
     #[inline]
     fn events(&self) -> &[Key] {
         &self.keys[self.first as usize..=self.last as usize]
@@ -228,6 +235,8 @@ pub struct EventQueue {
     scheduled: u32,
 }
 
+saved! { EventQueue { scheduled, [lanes] } check find_heads }
+
 impl Default for EventQueue {
     fn default() -> Self {
         let lanes = std::array::from_fn(|_| SortedLane::default());
@@ -299,31 +308,20 @@ impl EventQueue {
         self.len() == 0
     }
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.scheduled);
-        for lane in &self.lanes[..LANES] {
-            out.list(lane.events().iter(), |out, key| {
-                out.put((key >> 64) as u64);
-                out.put(*key as u64 & !(u64::from(!EVENT_MASK)));
-            });
-        }
+    /// Updates the heads of restored lanes. Returns `false` if an event is out of order or in the
+    /// lane of others.
+    fn find_heads(&mut self) -> bool {
+        self.heads = self.lanes.each_ref().map(SortedLane::head);
+        self.lanes.iter().enumerate().all(|(number, lane)| {
+            let is_own = |&key: &Key| lane_of(key) == number && number < LANES;
+            lane.events().is_sorted() && lane.events().iter().all(is_own)
+        })
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.scheduled = input.narrow()?;
-        for (number, lane) in self.lanes[..LANES].iter_mut().enumerate() {
-            let key = |input: &mut WordReader<'_>| {
-                let key = Key::from(input.get()?) << 64 | Key::from(input.get()?);
-                Ok(key & !Key::from(!EVENT_MASK) | (number as Key) << LANE_SHIFT)
-            };
-            let events = input.list(key)?;
-            if !events.is_sorted() {
-                return Err(damaged());
-            }
-            *lane = SortedLane::of(events);
-            self.heads[number] = lane.head();
-        }
-        Ok(())
+    /// Returns all events, those of each lane in order.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
+        let keys = self.lanes.iter().flat_map(SortedLane::events);
+        keys.map(|&key| Packed(key as u32 & EVENT_MASK))
     }
 
     /// Removes all events and resets the order counter.

@@ -6,12 +6,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use writecliff_base::ReclaimUnitId;
-use writecliff_base::codec::CodecError;
+use serde::{Deserialize, Serialize};
+use writecliff_base::saved;
 use writecliff_ftl::ProgramUnit;
 use writecliff_ftl::frontier::FrontierId;
-
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Number of a fill; numbers are reused.
 ///
@@ -19,21 +17,15 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 /// data (FIFO, random victims) relocates them all before the host's next slot.
 pub type FillId = u32;
 pub const NO_FILL: FillId = FillId::MAX;
-const NO_UNIT: ProgramUnit = ProgramUnit {
-    reclaim_unit: ReclaimUnitId::NONE,
-    unit: 0,
-    data_slots: 0,
-    moved_slots: 0,
-    since: 0,
-};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fill {
     pub frontier: FrontierId,
     /// Known when the unit is full.
     pub unit: Option<ProgramUnit>,
     pub reads_pending: u32,
     /// Commands that complete when the unit is on flash.
+    #[serde(skip)]
     pub waiting: Vec<u16>,
 }
 
@@ -80,6 +72,8 @@ pub struct Fills {
     /// data of a freed reclaim unit.
     since: BTreeMap<u64, u32>,
 }
+
+saved! { Fills { all, free, [current], [held] } check count_full }
 
 impl Fills {
     pub fn new(frontiers: usize, reclaim_units: usize) -> Self {
@@ -216,70 +210,29 @@ impl Fills {
         in_flight.count > 0 && in_flight.contains(unit)
     }
 
-    /// Fills of full units that are not yet on flash, in ascending order.
-    pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
-        (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
-    }
-
-    /// No command may be waiting for a fill.
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.all.iter(), |out, fill| {
-            debug_assert!(fill.waiting.is_empty());
-            out.put(fill.frontier.0);
-            out.put(fill.reads_pending);
-            out.put(fill.unit.is_some());
-            let unit = fill.unit.unwrap_or(NO_UNIT);
-            out.put(unit.reclaim_unit.0);
-            out.put(unit.unit);
-            out.put(u64::from(unit.moved_slots) << 32 | u64::from(unit.data_slots));
-        });
-        out.list(self.free.iter(), |out, &id| out.put(id));
-        self.current.iter().for_each(|&id| out.put(id));
-        self.held.iter().for_each(|held| out.list(held.iter(), |out, &id| out.put(id)));
-    }
-
-    /// Saves which data full units may replace, for a drive with a volatile buffer.
-    pub(crate) fn save_since(&self, out: &mut WordWriter) {
-        self.all.iter().for_each(|fill| out.put(fill.unit.map_or(0, |unit| unit.since)));
-    }
-
-    pub(crate) fn restore_since(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        for fill in &mut self.all {
-            let since = input.get()?;
-            let Some(unit) = &mut fill.unit else { continue };
-            unit.since = since;
-            if since != u64::MAX {
-                *self.since.entry(since).or_default() += 1;
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.all = input.list(|input| {
-            let (frontier, reads_pending) = (FrontierId(input.narrow()?), input.narrow()?);
-            let full = input.flag()?;
-            let (reclaim_unit, unit) = (ReclaimUnitId(input.narrow()?), input.narrow()?);
-            let slots = input.get()?;
-            let (data_slots, moved_slots) = (slots as u32, (slots >> 32) as u32);
-            // A drive with a volatile buffer restores it; others do not need it.
-            let since = u64::MAX;
-            let unit = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since };
-            Ok(Fill { frontier, unit: full.then_some(unit), reads_pending, waiting: Vec::new() })
-        })?;
-        self.free = input.list(WordReader::narrow)?;
-        for id in &mut self.current {
-            *id = input.narrow()?;
-        }
-        for held in &mut self.held {
-            *held = input.list(WordReader::narrow)?.into();
-        }
+    /// Counts the restored full units that are not yet on flash. Returns `false` if the fills are
+    /// impossible.
+    fn count_full(&mut self) -> bool {
         self.in_flight.fill(InFlight::default());
         self.since.clear();
         for unit in self.all.iter().filter_map(|fill| fill.unit) {
-            let in_flight = self.in_flight.get_mut(unit.reclaim_unit.index());
-            in_flight.ok_or_else(damaged)?.add(unit.unit);
+            let Some(in_flight) = self.in_flight.get_mut(unit.reclaim_unit.index()) else {
+                return false;
+            };
+            in_flight.add(unit.unit);
+            if unit.since != u64::MAX {
+                *self.since.entry(unit.since).or_default() += 1;
+            }
         }
-        Ok(())
+        let is_fill = |&id: &FillId| (id as usize) < self.all.len();
+        let frontiers = self.frontiers();
+        self.all.iter().all(|fill| fill.frontier.index() < frontiers)
+            && self.current.iter().all(|id| *id == NO_FILL || is_fill(id))
+            && self.free.iter().chain(self.held.iter().flatten()).all(is_fill)
+    }
+
+    /// Fills of full units that are not yet on flash, in ascending order.
+    pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
+        (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
     }
 }

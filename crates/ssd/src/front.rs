@@ -3,9 +3,7 @@
 //! Each drive has one front. Most fronts pass data to the FTL unchanged. An SLC cache first writes
 //! them to its own log, data reduction packs them, and large indirection units complete them.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_base::{Lpn, Ppa, StreamId, saved};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::Unwritten;
@@ -187,12 +185,6 @@ pub(crate) trait Front {
     /// Continues after a loss of power; `waiting` are the full units of its own flash that were not
     /// programmed.
     fn power_up(&mut self, _waiting: Vec<u32>) {}
-
-    fn save(&self, _out: &mut WordWriter) {}
-
-    fn restore(&mut self, _input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        Ok(())
-    }
 }
 
 /// The front of a drive without a mechanism that places data.
@@ -224,6 +216,8 @@ pub(crate) enum AnyFront {
     LargeUnits(LargeUnits),
     Grouped(Grouped),
 }
+
+saved! { enum AnyFront { Logged } }
 
 /// Returns the times of the front's own flash, if it has some.
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
@@ -319,7 +313,6 @@ impl Front for AnyFront {
         fn wants_idle_time(&self) -> bool;
         fn check(&self, ftl: &Ftl) -> Result<(), String>;
         fn units_in_open_block(&self) -> u64;
-        fn save(&self, out: &mut WordWriter) -> ();
     }
 
     forward! {
@@ -329,6 +322,5 @@ impl Front for AnyFront {
         fn unerase(&mut self, count: u64) -> ();
         fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) -> ();
         fn power_up(&mut self, waiting: Vec<u32>) -> ();
-        fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError>;
     }
 }

@@ -7,21 +7,31 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::fields::{from_bytes, to_bytes};
 use writecliff_base::saved_state;
-use writecliff_base::{Lpn, Nanos, Ppa};
+use writecliff_base::{Lpn, Nanos, Ppa, saved};
 use writecliff_host_interface::Drive;
 
 use writecliff_ftl::frontier::FrontierId;
 
 use crate::attribution::Recorder;
 use crate::front::Front;
-use crate::mechanisms::power::ActiveTime;
 use crate::ssd::Ssd;
-use writecliff_base::words::{WordReader, WordWriter};
 
 pub use writecliff_base::saved_state::RestoreError;
 
+saved! {
+    <R: Recorder> Ssd<R> {
+        backend, frontend, active, buffer_free, host_read_bytes, unmapped_read_slots, write_cache,
+        last_activity, idle_check_scheduled, mechanisms, front, data_placement,
+    } check is_possible
+}
+
 impl<R: Recorder> Ssd<R> {
+    fn is_possible(&mut self) -> bool {
+        self.mechanisms.fills_end() <= self.backend.fills.len()
+    }
+
     /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
     /// of an SLC cache follow the addresses of the FTL's flash.
     pub fn location(&self, lpn: Lpn) -> Ppa {
@@ -36,9 +46,8 @@ impl<R: Recorder> Ssd<R> {
 
     /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
-        let mut pending = WordWriter::default();
-        self.save_pending(&mut pending);
-        let mut out = saved_state::begin(out, &self.config.canonical, &pending)?;
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        let mut out = saved_state::begin(out, &self.config.canonical, self)?;
         self.ftl.save(&mut out)?;
         out.finish()
     }
@@ -53,11 +62,7 @@ impl<R: Recorder> Ssd<R> {
         if self.config.canonical != other.config.canonical {
             return self.take_fast_forwarded(other);
         }
-        let mut pending = WordWriter::default();
-        other.save_pending(&mut pending);
-        let mut words = WordReader::new(pending.words());
-        self.restore_pending(&mut words)?;
-        words.finish()?;
+        from_bytes(&to_bytes(other), self)?;
         self.ftl.copy_from(&other.ftl);
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
@@ -77,70 +82,21 @@ impl<R: Recorder> Ssd<R> {
         }
         self.quiesce();
         self.ftl.copy_from(&other.ftl);
-        let mut words = WordWriter::default();
-        other.front.save(&mut words);
-        let mut words = WordReader::new(words.words());
-        self.front.restore(&mut words)?;
-        words.finish()?;
+        from_bytes(&to_bytes(&other.front), &mut self.front)?;
         self.end_fast_forward();
         Ok(())
     }
 
     /// Replaces the state of this drive. After an error the drive must not be used.
     pub fn restore<I: Read>(&mut self, input: I) -> Result<(), RestoreError> {
-        let (mut input, words) = saved_state::open(input, &self.config.canonical)?;
-        let mut pending = WordReader::new(&words);
-        self.restore_pending(&mut pending)?;
-        pending.finish()?;
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        let canonical = self.config.canonical.clone();
+        let mut input = saved_state::open(input, &canonical, self)?;
         self.ftl.restore(&mut input)?;
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
         }
         Ok(input.end()?)
-    }
-
-    /// Saves all work in progress; the host must have no command outstanding.
-    pub(crate) fn save_pending(&self, out: &mut WordWriter) {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.backend.save(out);
-        if self.backend.mechanisms.die_parity.is_some() {
-            out.put(self.ftl.parity_programs());
-        }
-        self.frontend.save(out);
-        self.active.save(out);
-        out.put(self.buffer_free as u64);
-        out.put(self.host_read_bytes);
-        out.put(self.unmapped_read_slots);
-        out.put(self.write_cache);
-        out.put(self.last_activity.0);
-        out.put(self.idle_check_scheduled);
-        self.mechanisms.save(out);
-        self.front.save(out);
-        if self.config.data_placement.is_some() {
-            self.data_placement.save(self.ftl.gc_log(), out);
-        }
-    }
-
-    pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.backend.restore(input)?;
-        if let Some(parity) = &self.backend.mechanisms.die_parity {
-            self.ftl.restore_parity(parity.lost, input.get()?);
-        }
-        self.frontend.restore(input)?;
-        self.active = ActiveTime::restore(input)?;
-        self.buffer_free = input.get()? as i64;
-        self.host_read_bytes = input.get()?;
-        self.unmapped_read_slots = input.get()?;
-        self.write_cache = input.flag()?;
-        self.last_activity = Nanos(input.get()?);
-        self.idle_check_scheduled = input.flag()?;
-        self.mechanisms.restore(self.backend.fills.len(), input)?;
-        self.front.restore(input)?;
-        if self.config.data_placement.is_some() {
-            self.data_placement.restore(self.ftl.gc_log_mut(), input)?;
-        }
-        Ok(())
     }
 
     pub(crate) fn resynchronise_errors(&mut self) {

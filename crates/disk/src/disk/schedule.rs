@@ -4,7 +4,10 @@
 //! oldest one has waited longer than the age limit. Cached writes are written back when the host
 //! requests nothing, when the cache is full, or when a flush waits for them.
 
-use writecliff_base::Nanos;
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, SECTOR_BYTES};
+
+use writecliff_host_interface::Drive;
 
 use super::{BURST_BYTES, Disk, DiskEvent};
 use crate::mechanics::Extent;
@@ -19,7 +22,7 @@ pub(super) struct Task {
 }
 
 /// A media access in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Work {
     Read {
         number: u16,
@@ -47,9 +50,6 @@ impl Work {
         }
     }
 }
-
-/// Sequence number that marks a recalibration in saved states; no write has it.
-const RECALIBRATES: u64 = u64::MAX;
 
 /// A possible next access, and the estimated time until its data start to pass.
 #[derive(Clone, Copy)]
@@ -198,6 +198,32 @@ impl Disk {
         !waits && !moves
     }
 
+    /// Resumes the access in progress of a restored disk. Returns `false` if the disk is in an
+    /// impossible state.
+    pub(crate) fn resume(&mut self) -> bool {
+        let work = self.work.take();
+        self.events.clear();
+        let in_progress = match work {
+            Some((Work::Destage { extent, .. }, _)) => Some(extent),
+            Some((Work::Recalibrate, _)) | None => None,
+            // A saved disk has no host commands.
+            Some((Work::Read { .. } | Work::Write { .. }, _)) => return false,
+        };
+        let sectors = self.config.user_capacity.0 / SECTOR_BYTES;
+        let is_on_media = |extent: Extent| {
+            let Extent { first, last, .. } = extent;
+            first <= last && last < sectors && extent == self.mechanics.extent(first, last)
+        };
+        let cached = self.dirty.writes.iter().map(|dirty| dirty.extent);
+        if !cached.chain(in_progress).all(is_on_media) {
+            return false;
+        }
+        if let Some((work, end)) = work {
+            self.start(work, end);
+        }
+        self.check_invariants().is_ok()
+    }
+
     fn end_flushes(&mut self) {
         let flushes = std::mem::take(&mut self.flushes);
         for (number, barrier) in flushes {
@@ -207,28 +233,5 @@ impl Disk {
                 self.flushes.push((number, barrier));
             }
         }
-    }
-
-    /// Encodes the access in progress for a saved state; a saved disk has no host commands.
-    pub(crate) fn work_words(work: &Work) -> [u64; 3] {
-        match work {
-            Work::Destage { extent, sequence } => [extent.first, extent.last, *sequence],
-            Work::Recalibrate => [0, 0, RECALIBRATES],
-            Work::Read { .. } | Work::Write { .. } => {
-                unreachable!("a saved disk has no host commands")
-            }
-        }
-    }
-
-    /// Resumes the access of a saved state from its words and end time.
-    pub(crate) fn resume(&mut self, saved: Option<&[u64; 4]>) {
-        self.events.clear();
-        self.work = None;
-        let Some(&[first, last, sequence, end]) = saved else { return };
-        let work = match sequence {
-            RECALIBRATES => Work::Recalibrate,
-            _ => Work::Destage { extent: self.mechanics.extent(first, last), sequence },
-        };
-        self.start(work, Nanos(end));
     }
 }

@@ -16,13 +16,11 @@
 
 mod handling;
 
-use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use serde::{Deserialize, Serialize};
 use writecliff_base::random::nth;
-use writecliff_base::{Prng, ReclaimUnitId, counters, counts};
+use writecliff_base::{Prng, ReclaimUnitId, counters, counts, saved};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{BlockLife, Geometry};
-
-use crate::state::damaged;
 
 /// Labels of the random generators for lives, factory bad blocks, and kinds of failures.
 const LIVES: u64 = 0x004c_4956_4553;
@@ -61,7 +59,7 @@ counts! {
 }
 
 /// A program that will fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Due {
     unit: ReclaimUnitId,
     /// The program unit of the reclaim unit.
@@ -85,7 +83,7 @@ pub struct BadBlocks {
     /// Reclaim units when the drive was new.
     units_when_new: u32,
     /// Erase count of the reclaim unit in which its block fails, by unit and position.
-    fails_at: Vec<u32>,
+    pub(crate) fails_at: Vec<u32>,
     /// The least of them of each unit.
     first: Vec<u32>,
     /// Remaining cycles of the spare blocks of each position.
@@ -147,6 +145,8 @@ counters! { |c: BadBlockCounters|
 fn uniform(salt: u64, n: u64) -> f64 {
     (nth(salt, n) >> 11) as f64 / (1_u64 << 53) as f64
 }
+
+saved! { BadBlocks { counts, [spare], due } check is_possible }
 
 impl BadBlocks {
     /// The blocks of a new drive, those of the factory replaced.
@@ -287,7 +287,14 @@ impl BadBlocks {
         self.first[unit.index()] = of_unit.iter().copied().min().unwrap_or(u32::MAX);
     }
 
-    /// The state that is not that of a new drive, as words.
+    /// Finds the least of `fails_at` again. Returns `false` if the restored state is impossible.
+    fn is_possible(&mut self) -> bool {
+        (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
+        self.counts.dropped_units <= u64::from(self.units)
+            && self.due.iter().all(|due| due.unit.0 < self.units && due.position < self.positions)
+    }
+
+    /// The state that is not that of a new drive, as words, for digests.
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words: Vec<u64> = self.counts.to_array().to_vec();
         for spare in &self.spare {
@@ -299,45 +306,5 @@ impl BadBlocks {
             words.push(u64::from(due.position));
         }
         words
-    }
-
-    pub(crate) fn save<W: std::io::Write>(
-        &self,
-        out: &mut StateWriter<W>,
-    ) -> Result<(), CodecError> {
-        let words = self.words();
-        out.u64s("ftl.bad_blocks_length", &[words.len() as u64])?;
-        out.u64s("ftl.bad_blocks", &words)?;
-        out.u32s("ftl.fails_at", &self.fails_at)
-    }
-
-    pub(crate) fn restore<R: std::io::Read>(
-        &mut self,
-        input: &mut StateReader<R>,
-    ) -> Result<(), CodecError> {
-        let length = input.u64s("ftl.bad_blocks_length", 1)?[0] as usize;
-        let words = input.u64s("ftl.bad_blocks", length)?;
-        self.take(&words).ok_or_else(|| damaged("ftl.bad_blocks"))?;
-        self.fails_at = input.u32s("ftl.fails_at", self.fails_at.len())?;
-        (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
-        Ok(())
-    }
-
-    fn take(&mut self, words: &[u64]) -> Option<()> {
-        let mut words = words.iter().copied();
-        let mut counts = [0; BadBlockCounts::FIELDS];
-        counts.iter_mut().try_for_each(|count| words.next().map(|word| *count = word))?;
-        self.counts = BadBlockCounts::from_array(counts);
-        for spare in &mut self.spare {
-            let length = words.next()? as usize;
-            *spare = words.by_ref().take(length).map(|word| word as u32).collect();
-            (spare.len() == length).then_some(())?;
-        }
-        self.due.clear();
-        while let Some(at) = words.next() {
-            let (unit, program) = (ReclaimUnitId((at >> 32) as u32), at as u32);
-            self.due.push(Due { unit, program, position: words.next()? as u32 });
-        }
-        (self.counts.dropped_units <= u64::from(self.units)).then_some(())
     }
 }

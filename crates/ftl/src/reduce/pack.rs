@@ -3,22 +3,20 @@
 //! A piece gets the first free address of the read group in which it starts, so that its address
 //! determines the die and page to read. Addresses at which no piece starts stay unused.
 
-use std::io::{Read, Write};
 use std::ops::{Index, IndexMut};
 
-use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use serde::{Deserialize, Serialize};
+use writecliff_base::saved;
 use writecliff_flash::Geometry;
 use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use super::{Pieces, ReductionConfig, ReductionCounters};
+use super::{ReductionConfig, ReductionCounters};
 use crate::config::FtlConfig;
 use crate::frontier::{Frontier, FrontierId};
-use crate::map::Map;
-use crate::state::damaged;
 
 /// Fill level of a frontier's program unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pack {
     /// Used sectors, including those of a piece that crossed over from the previous unit.
     pub used: u32,
@@ -35,6 +33,8 @@ pub(crate) struct Packer {
     sectors_per_read_group: u32,
     pub counters: ReductionCounters,
 }
+
+saved! { Packer { [packs], counters } }
 
 impl Index<FrontierId> for Packer {
     type Output = Pack;
@@ -128,42 +128,8 @@ impl Packer {
         *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(sectors);
     }
 
-    /// Returns the fill levels as words, for saving and for digests.
+    /// Returns the fill levels as words, for digests.
     pub(crate) fn pack_words(&self) -> impl Iterator<Item = u32> + '_ {
         self.packs.iter().flat_map(|p| [p.used, p.pieces])
-    }
-
-    /// Saves the fill levels, the pieces of the map and the counters.
-    pub(crate) fn save<W: Write>(
-        &self,
-        pieces: &Pieces,
-        out: &mut StateWriter<W>,
-    ) -> Result<(), CodecError> {
-        out.bytes("ftl.sectors", &pieces.sectors)?;
-        out.u32s("ftl.packs", &self.pack_words().collect::<Vec<u32>>())?;
-        pieces.save_shared(out)?;
-        out.u64s("ftl.reduction", &self.counters.to_array())
-    }
-
-    /// Restores the state that `save` wrote. The map has been restored, except for its pieces.
-    pub(crate) fn restore<R: Read>(
-        &mut self,
-        map: &mut Map,
-        input: &mut StateReader<R>,
-    ) -> Result<(), CodecError> {
-        let Some(pieces) = &mut map.pieces else { return Ok(()) };
-        let sectors = input.bytes("ftl.sectors")?;
-        let possible = |&g: &u8| (1..=SECTORS_PER_SLOT as u8).contains(&g);
-        if sectors.len() != pieces.sectors.len() || !sectors.iter().all(possible) {
-            return Err(damaged("ftl.sectors"));
-        }
-        pieces.sectors = sectors;
-        let packs = input.u32s("ftl.packs", 2 * self.packs.len())?;
-        self.packs = packs.chunks_exact(2).map(|p| Pack { used: p[0], pieces: p[1] }).collect();
-        pieces.restore_shared(input, &map.forward, &mut map.reverse)?;
-        let counters = input.u64s("ftl.reduction", ReductionCounters::FIELDS)?;
-        let counters = counters.try_into().map_err(|_| damaged("ftl.reduction"))?;
-        self.counters = ReductionCounters::from_array(counters);
-        Ok(())
     }
 }

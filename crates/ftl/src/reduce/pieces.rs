@@ -150,21 +150,28 @@ impl Pieces {
         Ok(())
     }
 
-    pub(crate) fn save_shared<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+        out.bytes("ftl.sectors", &self.sectors)?;
         out.u32s("ftl.shared_count", &[self.shared.len() as u32, self.free.len() as u32])?;
         let data = |d: &SharedData| [d.ppa.0, d.references, u32::from(d.sectors)];
         out.u32s("ftl.shared", &self.shared.iter().flat_map(data).collect::<Vec<u32>>())?;
         out.u32s("ftl.shared_free", &self.free)
     }
 
-    /// Restores the shared data that the entries of `forward` refer to, and their entries in
+    /// Restores the pieces, the shared data that the entries of `forward` refer to, and their entries in
     /// `reverse`.
-    pub(crate) fn restore_shared<R: Read>(
+    pub(crate) fn restore<R: Read>(
         &mut self,
         input: &mut StateReader<R>,
         forward: &[Ppa],
         reverse: &mut [Lpn],
     ) -> Result<(), CodecError> {
+        let sectors = input.bytes("ftl.sectors")?;
+        let possible = |&g: &u8| (1..=SECTORS_PER_SLOT as u8).contains(&g);
+        if sectors.len() != self.sectors.len() || !sectors.iter().all(possible) {
+            return Err(damaged("ftl.sectors"));
+        }
+        self.sectors = sectors;
         let counts = input.u32s("ftl.shared_count", 2)?;
         let data = input.u32s("ftl.shared", 3 * counts[0] as usize)?;
         let data = data.chunks_exact(3).map(|d| SharedData {

@@ -16,7 +16,8 @@
 //! configured. A sequential stream has `v = 0` and gets no spare space beyond the unit that it is
 //! overwriting; a stream that stops has `r = 0` and returns all its spare space.
 
-use writecliff_base::{Prng, ReclaimUnitId, StreamId};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Prng, ReclaimUnitId, StreamId, saved};
 
 use crate::gc::GcPolicy;
 use crate::table::{Among, UnitTable};
@@ -35,7 +36,7 @@ const VALID_MAX: f64 = 0.999;
 const EXPENSIVE: u32 = 32;
 
 /// Measurements of one stream.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamSpare {
     /// Share of the host's writes.
     pub rate: f64,
@@ -63,6 +64,8 @@ struct Census {
     /// The first-closed unit without valid data.
     dead: Option<ReclaimUnitId>,
 }
+
+saved! { SelfTuned { [streams], after_expensive } check is_possible }
 
 impl SelfTuned {
     pub(crate) fn new(streams: u16, units: u32) -> Self {
@@ -191,31 +194,18 @@ impl SelfTuned {
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
     }
 
-    /// The state as words, for saving and for digests.
+    fn is_possible(&mut self) -> bool {
+        self.streams.iter().all(|s| {
+            (0.0..=1.0).contains(&s.rate)
+                && (-1.0..=1.0).contains(&s.valid)
+                && (0.0..=1.0).contains(&s.budget)
+        })
+    }
+
+    /// The state as words, for digests.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
         fields.map(f64::to_bits).chain([u64::from(self.after_expensive)]).collect()
-    }
-
-    /// Restores the state from `to_words` of as many streams. Returns `false` if the words are
-    /// invalid.
-    pub(crate) fn set_words(&mut self, words: &[u64]) -> bool {
-        let Some((&flag, fields)) = words.split_last() else { return false };
-        let share = |bits: u64| f64::from_bits(bits);
-        let possible = fields.chunks_exact(3).all(|f| {
-            let (rate, valid, budget) = (share(f[0]), share(f[1]), share(f[2]));
-            (0.0..=1.0).contains(&rate)
-                && (-1.0..=1.0).contains(&valid)
-                && (0.0..=1.0).contains(&budget)
-        });
-        if flag > 1 || fields.len() != 3 * self.streams.len() || !possible {
-            return false;
-        }
-        for (s, f) in self.streams.iter_mut().zip(fields.chunks_exact(3)) {
-            *s = StreamSpare { rate: share(f[0]), valid: share(f[1]), budget: share(f[2]) };
-        }
-        self.after_expensive = flag == 1;
-        true
     }
 }
 
@@ -232,6 +222,8 @@ fn slope(valid: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use writecliff_base::fields::{Impossible, from_bytes, to_bytes};
+
     use crate::table::{Owner, UnitState};
     use crate::theory;
 
@@ -336,19 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn state_is_restored_from_words_and_invalid_words_are_rejected() {
-        let mut before = tuned(&[(0.9, 0.5, 0.9), (0.1, -1.0, 0.1)]);
-        before.after_expensive = true;
-        let words = before.to_words();
+    fn shares_above_one_are_refused() {
+        let before = tuned(&[(0.5, -1.0, 0.5), (0.5, 0.25, 1.0)]);
         let mut after = SelfTuned::new(2, 64);
-        assert!(after.set_words(&words));
-        assert_eq!(after.to_words(), words);
-        assert!(!after.set_words(&words[1..]));
-        for (index, bad) in [(0, f64::NAN), (1, 1.5), (2, -0.1)] {
-            let mut words = words.clone();
-            words[index] = bad.to_bits();
-            assert!(!after.set_words(&words), "word {index}");
+        from_bytes(&to_bytes(&before), &mut after).unwrap();
+        assert_eq!(after.to_words(), before.to_words());
+        for bad in [(1.5, 0.0, 0.0), (0.0, 1.5, 0.0), (0.0, 0.0, -0.5), (0.0, f64::NAN, 0.0)] {
+            let bytes = to_bytes(&tuned(&[(0.5, 0.5, 0.5), bad]));
+            assert_eq!(from_bytes(&bytes, &mut after), Err(Impossible), "{bad:?}");
         }
-        assert_eq!(after.to_words(), words, "rejected words change nothing");
     }
 }

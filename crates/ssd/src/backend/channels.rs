@@ -1,8 +1,6 @@
 //! The channels between controller and dies.
 
-use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::{Nanos, saved};
 use writecliff_flash::Geometry;
 
 use crate::attribution::Recorder;
@@ -14,6 +12,8 @@ pub(crate) struct Channels {
     of_die: Vec<u16>,
     busy_until: Vec<Nanos>,
 }
+
+saved! { Channels { [busy_until] } }
 
 impl Channels {
     pub(crate) fn new(geometry: &Geometry) -> Self {
@@ -53,16 +53,5 @@ impl Channels {
     /// Returns the time at which all channels are free.
     pub(crate) fn all_free_at(&self) -> Nanos {
         self.busy_until.iter().copied().fold(Nanos::ZERO, Nanos::max)
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        self.busy_until.iter().for_each(|until| out.put(until.0));
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        for until in &mut self.busy_until {
-            *until = Nanos(input.get()?);
-        }
-        Ok(())
     }
 }

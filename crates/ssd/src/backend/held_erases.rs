@@ -1,16 +1,14 @@
 //! Erases that wait for programs, on a drive that loses its buffer with the power.
 
-use writecliff_base::ReclaimUnitId;
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{ReclaimUnitId, saved};
 use writecliff_ftl::frontier::FrontierId;
 
 use crate::fill::{FillId, Fills};
-use crate::front::FrontFlash;
 
 /// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
 /// front's own flash, are on flash; or programs that do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
     /// `true` if the unit is erased, so that only the programs wait.
@@ -21,7 +19,7 @@ pub(crate) struct HeldErase {
 }
 
 /// The programs that an erase waits for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Awaits {
     /// Programs that may replace data of a reclaim unit freed after this number of others.
     FreedAt(u64),
@@ -49,6 +47,8 @@ pub(crate) struct HeldErases {
     pub is_volatile: bool,
     all: Vec<HeldErase>,
 }
+
+saved! { HeldErases { all } }
 
 impl HeldErases {
     pub(crate) fn new(is_volatile: bool) -> Self {
@@ -117,36 +117,5 @@ impl HeldErases {
     /// Forgets all erases.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.all.iter(), |out, held| {
-            out.put(u64::from(held.unit.0) << 32 | u64::from(held.fill));
-            out.put(held.is_erased);
-            match &held.awaits {
-                Awaits::FreedAt(freed_at) => out.put(*freed_at),
-                Awaits::Fills(fills) => out.list(fills.iter(), |out, &fill| out.put(fill)),
-            }
-        });
-    }
-
-    /// Restores the erases; those of the front's blocks wait for fills.
-    pub(crate) fn restore(
-        &mut self,
-        front: &FrontFlash,
-        input: &mut WordReader<'_>,
-    ) -> Result<(), CodecError> {
-        self.all = input.list(|input| {
-            let word = input.get()?;
-            let (unit, fill) = (ReclaimUnitId((word >> 32) as u32), word as FillId);
-            let is_erased = input.flag()?;
-            let awaits = if front.has_block(unit) {
-                Awaits::Fills(input.list(WordReader::narrow)?)
-            } else {
-                Awaits::FreedAt(input.get()?)
-            };
-            Ok(HeldErase { unit, is_erased, awaits, fill })
-        })?;
-        Ok(())
     }
 }

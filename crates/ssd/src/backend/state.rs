@@ -1,16 +1,19 @@
 //! The work in progress on the flash: saved, restored, and lost with the power.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Nanos, ReclaimUnitId};
+use writecliff_base::{Nanos, ReclaimUnitId, saved};
 use writecliff_ftl::ProgramUnit;
 
 use super::Backend;
 use crate::attribution::Recorder;
 use crate::die::{Die, DieState, FlashOperation};
-use crate::event::EventQueue;
+use crate::event::{EventQueue, Packed, SsdEvent};
 use crate::fill::Fills;
-use crate::mechanisms::power::BusyTimes;
+
+saved! {
+    <R: Recorder> Backend<R> {
+        now, queue, fills, held_erases, [dies], channels, mechanisms, busy, (suspensions),
+    } check resume
+}
 
 /// Flash operations that have not ended.
 #[derive(Debug, Default)]
@@ -30,40 +33,21 @@ pub(crate) struct Unfinished {
 }
 
 impl<R: Recorder> Backend<R> {
-    /// Saves all work in progress; the host must have no command outstanding.
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.now.0);
-        self.queue.save(out);
-        self.fills.save(out);
-        if self.held_erases.is_volatile {
-            self.fills.save_since(out);
-            self.held_erases.save(out);
-        }
-        self.dies.iter().for_each(|die| die.save(out));
-        self.channels.save(out);
-        self.mechanisms.save(out);
-        self.busy.save(out);
-        self.suspensions.iter().for_each(|&count| out.put(count));
-        self.mechanisms.save_waiting(out);
-    }
-
-    /// Restores what `save` saved of a drive of the same description.
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.now = Nanos(input.get()?);
-        self.queue.restore(input)?;
-        self.fills.restore(input)?;
-        if self.held_erases.is_volatile {
-            self.fills.restore_since(input)?;
-            self.held_erases.restore(&self.front, input)?;
-        }
-        for die in &mut self.dies {
-            *die = Die::restore(input)?;
-        }
-        self.channels.restore(input)?;
-        self.mechanisms.restore(input)?;
-        self.busy = BusyTimes::restore(input)?;
-        if let Some(suspensions) = &mut self.suspensions {
-            *suspensions = input.get()?;
+    /// Resumes the restored work. Returns `false` if it is impossible.
+    fn resume(&mut self) -> bool {
+        let (dies, fills) = (self.dies.len(), self.fills.len());
+        // A saved drive has no host command.
+        let can_occur = |event: Packed| match event.event() {
+            SsdEvent::Sensed { die } | SsdEvent::DieDone { die } => usize::from(die) < dies,
+            event => event == SsdEvent::IdleCheck,
+        };
+        let lost = self.mechanisms.die_parity.as_ref().and_then(|parity| parity.lost);
+        let is_possible = self.queue.events().all(|e| e.due().is_some() || can_occur(e))
+            && self.dies.iter().all(|die| die.is_possible(fills))
+            && self.held_erases.iter().all(|held| (held.fill as usize) < fills)
+            && lost.is_none_or(|die| (die as usize) < dies);
+        if !is_possible {
+            return false;
         }
         self.recorder = R::default();
         for (index, die) in (0..).zip(&self.dies) {
@@ -71,11 +55,11 @@ impl<R: Recorder> Backend<R> {
                 self.recorder.die_does(index, self.now, Some(operation.cause(&self.fills)));
             }
         }
-        self.mechanisms.restore_waiting(&self.dies, input)?;
+        self.mechanisms.resumed(&self.dies);
         while let Some(die) = self.mechanisms.next_die() {
             self.start_next(die);
         }
-        Ok(())
+        true
     }
 
     /// Drops all operations, as a loss of power does.

@@ -7,11 +7,8 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, saved};
 use writecliff_host_interface::placement::{FdpEvent, FdpEventType};
-
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Events of one kind (host or controller) that the log can hold: one 4 KiB page with its header.
 pub const LOG_EVENTS: usize = 63;
@@ -30,6 +27,8 @@ pub(crate) struct EventLog {
     reclaim_unit_handles: u16,
     pub(crate) happened: [u64; FdpEventType::ALL.len()],
 }
+
+saved! { EventLog { host, controller, [enabled], happened } }
 
 impl EventLog {
     pub(crate) fn new(streams: u16, reclaim_unit_handles: u16) -> Self {
@@ -90,44 +89,4 @@ impl EventLog {
         }
         list.push_back(event);
     }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        for list in [&self.host, &self.controller] {
-            out.list(list.iter(), |out, event| {
-                out.put(event.kind.code());
-                out.put(event.time.0);
-                let optional = |field: Option<u16>| field.map_or(0, |field| u64::from(field) + 1);
-                out.put(optional(event.placement_id));
-                out.put(optional(event.handle));
-                out.put(optional(event.moved.map(|moved| (moved.0 / SECTOR_BYTES) as u16)));
-            });
-        }
-        out.list(self.enabled.iter(), |out, &bits| out.put(bits));
-        self.happened.iter().for_each(|&count| out.put(count));
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        for list in [&mut self.host, &mut self.controller] {
-            *list = input.list(event)?.into();
-        }
-        let enabled: Vec<u8> = input.list(WordReader::narrow)?;
-        if enabled.len() != self.enabled.len() {
-            return Err(damaged());
-        }
-        self.enabled = enabled;
-        for count in &mut self.happened {
-            *count = input.get()?;
-        }
-        Ok(())
-    }
-}
-
-fn event(input: &mut WordReader<'_>) -> Result<FdpEvent, CodecError> {
-    let kind = FdpEventType::from_code(input.narrow()?).ok_or_else(damaged)?;
-    let time = Nanos(input.get()?);
-    let mut optional =
-        || Ok::<_, CodecError>(input.get()?.checked_sub(1).map(|field| field as u16));
-    let (placement_id, handle, moved) = (optional()?, optional()?, optional()?);
-    let moved = moved.map(|sectors| Bytes(u64::from(sectors) * SECTOR_BYTES));
-    Ok(FdpEvent { kind, time, placement_id, handle, moved })
 }

@@ -8,8 +8,7 @@
 //! group. A write without an identifier, or with an invalid one, goes to placement handle 0 of
 //! group 0.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{Bytes, Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos, StreamId, saved};
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::gc_log::{GcEvent, GcLog};
 use writecliff_host_interface::placement::{FdpConfiguration, FdpEventType, Isolation, Refusal};
@@ -19,7 +18,6 @@ use super::config::DataPlacementConfig;
 use super::events::{EventLog, MOVED_MAX};
 use super::resources::UNROUTED;
 use super::time_limit::TimeLimit;
-use writecliff_base::words::{WordReader, WordWriter};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Fdp {
@@ -35,6 +33,8 @@ pub(crate) struct Fdp {
     pub(crate) abandoned_slots: u64,
     pub(crate) limit: Option<TimeLimit>,
 }
+
+saved! { Fdp { abandoned_slots, events, (limit) } }
 
 impl Fdp {
     pub(crate) fn new(config: &DataPlacementConfig, streams: u16, policy: GcDestination) -> Self {
@@ -169,22 +169,5 @@ impl Fdp {
     fn about(&mut self, kind: FdpEventType, now: Nanos, stream: StreamId, moved: Option<Bytes>) {
         let id = self.placement_id(stream.0);
         self.events.about(kind, now, stream.0, id, moved);
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.abandoned_slots);
-        self.events.save(out);
-        if let Some(limit) = &self.limit {
-            limit.save(out);
-        }
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.abandoned_slots = input.get()?;
-        self.events.restore(input)?;
-        match &mut self.limit {
-            Some(limit) => limit.restore(input),
-            None => Ok(()),
-        }
     }
 }

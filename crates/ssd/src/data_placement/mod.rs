@@ -27,10 +27,9 @@ pub(crate) mod time_limit;
 
 use std::collections::BTreeMap;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{Bytes, Nanos, StreamId};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Bytes, Nanos, StreamId, saved};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::gc_log::{Counts, GcEvent, GcLog};
 use writecliff_host_interface::placement::{
     BlockLimitsExtension, FdpConfiguration, StreamParameters,
 };
@@ -41,7 +40,6 @@ use self::scsi::ScsiStreams;
 use self::streams::NvmeStreams;
 use self::time_limit::TimeLimit;
 use crate::config::DeviceConfig;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 
@@ -71,7 +69,7 @@ impl Sizes {
 }
 
 /// Counters of stream resources since the drive was new.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) opened: u64,
     /// Released by the controller to make room.
@@ -128,6 +126,8 @@ pub(crate) enum Interface {
     Fdp(Fdp),
 }
 
+saved! { enum Interface { Nvme, Scsi, Fdp } }
+
 /// The interface of a drive and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct DataPlacement {
@@ -142,7 +142,22 @@ pub(crate) struct DataPlacement {
     pub(crate) deadline: Nanos,
 }
 
+saved! { DataPlacement { tally, interface } check reroute }
+
 impl DataPlacement {
+    /// Routes the restored streams. Returns `false` if they are impossible.
+    fn reroute(&mut self) -> bool {
+        match &self.interface {
+            Interface::None => true,
+            Interface::Nvme(nvme) => nvme.resources.reroute(&mut self.route),
+            Interface::Scsi(scsi) => scsi.resources.reroute(&mut self.route),
+            Interface::Fdp(fdp) => {
+                self.deadline = fdp.limit.as_ref().map_or(Nanos::MAX, TimeLimit::deadline);
+                true
+            }
+        }
+    }
+
     pub(crate) fn new(config: &DeviceConfig) -> Self {
         let streams = config.ftl.streams;
         let (interface, route) = match &config.data_placement {
@@ -201,84 +216,6 @@ impl DataPlacement {
             StreamId::DEFAULT
         })
     }
-
-    /// Saves the state; `gc_log` contains actions for which no events were generated yet.
-    pub(crate) fn save(&self, gc_log: &GcLog, out: &mut WordWriter) {
-        save_gc_log(gc_log, out);
-        let t = &self.tally;
-        for count in [t.opened, t.released, t.overflow_writes, t.overflow_bytes] {
-            out.put(count);
-        }
-        out.list(t.overflow_by_number.iter(), |out, (&number, &bytes)| {
-            out.put(number);
-            out.put(bytes);
-        });
-        match &self.interface {
-            Interface::None => {}
-            Interface::Nvme(nvme) => nvme.save(out),
-            Interface::Scsi(scsi) => scsi.save(out),
-            Interface::Fdp(fdp) => fdp.save(out),
-        }
-    }
-
-    pub(crate) fn restore(
-        &mut self,
-        gc_log: &mut GcLog,
-        input: &mut WordReader<'_>,
-    ) -> Result<(), CodecError> {
-        restore_gc_log(gc_log, input)?;
-        self.tally = Tally {
-            opened: input.get()?,
-            released: input.get()?,
-            overflow_writes: input.get()?,
-            overflow_bytes: input.get()?,
-            overflow_by_number: input
-                .list(|input| Ok((input.narrow()?, input.get()?)))?
-                .into_iter()
-                .collect(),
-        };
-        let Self { route, interface, .. } = self;
-        match interface {
-            Interface::None => Ok(()),
-            Interface::Nvme(nvme) => nvme.restore(input, route),
-            Interface::Scsi(scsi) => scsi.restore(input, route),
-            Interface::Fdp(fdp) => {
-                fdp.restore(input)?;
-                self.deadline = fdp.limit.as_ref().map_or(Nanos::MAX, TimeLimit::deadline);
-                Ok(())
-            }
-        }
-    }
-}
-
-fn save_gc_log(gc_log: &GcLog, out: &mut WordWriter) {
-    out.list(gc_log.kept.iter(), |out, event| match *event {
-        GcEvent::Moved { stream, slots } => {
-            out.put(u64::from(slots) << 32 | u64::from(stream.0));
-        }
-        GcEvent::RolledOver { stream } => out.put(stream.0),
-    });
-    out.list(gc_log.counts.iter(), |out, counts| {
-        out.put(counts.moved);
-        out.put(counts.rolled_over);
-    });
-}
-
-/// The number of relocated slots is at least one, so a 0 in the upper half identifies the kind.
-fn restore_gc_log(gc_log: &mut GcLog, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-    let kept = input.list(|input| {
-        let word = input.get()?;
-        let (slots, stream) = ((word >> 32) as u32, StreamId(word as u16));
-        Ok(match slots {
-            0 => GcEvent::RolledOver { stream },
-            slots => GcEvent::Moved { stream, slots },
-        })
-    })?;
-    let streams = gc_log.counts.len();
-    gc_log.kept = kept.into();
-    gc_log.counts =
-        input.list(|input| Ok(Counts { moved: input.get()?, rolled_over: input.get()? }))?;
-    if gc_log.counts.len() == streams { Ok(()) } else { Err(damaged()) }
 }
 
 /// Routes of all identifiers while no stream is open; 0 is the default stream.

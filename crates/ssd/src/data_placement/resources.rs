@@ -5,16 +5,14 @@
 //! open, and the next identifier that gets the resource continues to fill it. Closing the unit
 //! would waste its rest at every release, and neither standard requires it.
 
-use writecliff_base::StreamId;
-use writecliff_base::codec::CodecError;
-
-use writecliff_base::words::{WordReader, WordWriter, damaged};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{StreamId, saved};
 
 /// Route of an identifier without a resource.
 pub(crate) const UNROUTED: u16 = u16::MAX;
 
 /// An open stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     id: u16,
     /// Sequence number of the opening; the oldest stream is released first.
@@ -28,6 +26,8 @@ pub(crate) struct Resources {
     open: Vec<Option<Open>>,
     openings: u64,
 }
+
+saved! { Resources { openings, [open] } }
 
 impl Resources {
     pub(crate) fn new(limit: u16) -> Self {
@@ -75,6 +75,16 @@ impl Resources {
         true
     }
 
+    /// Routes the restored identifiers. Returns `false` if they are impossible.
+    pub(crate) fn reroute(&self, route: &mut [u16]) -> bool {
+        route.fill(UNROUTED);
+        route[0] = 0;
+        (1..).zip(&self.open).all(|(stream, open)| {
+            let Some(Open { id, .. }) = *open else { return true };
+            std::mem::replace(&mut route[usize::from(id)], stream) == UNROUTED
+        })
+    }
+
     pub(crate) fn close_all(&mut self, route: &mut [u16]) {
         self.ids().into_iter().for_each(|id| {
             self.close(route, id);
@@ -84,39 +94,5 @@ impl Resources {
     /// The identifier that has been open longest.
     pub(crate) fn oldest(&self) -> Option<u16> {
         self.open.iter().flatten().min_by_key(|open| open.order).map(|open| open.id)
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.openings);
-        out.list(self.open.iter(), |out, open| {
-            out.put(u64::from(open.is_some()));
-            let open = open.unwrap_or(Open { id: 0, order: 0 });
-            out.put(open.id);
-            out.put(open.order);
-        });
-    }
-
-    /// Restores the state and routes the open identifiers.
-    pub(crate) fn restore(
-        &mut self,
-        input: &mut WordReader<'_>,
-        route: &mut [u16],
-    ) -> Result<(), CodecError> {
-        self.close_all(route);
-        self.openings = input.get()?;
-        let open = input.list(|input| {
-            let (is_open, id, order) = (input.flag()?, input.narrow()?, input.get()?);
-            Ok(is_open.then_some(Open { id, order }))
-        })?;
-        if open.len() != self.open.len() {
-            return Err(damaged());
-        }
-        self.open = open;
-        for (resource, open) in self.open.iter().enumerate() {
-            if let Some(open) = open {
-                route[usize::from(open.id)] = resource as u16 + 1;
-            }
-        }
-        Ok(())
     }
 }

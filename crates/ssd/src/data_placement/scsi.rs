@@ -5,18 +5,18 @@
 //! streams by number; the host opens streams until the drive has assigned the number that it needs,
 //! or rejects the command. A write whose stream could not be opened is sent as a plain WRITE.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{SECTOR_BYTES, StreamId};
+use writecliff_base::{SECTOR_BYTES, StreamId, saved};
 use writecliff_host_interface::placement::{BlockLimitsExtension, Refusal, Sense};
 
 use super::resources::Resources;
 use super::{Sizes, Tally};
-use writecliff_base::words::{WordReader, WordWriter};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ScsiStreams {
     pub(crate) resources: Resources,
 }
+
+saved! { ScsiStreams { resources } }
 
 impl ScsiStreams {
     pub(crate) fn new(limit: u16) -> Self {
@@ -77,17 +77,5 @@ impl ScsiStreams {
             self.open(route, tally).ok()?;
         }
         Some(StreamId(route[usize::from(id)]))
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        self.resources.save(out);
-    }
-
-    pub(crate) fn restore(
-        &mut self,
-        input: &mut WordReader<'_>,
-        route: &mut [u16],
-    ) -> Result<(), CodecError> {
-        self.resources.restore(input, route)
     }
 }

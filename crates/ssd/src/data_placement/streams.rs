@@ -5,14 +5,12 @@
 //! longest (`overflow = "release"`). A host that respects the limit, as Linux did, sends such a
 //! write without a stream (`overflow = "default"`).
 
-use writecliff_base::StreamId;
-use writecliff_base::codec::CodecError;
+use writecliff_base::{StreamId, saved};
 use writecliff_host_interface::placement::{Directives, Refusal, StreamParameters};
 
 use super::config::Overflow;
 use super::resources::Resources;
 use super::{Sizes, Tally};
-use writecliff_base::words::{WordReader, WordWriter};
 
 #[derive(Clone, Debug)]
 pub(crate) struct NvmeStreams {
@@ -22,6 +20,8 @@ pub(crate) struct NvmeStreams {
     allocated: u16,
     overflow: Overflow,
 }
+
+saved! { NvmeStreams { enabled, allocated, resources } }
 
 impl NvmeStreams {
     /// Enabled, as the host's driver leaves it after discovering the drive.
@@ -144,21 +144,5 @@ impl NvmeStreams {
     /// A Controller Level Reset disables the directive.
     pub(crate) fn reset(&mut self, route: &mut [u16]) {
         self.set_enabled(route, false);
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.enabled);
-        out.put(self.allocated);
-        self.resources.save(out);
-    }
-
-    pub(crate) fn restore(
-        &mut self,
-        input: &mut WordReader<'_>,
-        route: &mut [u16],
-    ) -> Result<(), CodecError> {
-        self.enabled = input.flag()?;
-        self.allocated = input.narrow()?;
-        self.resources.restore(input, route)
     }
 }

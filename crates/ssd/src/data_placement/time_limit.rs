@@ -6,10 +6,7 @@
 //! limit is checked at writes and status requests instead of by a timer, because the host cannot
 //! observe a difference before. The event has the time at which the limit was reached.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{Nanos, ReclaimUnitId};
-
-use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
@@ -20,6 +17,8 @@ pub(crate) struct TimeLimit {
     /// Indexed by reclaim unit handle: a partly written unit and when it was first written.
     open: Vec<Option<(ReclaimUnitId, Nanos)>>,
 }
+
+saved! { TimeLimit { [open] } }
 
 impl TimeLimit {
     pub(crate) fn new(limit: Nanos, handles: u16) -> Self {
@@ -59,24 +58,5 @@ impl TimeLimit {
         let Some((_, since)) = self.open[usize::from(handle)] else { return self.seconds() };
         let left = (since + self.limit).0.saturating_sub(now.0);
         left.div_ceil(NANOS_PER_S) as u32
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.open.iter(), |out, open| {
-            out.put(open.map_or(u64::MAX, |(unit, _)| u64::from(unit.0)));
-            out.put(open.map_or(0, |(_, since)| since.0));
-        });
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        let open: Vec<_> = input.list(|input| {
-            let (unit, since) = (input.get()?, Nanos(input.get()?));
-            Ok(u32::try_from(unit).ok().map(|unit| (ReclaimUnitId(unit), since)))
-        })?;
-        if open.len() != self.open.len() {
-            return Err(damaged());
-        }
-        self.open = open;
-        Ok(())
     }
 }

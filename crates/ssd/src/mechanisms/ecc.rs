@@ -7,11 +7,10 @@
 //! parity across dies (`die_parity/`). A host command fails if the stripe cannot be read either.
 //! The next read of the same data is drawn again. Relocated data never contain an error.
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng, ReclaimUnitId};
+use writecliff_base::{Nanos, Prng, ReclaimUnitId, saved};
 use writecliff_base::{counters, counts, section};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
@@ -21,7 +20,6 @@ use writecliff_ftl::table::{UnitState, UnitTable};
 use crate::config::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
 use crate::mechanisms::{Checked, Described, FlashMechanism, MechanismSection, Retries};
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Label of the random generator for errors.
 const SEED_LABEL: u64 = 0x0045_4343;
@@ -147,6 +145,9 @@ pub struct Ecc {
     stripe: u32,
     pub counters: EccCounters,
 }
+
+// The erase counts are those of the FTL, see `take_wear`.
+saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
     /// Raw bit error rate of data written `age` ago, in a block that was read `reads` times since.
@@ -358,28 +359,5 @@ impl FlashMechanism for Ecc {
 
     fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
         self.written_at[unit.index()] = now;
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.salt);
-        out.list(self.written_at.iter(), |out, at| out.put(at.0));
-        out.put(self.untimed_from);
-        out.counts(self.counters.to_array());
-        if let Some(care) = &self.care {
-            care.save(out);
-        }
-    }
-
-    /// Restores the state; must be followed by `take_wear`.
-    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.salt = input.get()?;
-        let written_at = input.list(|input| input.get().map(Nanos))?;
-        if written_at.len() != self.written_at.len() {
-            return Err(damaged());
-        }
-        self.written_at = written_at;
-        self.untimed_from = input.get()?;
-        self.counters = EccCounters::from_array(input.counts()?);
-        self.care.as_mut().map_or(Ok(()), |care| care.restore(input))
     }
 }

@@ -4,11 +4,10 @@
 //! by a reserve. Beyond it, host writes wait until the plan has caught up with the programmed
 //! data, and continue at the rate of the plan. Writes on the fast-forward clock also count as wear.
 
-use writecliff_base::codec::CodecError;
+use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Flag, Percent, PositiveTime};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Nanos, counters, section};
+use writecliff_base::{Nanos, counters, saved, section};
 use writecliff_host_interface::Cause;
 
 use crate::attribution::Recorder;
@@ -47,7 +46,7 @@ impl MechanismSection for EnduranceConfig {
 }
 
 /// Total time for which the plan has delayed writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldUp(pub Nanos);
 
 counters! { |c: HeldUp|
@@ -65,6 +64,8 @@ pub struct Endurance {
     wake_scheduled: bool,
     held_up: HeldUp,
 }
+
+saved! { Endurance { wake_scheduled, held_up } }
 
 impl Endurance {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
@@ -118,16 +119,5 @@ impl Mechanism for Endurance {
 
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.wake_scheduled = false;
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.wake_scheduled);
-        out.put(self.held_up.0.0);
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.wake_scheduled = input.flag()?;
-        self.held_up = HeldUp(Nanos(input.get()?));
-        Ok(())
     }
 }

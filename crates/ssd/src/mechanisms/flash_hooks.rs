@@ -6,8 +6,7 @@
 
 use std::ops::AddAssign;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::fields::Saved;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::FlashLocation;
@@ -55,7 +54,7 @@ pub(crate) struct PlaneData {
 
 /// A mechanism that takes part in flash operations. A hook that receives the backend finds it
 /// without this mechanism.
-pub(crate) trait FlashMechanism: Sized {
+pub(crate) trait FlashMechanism: Saved {
     /// Returns the mechanism of a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
 
@@ -180,28 +179,8 @@ pub(crate) trait FlashMechanism: Sized {
     /// Called when no die has an operation any more.
     fn cleared(&mut self) {}
 
-    fn save(&self, _out: &mut WordWriter) {}
-
-    /// # Errors
-    /// Fails if the words are damaged.
-    fn restore(&mut self, _input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        Ok(())
-    }
-
-    /// Saves the dies that wait.
-    fn save_waiting(&self, _out: &mut WordWriter) {}
-
-    /// Restores the dies that wait; `dies` are restored already.
-    ///
-    /// # Errors
-    /// Fails if the words are damaged.
-    fn restore_waiting(
-        &mut self,
-        _dies: &[Die],
-        _input: &mut WordReader<'_>,
-    ) -> Result<(), CodecError> {
-        Ok(())
-    }
+    /// Called when the drive was restored.
+    fn resumed(&mut self, _dies: &[Die]) {}
 }
 
 /// Declares [`FlashMechanisms`]: a line for each mechanism.
@@ -211,6 +190,8 @@ macro_rules! flash_mechanisms {
         pub(crate) struct FlashMechanisms {
             $(pub $name: Option<Box<$type>>,)*
         }
+
+        writecliff_base::saved! { FlashMechanisms { $(($name)),* } }
 
         impl FlashMechanisms {
             pub(crate) fn of(config: &DeviceConfig) -> Self {
@@ -368,26 +349,8 @@ macro_rules! flash_mechanisms {
                 $(if let Some(m) = &mut self.$name { m.cleared(); })*
             }
 
-            pub(crate) fn save(&self, out: &mut WordWriter) {
-                $(if let Some(m) = &self.$name { m.save(out); })*
-            }
-
-            pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-                $(if let Some(m) = &mut self.$name { m.restore(input)?; })*
-                Ok(())
-            }
-
-            pub(crate) fn save_waiting(&self, out: &mut WordWriter) {
-                $(if let Some(m) = &self.$name { m.save_waiting(out); })*
-            }
-
-            pub(crate) fn restore_waiting(
-                &mut self,
-                dies: &[Die],
-                input: &mut WordReader<'_>,
-            ) -> Result<(), CodecError> {
-                $(if let Some(m) = &mut self.$name { m.restore_waiting(dies, input)?; })*
-                Ok(())
+            pub(crate) fn resumed(&mut self, dies: &[Die]) {
+                $(if let Some(m) = &mut self.$name { m.resumed(dies); })*
             }
         }
     };

@@ -5,9 +5,11 @@
 //! implements the hooks that it needs. The calls are static: a hook that no mechanism of the list
 //! implements compiles to nothing, and a drive skips the steps in which none of its mechanisms
 //! takes part ([`Steps`]).
+//!
+//! A mechanism lists the fields that are its state in `saved!`, which saves and restores them with
+//! the drive; its configuration is not part of a saved state.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::fields::Saved;
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::{Command, Status};
@@ -101,7 +103,7 @@ impl Steps {
 }
 
 /// A mechanism of a drive. A hook that receives the drive finds it without this mechanism.
-pub(crate) trait Mechanism: Sized {
+pub(crate) trait Mechanism: Saved {
     /// Steps of the drive in which the mechanism takes part.
     const STEPS: Steps;
 
@@ -194,14 +196,9 @@ pub(crate) trait Mechanism: Sized {
         0
     }
 
-    fn save(&self, _out: &mut WordWriter) {}
-
-    /// Restores the state that `save` wrote. `fills` is the number of program units in progress.
-    ///
-    /// # Errors
-    /// Fails if the words are damaged.
-    fn restore(&mut self, _fills: usize, _input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        Ok(())
+    /// Returns a number above the numbers of the fills that the mechanism knows.
+    fn fills_end(&self) -> usize {
+        0
     }
 }
 
@@ -244,6 +241,8 @@ macro_rules! mechanisms {
         $(impl Numbered for $type {
             const NUMBER: u8 = Number::$name as u8;
         })*
+
+        writecliff_base::saved! { Mechanisms { $(($name)),* } }
 
         impl Mechanisms {
             pub(crate) fn of(config: &DeviceConfig) -> Self {
@@ -356,17 +355,8 @@ macro_rules! mechanisms {
                 0 $(+ drive.mechanisms.$name.as_ref().map_or(0, |m| m.own_slots(drive)))*
             }
 
-            pub(crate) fn save(&self, out: &mut WordWriter) {
-                $(if let Some(m) = &self.$name { m.save(out); })*
-            }
-
-            pub(crate) fn restore(
-                &mut self,
-                fills: usize,
-                input: &mut WordReader<'_>,
-            ) -> Result<(), CodecError> {
-                $(if let Some(m) = &mut self.$name { m.restore(fills, input)?; })*
-                Ok(())
+            pub(crate) fn fills_end(&self) -> usize {
+                [$(self.$name.as_ref().map_or(0, |m| m.fills_end())),*].into_iter().fold(0, usize::max)
             }
         }
     };

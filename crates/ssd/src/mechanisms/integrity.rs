@@ -17,12 +17,10 @@
 
 use std::collections::BTreeMap;
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Flag, Number};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Lpn, Prng, counters, counts, section};
+use writecliff_base::{Lpn, Prng, counters, counts, saved, section};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::Status;
 
@@ -117,7 +115,13 @@ pub struct Integrity {
     counts: IntegrityCounts,
 }
 
+saved! { Integrity { drawn, wrong, counts } check is_possible }
+
 impl Integrity {
+    fn is_possible(&mut self) -> bool {
+        self.wrong.keys().all(|&lpn| lpn < self.user_slots)
+    }
+
     pub fn counters(&self) -> IntegrityCounts {
         IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
     }
@@ -228,21 +232,5 @@ impl Mechanism for Integrity {
 
     fn purged(&mut self) {
         self.wrong.clear();
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.drawn);
-        out.list(self.wrong.iter(), |out, (&lpn, &flags)| {
-            out.put(u64::from(lpn) << 8 | u64::from(flags));
-        });
-        out.counts(self.counts.to_array());
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.drawn = input.get()?;
-        let wrong = input.list(WordReader::get)?;
-        self.wrong = wrong.into_iter().map(|word| ((word >> 8) as u32, word as u8)).collect();
-        self.counts = IntegrityCounts::from_array(input.counts()?);
-        Ok(())
     }
 }

@@ -12,8 +12,7 @@
 //! the buffer is full of unmapped data and further writes wait at the link. If all these times are
 //! zero, the core imposes no bound and the module is inactive.
 
-use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
+use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
 
 use crate::attribution::Recorder;
@@ -21,7 +20,6 @@ use crate::config::DeviceConfig;
 use crate::event::Lane;
 use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
 use crate::ssd::Ssd;
-use writecliff_base::words::{WordReader, WordWriter};
 
 /// Number of reads, and of their slots, that may wait for the core.
 const READS_LEFT_MAX: u64 = 128;
@@ -47,6 +45,8 @@ pub(crate) struct MappingCore {
     done_at: Nanos,
     wake_scheduled: bool,
 }
+
+saved! { MappingCore { done_at, read_time, placed_at, wake_scheduled } }
 
 impl MappingCore {
     fn charge(&mut self, now: Nanos, mapped: &MappedSlots) {
@@ -132,20 +132,5 @@ impl Mechanism for MappingCore {
     fn powered_up(&mut self, _: &DeviceConfig) {
         (self.done_at, self.read_time, self.placed_at) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
         self.wake_scheduled = false;
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.done_at.0);
-        out.put(self.read_time.0);
-        out.put(self.placed_at.0);
-        out.put(self.wake_scheduled);
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.done_at = Nanos(input.get()?);
-        self.read_time = Nanos(input.get()?);
-        self.placed_at = Nanos(input.get()?);
-        self.wake_scheduled = input.flag()?;
-        Ok(())
     }
 }

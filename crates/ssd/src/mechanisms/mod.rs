@@ -2,10 +2,8 @@
 //! describe them.
 
 use writecliff_base::Lpn;
-use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
-use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Bytes, Nanos, Ppa, ReclaimUnitId};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::FlashLocation;

@@ -5,7 +5,7 @@
 //! takes the whole die: it starts when no plane reads any more, and later reads wait. A die
 //! is active, as a limit on active dies counts it, until the data of its last plane have left.
 
-use writecliff_base::{Nanos, Ppa};
+use writecliff_base::{Nanos, Ppa, saved};
 use writecliff_flash::Geometry;
 
 use crate::attribution::Recorder;
@@ -66,6 +66,8 @@ impl Planes {
         (self.busy.len() as u16).saturating_add(reader)
     }
 }
+
+saved! { Planes {} }
 
 impl FlashMechanism for Planes {
     /// `None` if a read takes all planes.

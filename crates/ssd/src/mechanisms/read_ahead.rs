@@ -8,11 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use writecliff_base::codec::CodecError;
+use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Count, SizeWithin};
 use writecliff_base::located::Table;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
-use writecliff_base::{Bytes, Lpn, counters, counts, section};
+use writecliff_base::{Bytes, Lpn, counters, counts, saved, section};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_host_interface::{Cause, Status};
 
@@ -67,7 +66,7 @@ counters! { |c: ReadAheadCounts|
 }
 
 /// A sequence of reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
     /// Byte address of the read that continues it.
     next: u64,
@@ -90,10 +89,11 @@ impl Stream {
 type Slot = Option<u16>;
 
 /// A flash read under way, of `slots` slots from `first` on, and the commands that wait for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     first: u32,
     slots: u32,
+    #[serde(skip)]
     commands: Vec<u16>,
 }
 
@@ -119,7 +119,28 @@ pub(crate) struct ReadAhead {
     pub counts: ReadAheadCounts,
 }
 
+saved! { ReadAhead { reads, streams, held, fetches, counts } check is_possible }
+
 impl ReadAhead {
+    fn is_possible(&mut self) -> bool {
+        let is_fetched =
+            |token: u16| self.fetches.get(usize::from(token)).is_some_and(Option::is_some);
+        let within = u64::from(self.user_slots);
+        self.streams.len() <= self.config.streams as usize
+            && self.streams.iter().all(|stream| {
+                u64::from(stream.end) <= within && stream.next <= within * u64::from(SLOT_BYTES)
+            })
+            && self
+                .held
+                .iter()
+                .all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(is_fetched))
+            && self
+                .fetches
+                .iter()
+                .flatten()
+                .all(|fetch| u64::from(fetch.first) + u64::from(fetch.slots) <= within)
+    }
+
     /// Frees a slot that the host has not read.
     fn drop_slot(&mut self, lpn: u32) {
         if self.held.remove(&lpn).is_some() {
@@ -341,59 +362,5 @@ impl Mechanism for ReadAhead {
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.purged();
         self.fetches.clear();
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.reads);
-        out.list(self.streams.iter(), |out, stream| {
-            out.put(stream.next);
-            out.put(u64::from(stream.reads) << 32 | u64::from(stream.end));
-            out.put(stream.used);
-        });
-        out.list(self.held.iter(), |out, (&lpn, &slot)| {
-            out.put(u64::from(lpn) << 32 | slot.map_or(0, |token| u64::from(token) + 1));
-        });
-        out.list(self.fetches.iter(), |out, fetch| {
-            debug_assert!(fetch.as_ref().is_none_or(|fetch| fetch.commands.is_empty()));
-            let word = |fetch: &Fetch| u64::from(fetch.first) << 32 | u64::from(fetch.slots);
-            out.put(fetch.as_ref().map_or(0, word));
-        });
-        out.counts(self.counts.to_array());
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.reads = input.get()?;
-        self.streams = input.list(|input| {
-            let (next, word) = (input.get()?, input.get()?);
-            let (reads, end) = ((word >> 32) as u32, word as u32);
-            Ok(Stream { next, reads, end, used: input.get()? })
-        })?;
-        let held = input.list(WordReader::get)?;
-        let slot = |word: u64| (word as u32).checked_sub(1).map(|token| token as u16);
-        self.held = held.into_iter().map(|word| ((word >> 32) as u32, slot(word))).collect();
-        self.fetches = input.list(|input| {
-            let word = input.get()?;
-            let fetch =
-                Fetch { first: (word >> 32) as u32, slots: word as u32, commands: Vec::new() };
-            Ok((fetch.slots > 0).then_some(fetch))
-        })?;
-        self.counts = ReadAheadCounts::from_array(input.counts()?);
-        let is_fetched =
-            |token: u16| self.fetches.get(usize::from(token)).is_some_and(Option::is_some);
-        let within = u64::from(self.user_slots);
-        let is_right = self.streams.len() <= self.config.streams as usize
-            && self.streams.iter().all(|stream| {
-                u64::from(stream.end) <= within && stream.next <= within * u64::from(SLOT_BYTES)
-            })
-            && self
-                .held
-                .iter()
-                .all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(is_fetched))
-            && self
-                .fetches
-                .iter()
-                .flatten()
-                .all(|fetch| u64::from(fetch.first) + u64::from(fetch.slots) <= within);
-        if is_right { Ok(()) } else { Err(damaged()) }
     }
 }

@@ -7,12 +7,10 @@
 //! channels for a part of each period, so that all work takes `throttle_factor` times as long and
 //! consumes less power. Several stages, one above the other, throttle more and more.
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::keys::{NumberOrList, OfPhysical, OfPhysicals, PositivePhysical, Time};
 use writecliff_base::located::{Change, LocatedError, Table};
 use writecliff_base::units::Physical;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Nanos, counters, section};
+use writecliff_base::{Nanos, counters, saved, section};
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
@@ -152,7 +150,15 @@ pub struct Thermal {
     scheduled: bool,
 }
 
+saved! {
+    Thermal { celsius, at, joules, stage, throttled, throttled_most, scheduled } check is_possible
+}
+
 impl Thermal {
+    fn is_possible(&mut self) -> bool {
+        self.stage <= self.config.stages.len()
+    }
+
     pub fn new(config: ThermalConfig) -> Self {
         Self {
             celsius: config.ambient,
@@ -256,26 +262,5 @@ impl Mechanism for Thermal {
 
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.scheduled = false;
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.celsius.to_bits());
-        out.put(self.at.0);
-        out.put(self.joules.to_bits());
-        out.put(self.stage as u64);
-        out.put(self.throttled.0);
-        out.put(self.throttled_most.0);
-        out.put(self.scheduled);
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.celsius = f64::from_bits(input.get()?);
-        self.at = Nanos(input.get()?);
-        self.joules = f64::from_bits(input.get()?);
-        self.stage = input.narrow::<usize>()?.min(self.config.stages.len());
-        self.throttled = Nanos(input.get()?);
-        self.throttled_most = Nanos(input.get()?);
-        self.scheduled = input.flag()?;
-        Ok(())
     }
 }

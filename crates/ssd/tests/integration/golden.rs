@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use writecliff_base::fields::{from_bytes, to_bytes};
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_ssd::attribution::{Recorder, Unrecorded};
 use writecliff_ssd::{
@@ -152,6 +153,29 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
     ssd.purge();
     host.run(&mut ssd, 4, 200);
     format!("{:016x} {:016x} {:016x}", host.completions.0, counters.0, state.0)
+}
+
+/// A damaged file with the right checksums is refused, or has other values that are possible.
+#[test]
+fn no_damaged_field_causes_a_panic() {
+    let mut random = Prng::new(3);
+    let mut refused = 0;
+    for (_, config) in drives() {
+        let mut ssd = Ssd::<Attribution>::recording(config.clone()).unwrap();
+        let slots = ssd.config().user_capacity.0 / 4096;
+        let streams = ssd.config().ftl.streams;
+        let completions = Digest::new();
+        let mut host = Host { random: Prng::derive(7, 1), slots, streams, completions };
+        host.run(&mut ssd, 16, 1_500);
+        let good = to_bytes(&ssd);
+        for _ in 0..100 {
+            let mut bad = good.clone();
+            bad[random.below(good.len() as u64) as usize] ^= 1 << random.below(8);
+            let mut other = Ssd::<Attribution>::recording(config.clone()).unwrap();
+            refused += u32::from(from_bytes(&bad, &mut other).is_err());
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 #[test]

@@ -14,9 +14,7 @@
 mod refresh;
 mod section;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
-use writecliff_base::{Nanos, ReclaimUnitId, counters};
+use writecliff_base::{Nanos, ReclaimUnitId, counters, saved};
 
 pub(crate) use refresh::Refreshing;
 pub use section::{CellCareConfig, Refresh};
@@ -51,6 +49,8 @@ pub struct CellCare {
     next_refresh: Nanos,
     pub(crate) refreshed_units: u64,
 }
+
+saved! { CellCare { [reads], next_refresh, refreshed_units } }
 
 impl CellCare {
     pub fn new(config: CellCareConfig, units: u32, dies: u32) -> Self {
@@ -109,22 +109,5 @@ impl CellCare {
         if let Some(refresh) = self.config.refresh {
             self.next_refresh += refresh.interval;
         }
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.reads.iter(), |out, &reads| out.put(u64::from(reads)));
-        out.put(self.next_refresh.0);
-        out.put(self.refreshed_units);
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        let reads = input.list(WordReader::narrow::<u32>)?;
-        if reads.len() != self.reads.len() {
-            return Err(damaged());
-        }
-        self.reads = reads;
-        self.next_refresh = Nanos(input.get()?);
-        self.refreshed_units = input.get()?;
-        Ok(())
     }
 }

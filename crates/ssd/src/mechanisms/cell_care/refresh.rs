@@ -1,6 +1,6 @@
 //! Refreshing data before they have more errors than the code corrects.
 
-use writecliff_base::Nanos;
+use writecliff_base::{Nanos, saved};
 use writecliff_ftl::frontier::FrontierId;
 
 use crate::attribution::Recorder;
@@ -11,6 +11,8 @@ use crate::ssd::Ssd;
 
 /// The refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
 pub(crate) struct Refreshing;
+
+saved! { Refreshing {} }
 
 impl Mechanism for Refreshing {
     const STEPS: Steps = Steps { commands: true, ..Steps::NONE };

@@ -1,6 +1,6 @@
 //! Failure of a die: the stripe answers reads of its data, which the firmware relocates.
 
-use writecliff_base::Nanos;
+use writecliff_base::{Nanos, saved};
 
 use super::DieParityCounters;
 use crate::attribution::Recorder;
@@ -27,6 +27,8 @@ fn parity_slots<R: Recorder>(drive: &Ssd<R>) -> u64 {
 
 /// The relocation of data from a lost die, one reclaim unit per interval. The dies hold its state.
 pub(crate) struct Relocation;
+
+saved! { Relocation {} }
 
 impl Mechanism for Relocation {
     const STEPS: Steps = Steps { commands: true, ..Steps::NONE };

@@ -1,8 +1,5 @@
 //! Operations of parity across dies: programs of parity, and reads of stripes to rebuild data.
 
-use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::ProgramUnit;
 
@@ -172,20 +169,5 @@ impl FlashMechanism for DieParity {
         self.counts.programs += 1;
         let page_type = geometry.program_type(unit.unit) as u8;
         backend.work(die as usize, FlashOperation::Program { fill: NO_FILL, page_type });
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        out.put(self.lost.map_or(0, |die| u64::from(die) + 1));
-        out.put(self.next.map_or(0, |(unit, _)| u64::from(unit) + 1));
-        out.put(self.next.map_or(0, |(_, at)| at.0));
-        out.counts(self.counts.to_array());
-    }
-
-    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.lost = input.get()?.checked_sub(1).map(|die| die as u32);
-        let (unit, at) = (input.get()?.checked_sub(1), Nanos(input.get()?));
-        self.next = unit.map(|unit| (unit as u32, at));
-        self.counts = DieParityCounts::from_array(input.counts()?);
-        Ok(())
     }
 }

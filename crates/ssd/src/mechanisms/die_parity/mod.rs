@@ -10,7 +10,7 @@ mod failure;
 mod flash;
 mod section;
 
-use writecliff_base::{Nanos, ReclaimUnitId, counters, counts};
+use writecliff_base::{Nanos, ReclaimUnitId, counters, counts, saved};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 pub(crate) use failure::Relocation;
@@ -63,6 +63,8 @@ pub(crate) struct DieParity {
     /// stripes, some of which start after a failed read; excludes reads of the lost die.
     pub more_reads: i64,
 }
+
+saved! { DieParity { lost, next, counts } }
 
 impl DieParity {
     pub(crate) fn lose(&mut self, die: u32, now: Nanos) {

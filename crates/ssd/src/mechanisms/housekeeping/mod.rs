@@ -14,9 +14,8 @@
 //! its number, so an idle drive needs no events: when a command arrives, the drive computes which
 //! operations are still running.
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng};
+use writecliff_base::{Nanos, Prng, saved};
 use writecliff_base::{counters, counts};
 
 use crate::attribution::Recorder;
@@ -25,7 +24,6 @@ use crate::die::FlashOperation;
 use crate::event::Lane;
 use crate::mechanisms::{Mechanism, Numbered, Steps};
 use crate::ssd::Ssd;
-use writecliff_base::words::{WordReader, WordWriter};
 
 mod patrol;
 mod section;
@@ -66,6 +64,8 @@ struct Countdown {
     each: PerWritten,
     left: u64,
 }
+
+saved! { Countdown { left } }
 
 impl Countdown {
     fn of(each: PerWritten) -> Self {
@@ -111,6 +111,12 @@ pub struct Housekeeping {
     media_scheduled: bool,
     commands: u64,
     pub counters: HousekeepingCounters,
+}
+
+saved! {
+    Housekeeping {
+        salts, next_media, media_scheduled, commands, (journal), (checkpoint), counters, (patrol),
+    }
 }
 
 impl Housekeeping {
@@ -261,37 +267,5 @@ impl Mechanism for Housekeeping {
 
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.media_scheduled = false;
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        self.salts.iter().for_each(|&salt| out.put(salt));
-        out.put(self.next_media);
-        out.put(self.media_scheduled);
-        out.put(self.commands);
-        for countdown in [&self.journal, &self.checkpoint] {
-            out.put(countdown.map_or(0, |c| c.left));
-        }
-        out.counts(self.counters.to_array());
-        if let Some(patrol) = &self.patrol {
-            patrol.save(out);
-        }
-    }
-
-    fn restore(&mut self, _: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.salts = [input.get()?, input.get()?];
-        self.next_media = input.get()?;
-        self.media_scheduled = input.flag()?;
-        self.commands = input.get()?;
-        for countdown in [&mut self.journal, &mut self.checkpoint] {
-            let left = input.get()?;
-            if let Some(countdown) = countdown {
-                countdown.left = left;
-            }
-        }
-        self.counters = HousekeepingCounters::from_array(input.counts()?);
-        if let Some(patrol) = &mut self.patrol {
-            patrol.restore(input)?;
-        }
-        Ok(())
     }
 }

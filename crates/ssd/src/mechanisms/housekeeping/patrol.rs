@@ -10,11 +10,9 @@
 //! The start of a scan is a function of the number of its interval, so an idle drive needs no
 //! events: the next command computes which pages have been read in the meantime.
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
-use writecliff_base::words::{WordReader, WordWriter};
-use writecliff_base::{Nanos, Prng};
+use writecliff_base::{Nanos, Prng, saved};
 
 use super::section::Keys;
 
@@ -90,6 +88,8 @@ pub struct Patrol {
     next: (u64, u64),
 }
 
+saved! { Patrol { salt, next } }
+
 impl Patrol {
     pub(crate) fn new(config: PatrolConfig, seed: u64) -> Self {
         let salt = Prng::derive(seed, SEED_LABEL).next_u64();
@@ -145,17 +145,5 @@ impl Patrol {
         let slack = interval.0 - length.0;
         let offset = (u128::from(slack) * u128::from(nth(self.salt, number))) >> 64;
         Nanos(number * interval.0 + offset as u64 + page * step.0)
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.salt);
-        out.put(self.next.0);
-        out.put(self.next.1);
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.salt = input.get()?;
-        self.next = (input.get()?, input.get()?);
-        Ok(())
     }
 }

@@ -1,8 +1,6 @@
 //! Commands on a drive whose mapping table does not fit into the controller.
 
 use writecliff_base::StreamId;
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 use writecliff_host_interface::Cause;
 
 use super::pages::Pages;
@@ -182,45 +180,8 @@ impl Mechanism for MappingCache {
         self.counts.written_slots
     }
 
-    fn save(&self, out: &mut WordWriter) {
-        self.pages.save(out);
-        out.list(self.leaving.iter(), |out, &page| out.put(page));
-        out.list(self.die_of.iter(), |out, &die| out.put(die));
-        out.put(self.next_die);
-        out.list(self.loads.iter(), |out, load| {
-            let load = load.as_ref();
-            debug_assert!(load.is_none_or(|load| load.commands.is_empty()));
-            out.put(load.map_or(0, |load| u64::from(load.page) + 1));
-            let fills = load.map_or(&[][..], |load| &load.fills);
-            out.list(fills.iter(), |out, &fill| out.put(fill));
-        });
-        out.counts(self.counts.to_array());
-    }
-
-    fn restore(&mut self, fills: usize, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        let count = self.die_of.len();
-        self.pages.restore(input)?;
-        self.leaving = input.list(WordReader::narrow)?;
-        self.die_of = input.list(WordReader::narrow)?;
-        self.next_die = input.narrow()?;
-        self.loads = input.list(|input| {
-            let page = input.get()?.checked_sub(1);
-            let fills = input.list(WordReader::narrow)?;
-            Ok(page.map(|page| Load { page: page as u32, commands: Vec::new(), fills }))
-        })?;
-        let is_page = |page: u32| (page as usize) < count;
-        let mut loads = self.loads.iter().flatten();
-        let is_right = self.leaving.iter().all(|&page| is_page(page))
-            && self.leaving.len() < self.per_program
-            && self.die_of.len() == count
-            && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
-            && loads.all(|load| {
-                is_page(load.page) && load.fills.iter().all(|&fill| (fill as usize) < fills)
-            });
-        if !is_right {
-            return Err(damaged());
-        }
-        self.counts = MappingCacheCounts::from_array(input.counts()?);
-        Ok(())
+    fn fills_end(&self) -> usize {
+        let fills = self.loads.iter().flatten().flat_map(|load| &load.fills);
+        fills.max().map_or(0, |&fill| fill as usize + 1)
     }
 }

@@ -12,7 +12,8 @@ mod commands;
 mod pages;
 mod section;
 
-use writecliff_base::{Lpn, Nanos, counters, counts};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Lpn, Nanos, counters, counts, saved};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use pages::{Pages, Tier};
@@ -73,9 +74,10 @@ pub(crate) struct Traffic {
 }
 
 /// A page on its way to the controller, and the commands and fills that wait for it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Load {
     page: u32,
+    #[serde(skip)]
     pub commands: Vec<u16>,
     pub fills: Vec<FillId>,
 }
@@ -100,7 +102,17 @@ pub(crate) struct MappingCache {
     pub counts: MappingCacheCounts,
 }
 
+saved! { MappingCache { pages, leaving, [die_of], next_die, loads, counts } check is_possible }
+
 impl MappingCache {
+    fn is_possible(&mut self) -> bool {
+        let is_page = |page: u32| (page as usize) < self.die_of.len();
+        self.leaving.iter().all(|&page| is_page(page))
+            && self.leaving.len() < self.per_program
+            && self.die_of.iter().chain([&self.next_die]).all(|&die| die < self.dies)
+            && self.loads.iter().flatten().all(|load| is_page(load.page))
+    }
+
     /// Returns the translation pages of the `slots` logical pages from `first` on.
     fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)

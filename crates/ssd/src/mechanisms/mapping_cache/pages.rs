@@ -3,8 +3,7 @@
 //! The most recently used pages are in the controller, the next ones in the host memory buffer.
 //! The buffer also holds the pages of the controller, so both together are one list in two parts.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
+use writecliff_base::saved;
 
 /// Location of a copy of a page that is not on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +34,8 @@ struct Part {
     most: u32,
 }
 
+saved! { Part { first, last, len } }
+
 impl Part {
     const fn new(most: u32) -> Self {
         Self { first: NONE, last: NONE, len: 0, most }
@@ -49,7 +50,33 @@ pub(crate) struct Pages {
     parts: [Part; 2],
 }
 
+saved! { Pages { [links], [flags], [parts] } check is_possible }
+
 impl Pages {
+    /// Returns `true` if each page that is held is in one part of the list, and once.
+    fn is_possible(&mut self) -> bool {
+        let is_page = |link: u32| link == NONE || (link as usize) < self.flags.len();
+        let mut links = self.links.iter().flatten().chain(self.parts.iter().map(|p| &p.first));
+        links.all(|&link| is_page(link))
+            && [Tier::Controller, Tier::HostMemory].into_iter().all(|tier| {
+                let (part, bit) = (self.parts[tier as usize], 1 << tier as u8);
+                let held = self.flags.iter().filter(|&&flags| flags & HELD == bit).count();
+                let (mut before, mut count) = (NONE, 0);
+                let mut pages = self.in_order(tier);
+                let is_list = pages.all(|page| {
+                    let is_next = self.links[page as usize][0] == before;
+                    (before, count) = (page, count + 1);
+                    is_next && self.flags[page as usize] & HELD == bit
+                });
+                is_list
+                    && before == part.last
+                    && count == held
+                    && part.len as usize == held
+                    && part.len <= part.most
+            })
+            && self.flags.iter().all(|flags| flags & HELD != HELD)
+    }
+
     /// `held`: pages that the controller holds, and further pages of the host memory buffer.
     pub(crate) fn new(count: u32, held: [u32; 2]) -> Self {
         Self {
@@ -168,54 +195,13 @@ impl Pages {
         let first = page_at(self.parts[tier as usize].first);
         std::iter::successors(first, move |&page| page_at(self.links[page as usize][1]))
     }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.flags.chunks(8), |out, flags| {
-            out.put(flags.iter().fold(0, |word, &flags| word << 8 | u64::from(flags)));
-        });
-        for tier in [Tier::Controller, Tier::HostMemory] {
-            let pages: Vec<u32> = self.in_order(tier).collect();
-            out.list(pages.iter(), |out, &page| out.put(page));
-        }
-    }
-
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        let count = self.flags.len();
-        self.purged();
-        let words: Vec<u64> = input.list(WordReader::get)?;
-        if words.len() != count.div_ceil(8) {
-            return Err(damaged());
-        }
-        for (flags, &word) in self.flags.chunks_mut(8).zip(&words) {
-            let bytes = word.to_be_bytes();
-            flags.copy_from_slice(&bytes[8 - flags.len()..]);
-        }
-        let held: Vec<u8> = self.flags.iter().map(|flags| flags & HELD).collect();
-        self.flags.iter_mut().for_each(|flags| *flags &= !HELD);
-        for tier in [Tier::Controller, Tier::HostMemory] {
-            let bit = 1 << tier as u8;
-            let pages: Vec<u32> = input.list(WordReader::narrow)?;
-            let count: u32 = held.iter().map(|&held| u32::from(held == bit)).sum();
-            if pages.len() != count as usize || count > self.parts[tier as usize].most {
-                return Err(damaged());
-            }
-            for &page in pages.iter().rev() {
-                // Each page is in one part, and once.
-                let is_right = held.get(page as usize) == Some(&bit) && !self.has(page, HELD);
-                if !is_right {
-                    return Err(damaged());
-                }
-                self.push(page, tier);
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use writecliff_base::fields::{from_bytes, to_bytes};
 
     proptest! {
         /// Compares the held pages with a list that is searched for the most recently used pages.
@@ -248,13 +234,10 @@ mod tests {
                     prop_assert_eq!(pages.tier(page), Some(tier));
                 }
             }
-            let mut words = WordWriter::default();
-            pages.save(&mut words);
+            let bytes = to_bytes(&pages);
             let mut restored = Pages::new(40, [controller, host]);
-            restored.restore(&mut WordReader::new(words.words())).unwrap();
-            let mut again = WordWriter::default();
-            restored.save(&mut again);
-            prop_assert_eq!(words.words(), again.words());
+            from_bytes(&bytes, &mut restored).unwrap();
+            prop_assert_eq!(to_bytes(&restored), bytes);
         }
     }
 }

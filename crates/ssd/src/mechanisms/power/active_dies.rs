@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
+use writecliff_base::saved;
 
 use crate::config::DeviceConfig;
 use crate::die::Die;
@@ -22,6 +21,9 @@ pub(crate) struct ActiveDies {
     waiting: VecDeque<u16>,
     waits: Vec<bool>,
 }
+
+// The operations of the dies imply which are active.
+saved! { ActiveDies { waiting } }
 
 impl ActiveDies {
     fn activate(&mut self, die: usize) {
@@ -87,24 +89,14 @@ impl FlashMechanism for ActiveDies {
         self.waits.fill(false);
     }
 
-    /// The operations of the dies imply which are active.
-    fn save_waiting(&self, out: &mut WordWriter) {
-        out.list(self.waiting.iter(), |out, &die| out.put(die));
-    }
-
     /// If the power state now has a higher limit, some of the dies may start.
-    fn restore_waiting(
-        &mut self,
-        dies: &[Die],
-        input: &mut WordReader<'_>,
-    ) -> Result<(), CodecError> {
+    fn resumed(&mut self, dies: &[Die]) {
+        let waiting = std::mem::take(&mut self.waiting);
         self.cleared();
-        let waiting: Vec<u16> = input.list(WordReader::narrow)?;
         waiting.into_iter().map(usize::from).filter(|&die| die < dies.len()).for_each(|die| {
             self.wait(die);
         });
         let active = dies.iter().enumerate().filter(|(_, die)| die.is_active());
         active.for_each(|(die, _)| self.activate(die));
-        Ok(())
     }
 }

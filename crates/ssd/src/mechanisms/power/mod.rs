@@ -7,15 +7,14 @@
 pub(crate) mod active_dies;
 mod section;
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
 use writecliff_base::counters;
-use writecliff_base::words::{WordReader, WordWriter};
 
 pub use section::PowerConfig;
 
 /// Busy times of dies and channels, summed over all of them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusyTimes {
     pub read: u64,
     pub program: u64,
@@ -23,25 +22,8 @@ pub struct BusyTimes {
     pub transfer: u64,
 }
 
-impl BusyTimes {
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        for time in [self.read, self.program, self.erase, self.transfer] {
-            out.put(time);
-        }
-    }
-
-    pub(crate) fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
-        Ok(Self {
-            read: input.get()?,
-            program: input.get()?,
-            erase: input.get()?,
-            transfer: input.get()?,
-        })
-    }
-}
-
 /// Total time with commands in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ActiveTime {
     past: Nanos,
     /// Start of the current busy period; `Nanos::MAX` while idle.
@@ -63,15 +45,6 @@ impl ActiveTime {
 
     pub fn until(&self, time: Nanos) -> Nanos {
         self.past + time.saturating_sub(self.since)
-    }
-
-    pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.put(self.past.0);
-        out.put(self.since.0);
-    }
-
-    pub(crate) fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
-        Ok(Self { past: Nanos(input.get()?), since: Nanos(input.get()?) })
     }
 }
 

@@ -1,7 +1,5 @@
 //! The SLC cache as the front of the FTL.
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Lpn, Ppa};
 use writecliff_ftl::Ftl;
 use writecliff_ftl::frontier::FrontierId;
@@ -140,14 +138,6 @@ impl Front for SlcCache {
 
     fn power_up(&mut self, waiting: Vec<u32>) {
         self.continue_behind(waiting);
-    }
-
-    fn save(&self, out: &mut WordWriter) {
-        self.save_log(out);
-    }
-
-    fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.restore_log(input)
     }
 }
 

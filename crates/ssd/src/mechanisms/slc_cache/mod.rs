@@ -21,8 +21,8 @@ mod section;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use writecliff_base::codec::CodecError;
-use writecliff_base::{Lpn, Ppa, StreamId};
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Lpn, Ppa, StreamId, saved};
 use writecliff_base::{counters, counts};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -37,7 +37,6 @@ pub(crate) use flash::FrontFlash;
 pub use in_front::InFront;
 use in_front::Origin;
 pub use section::SlcCacheConfig;
-use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 counts! {
     /// Counters in slots since the drive was new.
@@ -89,7 +88,7 @@ impl LogSink for FastForward {
 }
 
 /// A slot of the log; invalid data and padding have no logical page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     lpn: Lpn,
     stream: StreamId,
@@ -143,7 +142,24 @@ pub struct SlcCache {
     counters: SlcCounters,
 }
 
+saved! {
+    SlcCache { tail, erased_to, entries, fetched, owed, direct, host_bytes, counters, since }
+    check find_newest
+}
+
 impl SlcCache {
+    /// Finds the newest data in the restored log. Returns `false` if the log is impossible.
+    fn find_newest(&mut self) -> bool {
+        let live = (self.tail..).zip(&self.entries).filter(|(_, entry)| entry.lpn != Lpn::NONE);
+        self.newest = live.map(|(position, entry)| (entry.lpn.0, position)).collect();
+        self.cached.fill(0);
+        for &lpn in self.newest.keys() {
+            let Some(word) = self.cached.get_mut(lpn as usize / 64) else { return false };
+            *word |= 1 << (lpn % 64);
+        }
+        self.entries.len() as u64 <= self.ring()
+    }
+
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.slc_cache.as_ref()?;
         let geometry = &config.geometry;
@@ -399,46 +415,5 @@ impl SlcCache {
         self.entries.extend(std::iter::repeat_n(empty, padding));
         self.counters.padding += padding as u64;
         sink.program_slc(unit, filled, self.since);
-    }
-
-    fn save_log(&self, out: &mut WordWriter) {
-        out.put(self.tail);
-        out.put(self.erased_to);
-        out.list(self.entries.iter(), |out, entry| {
-            out.put(u64::from(entry.stream.0) << 32 | u64::from(entry.lpn.0));
-        });
-        let direct = [self.direct as u64, (self.direct >> 64) as u64];
-        for word in [self.fetched, self.owed, self.host_bytes].into_iter().chain(direct) {
-            out.put(word);
-        }
-        out.counts(self.counters.to_array());
-        if self.is_volatile {
-            out.put(self.since);
-        }
-    }
-
-    fn restore_log(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.tail = input.get()?;
-        self.erased_to = input.get()?;
-        let entries: Vec<Entry> = input.list(|input| {
-            let word = input.get()?;
-            Ok(Entry { lpn: Lpn(word as u32), stream: StreamId((word >> 32) as u16) })
-        })?;
-        self.entries = entries.into();
-        let live = (self.tail..).zip(&self.entries).filter(|(_, entry)| entry.lpn != Lpn::NONE);
-        self.newest = live.map(|(position, entry)| (entry.lpn.0, position)).collect();
-        self.cached.fill(0);
-        for &lpn in self.newest.keys() {
-            *self.cached.get_mut(lpn as usize / 64).ok_or_else(damaged)? |= 1 << (lpn % 64);
-        }
-        self.fetched = input.get()?;
-        self.owed = input.get()?;
-        self.host_bytes = input.get()?;
-        self.direct = u128::from(input.get()?) | u128::from(input.get()?) << 64;
-        self.counters = SlcCounters::from_array(input.counts()?);
-        if self.is_volatile {
-            self.since = input.get()?;
-        }
-        if self.entries.len() as u64 > self.ring() { Err(damaged()) } else { Ok(()) }
     }
 }

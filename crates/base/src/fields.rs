@@ -1,0 +1,218 @@
+//! Fields of a drive's state, in the format of `postcard`.
+//!
+//! Plain data derive serde's traits, which is all that they need: the same value always has the
+//! same bytes, and bytes that are no value of the type are refused. A type that contains both
+//! configuration and state lists its state in [`saved!`](crate::saved), which restores it in place
+//! and keeps the configuration.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The bytes do not describe a possible state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impossible;
+
+/// State that is saved and restored in place.
+pub trait Saved {
+    fn save(&self, out: &mut FieldWriter);
+
+    /// Restores the state that `save` wrote for a value of the same configuration.
+    ///
+    /// # Errors
+    /// Fails if that is impossible. The state is then undefined.
+    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible>;
+}
+
+impl<T: Serialize + DeserializeOwned> Saved for T {
+    fn save(&self, out: &mut FieldWriter) {
+        out.put(self);
+    }
+
+    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
+        *self = input.get()?;
+        Ok(())
+    }
+}
+
+/// Collects fields in order.
+#[derive(Default)]
+pub struct FieldWriter {
+    bytes: Vec<u8>,
+}
+
+impl FieldWriter {
+    pub fn put<T: Serialize + ?Sized>(&mut self, value: &T) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.bytes = postcard::to_extend(value, bytes).expect("memory takes all plain data");
+    }
+}
+
+/// Reads fields in the order in which they were written.
+pub struct FieldReader<'a> {
+    bytes: &'a [u8],
+}
+
+impl FieldReader<'_> {
+    pub fn get<T: DeserializeOwned>(&mut self) -> Result<T, Impossible> {
+        let (value, rest) = postcard::take_from_bytes(self.bytes).map_err(|_| Impossible)?;
+        self.bytes = rest;
+        Ok(value)
+    }
+}
+
+/// Returns the fields of `state`.
+pub fn to_bytes(state: &impl Saved) -> Vec<u8> {
+    let mut out = FieldWriter::default();
+    state.save(&mut out);
+    out.bytes
+}
+
+/// Restores `state` from all of `bytes`.
+///
+/// # Errors
+/// Fails if the bytes are not the fields of such a state.
+pub fn from_bytes(bytes: &[u8], state: &mut impl Saved) -> Result<(), Impossible> {
+    let mut input = FieldReader { bytes };
+    state.restore(&mut input)?;
+    if input.bytes.is_empty() { Ok(()) } else { Err(Impossible) }
+}
+
+/// Implements [`Saved`](crate::fields::Saved) for a type by the list of the fields that are its
+/// state: `name` is a field, `[name]` each element of a list whose length is configuration, and
+/// `(name)` the content of an `Option` that is `Some` by configuration. After `check`, a method
+/// derives other fields from the restored ones and returns `false` if they are impossible. For an
+/// `enum` whose variant is configuration, the list contains the variants that have state.
+#[macro_export]
+macro_rules! saved {
+    (enum $type:ty { $($variant:ident),* $(,)? }) => {
+        impl $crate::fields::Saved for $type {
+            fn save(&self, out: &mut $crate::fields::FieldWriter) {
+                #[allow(unused_imports)]
+                use $crate::fields::Saved as _;
+                match self {
+                    $(Self::$variant(part) => part.save(out),)*
+                    _ => {}
+                }
+            }
+
+            fn restore(
+                &mut self,
+                input: &mut $crate::fields::FieldReader<'_>,
+            ) -> Result<(), $crate::fields::Impossible> {
+                #[allow(unused_imports)]
+                use $crate::fields::Saved as _;
+                match self {
+                    $(Self::$variant(part) => part.restore(input),)*
+                    _ => Ok(()),
+                }
+            }
+        }
+    };
+    (<$generic:ident: $bound:path> $type:ty { $($fields:tt)* } $($check:tt)*) => {
+        $crate::saved! { @impl [<$generic: $bound>] $type { $($fields)* } $($check)* }
+    };
+    ($type:ty { $($fields:tt)* } $($check:tt)*) => {
+        $crate::saved! { @impl [] $type { $($fields)* } $($check)* }
+    };
+    (@impl [$($generic:tt)*] $type:ty { $($field:tt),* $(,)? } $(check $check:ident)?) => {
+        impl $($generic)* $crate::fields::Saved for $type {
+            #[allow(unused_variables)]
+            fn save(&self, out: &mut $crate::fields::FieldWriter) {
+                $($crate::saved!(@save self out $field);)*
+            }
+
+            #[allow(unused_variables)]
+            fn restore(
+                &mut self,
+                input: &mut $crate::fields::FieldReader<'_>,
+            ) -> Result<(), $crate::fields::Impossible> {
+                $($crate::saved!(@restore self input $field);)*
+                $(if !self.$check() {
+                    return Err($crate::fields::Impossible);
+                })?
+                Ok(())
+            }
+        }
+    };
+    (@save $self:ident $out:ident [$field:ident]) => {
+        $self.$field.iter().for_each(|item| $crate::fields::Saved::save(item, $out))
+    };
+    (@save $self:ident $out:ident ($field:ident)) => {
+        if let Some(part) = &$self.$field {
+            #[allow(unused_imports)]
+            use $crate::fields::Saved as _;
+            part.save($out);
+        }
+    };
+    (@save $self:ident $out:ident $field:ident) => {
+        $crate::fields::Saved::save(&$self.$field, $out)
+    };
+    (@restore $self:ident $input:ident [$field:ident]) => {
+        for item in &mut $self.$field {
+            $crate::fields::Saved::restore(item, $input)?;
+        }
+    };
+    (@restore $self:ident $input:ident ($field:ident)) => {
+        if let Some(part) = &mut $self.$field {
+            #[allow(unused_imports)]
+            use $crate::fields::Saved as _;
+            part.restore($input)?;
+        }
+    };
+    (@restore $self:ident $input:ident $field:ident) => {
+        $crate::fields::Saved::restore(&mut $self.$field, $input)?
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Part {
+        limit: u32,
+        used: u32,
+    }
+
+    saved! { Part { used } check is_within }
+
+    impl Part {
+        fn is_within(&mut self) -> bool {
+            self.used <= self.limit
+        }
+    }
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Whole {
+        counts: Vec<u64>,
+        parts: Vec<Part>,
+        spare: Option<Box<Part>>,
+    }
+
+    saved! { Whole { counts, [parts], (spare) } }
+
+    fn whole(used: u32) -> Whole {
+        let part = || Part { limit: 9, used };
+        Whole { counts: vec![1, 300], parts: vec![part(), part()], spare: Some(Box::new(part())) }
+    }
+
+    #[test]
+    fn state_is_restored_and_configuration_kept() {
+        let bytes = to_bytes(&whole(7));
+        assert_eq!(bytes, [2, 1, 0xac, 2, 7, 7, 7]);
+        let mut restored = whole(0);
+        restored.counts.clear();
+        from_bytes(&bytes, &mut restored).unwrap();
+        assert_eq!(restored, whole(7));
+    }
+
+    #[test]
+    fn impossible_bytes_are_refused() {
+        let good = to_bytes(&whole(7));
+        let refused = |bytes: &[u8]| from_bytes(bytes, &mut whole(0)) == Err(Impossible);
+        assert!((0..good.len()).all(|end| refused(&good[..end])), "truncated");
+        assert!(refused(&[&good[..], &[0]].concat()), "too long");
+        assert!(refused(&to_bytes(&whole(10))), "beyond the limit of a part");
+        assert!(refused(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]), "a list");
+    }
+}
