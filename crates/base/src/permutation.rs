@@ -23,10 +23,15 @@ const KEY: u64 = 0x77c1_f7ed_0b10_c45a;
 impl Permutation {
     #[inline]
     pub fn new(n: u64) -> Self {
+        Self::seeded(n, 0)
+    }
+
+    /// Returns the permutation of `0..n` that belongs to `seed`; 0 is that of [`Self::new`].
+    pub fn seeded(n: u64, seed: u64) -> Self {
         debug_assert!(n > 0);
         let bits = (u64::BITS - (n - 1).leading_zeros()).max(2);
         let low_bits = bits / 2;
-        let mut random = Prng::derive(KEY, n);
+        let mut random = Prng::derive(KEY ^ seed, n);
         Self {
             n,
             low_bits,
@@ -73,6 +78,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn seeds_choose_other_permutations() {
+        let of = |seed| -> Vec<u64> {
+            let permutation = Permutation::seeded(1000, seed);
+            (0..1000).map(|index| permutation.apply(index)).collect()
+        };
+        let plain = Permutation::new(1000);
+        assert_eq!(of(0), (0..1000).map(|index| plain.apply(index)).collect::<Vec<_>>());
+        let same = of(1).iter().zip(of(2)).filter(|(one, other)| **one == *other).count();
+        assert!(same < 10, "{same} of 1000 agree");
+    }
 
     #[test]
     fn hot_ranks_are_not_neighbours() {

@@ -9,15 +9,17 @@
 //! in units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
 //! agree on which addresses are hot.
 
-use writecliff_base::{Bytes, Permutation, Prng};
+use writecliff_base::{Bytes, Prng};
 use writecliff_host_interface::Operation;
 
 use crate::block_map::BlockMap;
+use crate::fio_zipf::FioZipf;
 use crate::normal::Normal;
 use crate::pareto::Pareto;
+use crate::scatter::Scatter;
 use crate::segments::SegmentMap;
 use crate::sequence::Sequence;
-use crate::spec::{AddressKind, BlockSize, JobSpec, Pattern};
+use crate::spec::{AddressKind, AddressSpec, BlockSize, JobSpec, Pattern, ZipfGenerator};
 use crate::sprandom::Sprandom;
 use crate::striding::Striding;
 use crate::uniform;
@@ -91,10 +93,12 @@ pub(crate) enum AddressGenerator {
     Sequential(Sequential),
     SequentialSegments(Sequential, SegmentMap),
     Striding(Striding),
-    Zipf { ranks: Zipf, scatter: Permutation, offsets: OffsetMap },
-    Pareto { ranks: Pareto, scatter: Permutation, offsets: OffsetMap },
-    Normal { ranks: Normal, scatter: Permutation, offsets: OffsetMap },
+    Zipf { ranks: Zipf, scatter: Scatter, offsets: OffsetMap },
+    FioZipf { blocks: FioZipf, offsets: OffsetMap },
+    Pareto { ranks: Pareto, scatter: Scatter, offsets: OffsetMap },
+    Normal { ranks: Normal, scatter: Scatter, offsets: OffsetMap },
     Zoned { zones: Zoned, offsets: OffsetMap },
+    ScatteredZones { zones: Zoned, scatter: Scatter, offsets: OffsetMap },
     Sequence { blocks: Sequence, offsets: OffsetMap },
     Sprandom { writes: Box<Sprandom>, offsets: OffsetMap },
     Once(Box<BlockMap>),
@@ -185,51 +189,63 @@ impl AddressGenerator {
         let segments = job.segments.map(|_| SegmentMap::new(job, range)).transpose()?;
         let extent = segments.as_ref().map_or(range.0, SegmentMap::size);
         let classes = SizeClasses::new(job, extent);
-        let unit = classes.unit();
+        let addresses = &job.addresses;
+        let smallest = classes.unit();
+        let unit = addresses.scatter_bytes.map_or(smallest, |piece| piece.min(smallest));
         let active =
             segments.as_ref().map_or(range.0, |map| map.size() * map.starts().len() as u64);
         let units = active / unit;
         if job.pattern == Pattern::Sequential {
             return Ok((in_sequence(job, Bytes(active), unit, thread, segments)?, classes));
         }
-        let addresses = &job.addresses;
+        let offsets = OffsetMap { unit, segments };
         let generator = match addresses.kind {
-            AddressKind::Uniform => segments.map_or(Self::Uniform, Self::UniformSegments),
-            AddressKind::Zipf => Self::Zipf {
-                ranks: Zipf::new(units, addresses.theta.unwrap_or(1.0)),
-                scatter: Permutation::new(units),
-                offsets: OffsetMap { unit, segments },
-            },
-            AddressKind::Pareto => Self::Pareto {
-                ranks: Pareto::new(units, addresses.hot_pct.unwrap_or(20.0)),
-                scatter: Permutation::new(units),
-                offsets: OffsetMap { unit, segments },
-            },
-            AddressKind::Normal => Self::Normal {
-                ranks: Normal::new(units, addresses.deviation_pct.unwrap_or(10.0)),
-                scatter: Permutation::new(units),
-                offsets: OffsetMap { unit, segments },
-            },
-            AddressKind::Zoned | AddressKind::HotCold => {
-                if units <= addresses.zones.len() as u64 {
-                    return Err(format!("{} is too small for the zones", Bytes(active)));
-                }
-                let zones = Zoned::new(addresses, units);
-                Self::Zoned { zones, offsets: OffsetMap { unit, segments } }
+            AddressKind::Uniform => offsets.segments.map_or(Self::Uniform, Self::UniformSegments),
+            AddressKind::Sequence => {
+                Self::Sequence { blocks: Sequence::new(addresses, units)?, offsets }
             }
-            AddressKind::Sequence => Self::Sequence {
-                blocks: Sequence::new(addresses, units)?,
-                offsets: OffsetMap { unit, segments },
-            },
             AddressKind::Sprandom => {
                 let spare = addresses.spare_pct.unwrap_or_default() / 100.0;
                 let writes = Sprandom::new(units, spare, addresses.regions.unwrap_or(100));
-                let offsets = OffsetMap { unit, segments };
                 Self::Sprandom { writes: Box::new(writes), offsets }
             }
             AddressKind::Once => Self::Once(Box::new(BlockMap::new(units, unit))),
+            _ => Self::skewed(addresses, units, offsets)
+                .ok_or_else(|| format!("{} is too small for the zones", Bytes(active)))?,
         };
         Ok((generator, classes))
+    }
+
+    /// Creates a generator of skewed addresses; `None` if there are fewer units than zones.
+    fn skewed(addresses: &AddressSpec, units: u64, offsets: OffsetMap) -> Option<Self> {
+        let piece = addresses.scatter_bytes.unwrap_or(offsets.unit) / offsets.unit;
+        let scatter = Scatter::new(units, piece, addresses.scatter_seed);
+        let theta = addresses.theta.unwrap_or(1.0);
+        Some(match addresses.kind {
+            AddressKind::Zipf if addresses.generator == ZipfGenerator::Fio => {
+                Self::FioZipf { blocks: FioZipf::new(units, theta), offsets }
+            }
+            AddressKind::Zipf => {
+                let ranks = Zipf::new(addresses.ranks.unwrap_or(units), units, theta);
+                Self::Zipf { ranks, scatter, offsets }
+            }
+            AddressKind::Pareto => {
+                let ranks = Pareto::new(units, addresses.hot_pct.unwrap_or(20.0));
+                Self::Pareto { ranks, scatter, offsets }
+            }
+            AddressKind::Normal => {
+                let ranks = Normal::new(units, addresses.deviation_pct.unwrap_or(10.0));
+                Self::Normal { ranks, scatter, offsets }
+            }
+            _ if units <= addresses.zones.len() as u64 => return None,
+            _ => {
+                let zones = Zoned::new(addresses, units);
+                match addresses.scatter_bytes {
+                    None => Self::Zoned { zones, offsets },
+                    Some(_) => Self::ScatteredZones { zones, scatter, offsets },
+                }
+            }
+        })
     }
 
     #[expect(clippy::inline_always, reason = "once for each I/O")]
@@ -263,13 +279,17 @@ impl AddressGenerator {
             Self::Striding(striding) => striding.next(operation, class.length),
             Self::UniformSegments(map) => uniform::draw_in_segments(random, class, map),
             Self::Zipf { ranks, scatter, offsets } => {
-                offsets.offset(scatter.apply(ranks.draw(random) - 1), class)
+                offsets.offset(scatter.apply(ranks.draw_unit(random)), class)
             }
             Self::Pareto { ranks, scatter, offsets } => {
                 offsets.offset(scatter.apply(ranks.draw(random)), class)
             }
             Self::Normal { ranks, scatter, offsets } => {
                 offsets.offset(scatter.apply(ranks.draw(random)), class)
+            }
+            Self::FioZipf { blocks, offsets } => offsets.offset(blocks.draw(random), class),
+            Self::ScatteredZones { zones, scatter, offsets } => {
+                offsets.offset(scatter.apply(zones.draw(random)), class)
             }
             Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
             Self::Sequence { blocks, offsets } => offsets.offset(blocks.next(operation), class),

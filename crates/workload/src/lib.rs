@@ -11,12 +11,14 @@ mod block_map;
 mod check;
 mod ends;
 mod file;
+mod fio_zipf;
 mod generator;
 mod host_zones;
 mod io_log;
 mod normal;
 mod pacing;
 mod pareto;
+mod scatter;
 mod segments;
 mod sequence;
 mod spec;
@@ -38,7 +40,7 @@ pub use pacing::ThreadPacing;
 pub use segments::SegmentMap;
 pub use spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
-    StreamOrder, WorkloadSpec, Zone,
+    StreamOrder, WorkloadSpec, ZipfGenerator, Zone,
 };
 pub use toml_form::workload_keys;
 pub use writecliff_host_interface::Operation;

@@ -102,6 +102,17 @@ pub struct OwnBlocks {
     pub align_bytes: Option<u64>,
 }
 
+/// Definition of the zipf distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZipfGenerator {
+    /// The law itself, which database papers and YCSB mean.
+    #[default]
+    Exact,
+    /// That of fio, with its hash of ranks; see `fio_zipf`.
+    Fio,
+}
+
 /// How random addresses are spread over the range.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -109,6 +120,11 @@ pub struct AddressSpec {
     pub kind: AddressKind,
     /// Of zipf.
     pub theta: Option<f64>,
+    /// Of zipf.
+    pub generator: ZipfGenerator,
+    /// Of zipf: number of ranks, neighbours of which share a block where there are more of them.
+    /// `None`: one rank a block.
+    pub ranks: Option<u64>,
     /// Of pareto: these blocks take the rest, 100 % less themselves, of the accesses.
     pub hot_pct: Option<f64>,
     /// Of normal: standard deviation of the ranks, in percent of the blocks.
@@ -122,6 +138,11 @@ pub struct AddressSpec {
     pub spare_pct: Option<f64>,
     /// Of sprandom: parts of the flash, each with its share of valid data.
     pub regions: Option<u64>,
+    /// Pieces of this size are permuted over the range. `None`: zones are contiguous, ranks of
+    /// zipf, pareto and normal are scattered block by block.
+    pub scatter_bytes: Option<u64>,
+    /// Chooses the permutation; all jobs with the same seed and number of pieces share it.
+    pub scatter_seed: u64,
 }
 
 /// PTS active-range segments: `count` equal, non-touching parts of the range that together hold
@@ -348,8 +369,10 @@ mod tests {
         "block_sizes":[{"bytes":4096,"weight":1.0,"sequential_pct":0.0}],"writes":null,"trims":null,
         "threads":1,"queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"start_bytes":0,"write_start_bytes":null,"align_bytes":null,
-        "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
-        "blocks":[],"advancing":false,"spare_pct":null,"regions":null},"run_ios":1,"hole_bytes":0,
+        "addresses":{"kind":"uniform","theta":null,"generator":"exact","ranks":null,
+        "hot_pct":null,"deviation_pct":null,"zones":[],
+        "blocks":[],"advancing":false,"spare_pct":null,"regions":null,
+        "scatter_bytes":null,"scatter_seed":0},"run_ios":1,"hole_bytes":0,
         "hole_after_bytes":0,"files":1,"one_position":false,"trim_first":false,"host_zones":null,
         "log":null,"model":null,"compressible_pct":0.0,"duplicate_pct":0.0,"stream":0,"streams":[],
         "stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,

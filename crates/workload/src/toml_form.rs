@@ -361,6 +361,8 @@ fn addresses(table: Table<'_>) -> Read<AddressSpec> {
     Ok(AddressSpec {
         kind: keys.kind,
         theta: keys.theta,
+        generator: keys.generator,
+        ranks: keys.ranks,
         hot_pct: keys.hot,
         deviation_pct: keys.deviation,
         zones: keys.zones.unwrap_or_default(),
@@ -368,6 +370,8 @@ fn addresses(table: Table<'_>) -> Read<AddressSpec> {
         advancing: keys.advancing,
         spare_pct: keys.spare,
         regions: keys.regions,
+        scatter_bytes: keys.scatter.map(|size| size.0),
+        scatter_seed: keys.scatter_seed,
     })
 }
 

@@ -25,6 +25,8 @@ use writecliff_base::Prng;
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     n: f64,
+    /// Units per rank, which is 1 unless ranks share units.
+    units_per_rank: f64,
     theta: f64,
     /// Integral of the hat from rank 1 (less its own weight) and up to rank n + 1/2.
     low: f64,
@@ -34,9 +36,13 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    pub(crate) fn new(n: u64, theta: f64) -> Self {
-        debug_assert!(n > 0 && theta > 0.0);
-        let mut zipf = Self { n: n as f64, theta, low: 0.0, high: 0.0, shortcut: 0.0 };
+    /// Creates the distribution of `ranks` ranks over `units` units, each of which has as many
+    /// neighbouring ranks.
+    pub(crate) fn new(ranks: u64, units: u64, theta: f64) -> Self {
+        debug_assert!(ranks > 0 && units > 0);
+        let (n, units_per_rank) = (ranks, units as f64 / ranks as f64);
+        let mut zipf =
+            Self { n: n as f64, units_per_rank, theta, low: 0.0, high: 0.0, shortcut: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
         zipf.high = zipf.integral(n as f64 + 0.5);
         zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
@@ -55,6 +61,12 @@ impl Zipf {
                 return rank as u64;
             }
         }
+    }
+
+    /// Draws the unit of a rank, counted from 0.
+    #[inline]
+    pub(crate) fn draw_unit(&self, random: &mut Prng) -> u64 {
+        ((self.draw(random) - 1) as f64 * self.units_per_rank) as u64
     }
 
     fn weight(&self, x: f64) -> f64 {
@@ -94,7 +106,7 @@ mod tests {
     fn small_ranges_pass_chi_square() {
         for theta in [0.2, 0.5, 0.99, 1.0, 1.2, 2.5] {
             let (n, draws) = (100, 1_000_000);
-            let zipf = Zipf::new(n, theta);
+            let zipf = Zipf::new(n, n, theta);
             let mut random = Prng::new(11);
             let mut seen = vec![0_u32; n as usize];
             for _ in 0..draws {
@@ -115,7 +127,7 @@ mod tests {
     fn a_million_ranks_pass_kolmogorov_smirnov() {
         for theta in [0.5, 0.99, 1.0, 1.2] {
             let (n, draws) = (1_000_000, 200_000);
-            let zipf = Zipf::new(n, theta);
+            let zipf = Zipf::new(n, n, theta);
             let mut random = Prng::new(5);
             let mut seen = vec![0_u32; n as usize];
             (0..draws).for_each(|_| seen[zipf.draw(&mut random) as usize - 1] += 1);
@@ -130,9 +142,23 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_the_range_has_the_skew_of_the_whole() {
+        let (ranks, units, draws) = (1_000_000_u64, 1000_u64, 200_000);
+        let (zipf, mut random) = (Zipf::new(ranks, units, 1.0), Prng::new(2));
+        let mut seen = vec![0_u32; units as usize];
+        (0..draws).for_each(|_| seen[zipf.draw_unit(&mut random) as usize] += 1);
+        let share = |first: u64, end: u64| -> f64 {
+            exact(ranks, 1.0)[first as usize..end as usize].iter().sum()
+        };
+        let near = |count: u32, part: f64| (f64::from(count) / 2e5 - part).abs() < 0.005;
+        assert!(near(seen[0], share(0, 1000)), "{}", seen[0]);
+        assert!(near(seen[1..100].iter().sum(), share(1000, 100_000)), "{:?}", &seen[1..9]);
+    }
+
+    #[test]
     fn ranks_stay_inside_the_largest_drives() {
         for (n, theta) in [(1, 1.0), (2, 0.001), (1 << 35, 0.9), (1 << 35, 10.0)] {
-            let zipf = Zipf::new(n, theta);
+            let zipf = Zipf::new(n, n, theta);
             let mut random = Prng::new(1);
             assert!((0..10_000).all(|_| (1..=n).contains(&zipf.draw(&mut random))), "{n} {theta}");
         }

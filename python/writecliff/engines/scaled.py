@@ -32,7 +32,7 @@ from writecliff.engines.counters import Counters
 from writecliff.engines.scaled_zones import SmallZones
 from writecliff.engines.sim import SimEngine
 from writecliff.native_errors import as_user_errors
-from writecliff.workload.model import Job, Segments, Workload
+from writecliff.workload.model import Addresses, Job, Segments, Workload
 
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
@@ -164,6 +164,7 @@ class ScaledEngine:
             offset_bytes=offset,
             range_bytes=length,
             segments=self._segments(job.segments, largest),
+            addresses=self._addresses(job),
             thread_stride_bytes=self._size(job.thread_stride_bytes, SLOT_BYTES),
             start_bytes=self._start(job.start_bytes, largest),
             write_start_bytes=(
@@ -174,6 +175,16 @@ class ScaledEngine:
             **{name: self._count(getattr(job, name)) for name in _SHRUNK},
         )
         return zones.job(job, small) if zones else small
+
+    def _addresses(self, job: Job) -> Addresses:
+        """Zipf with the ranks of the whole drive, because fewer ranks would be less skewed."""
+        addresses = job.addresses
+        if addresses.kind != "zipf" or addresses.generator != "exact" or addresses.ranks:
+            return addresses
+        whole = job.range_bytes or self._identity.capacity_bytes - job.offset_bytes
+        active = job.segments.amount_bytes if job.segments else whole
+        unit = job.align_bytes or min(size.bytes for size in job.all_block_sizes)
+        return replace(addresses, ranks=max(1, active // unit))
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
         """Fewer ones of the same length, so that blocks fit into them as often."""

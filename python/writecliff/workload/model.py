@@ -55,12 +55,13 @@ class Addresses:
     kind:
 
     - `uniform`: every block equally likely
-    - `zipf`: rank r with weight r^-theta, ranks scattered over the range by a permutation
+    - `zipf`: rank r with weight r^-theta, ranks scattered over the range by a permutation; with
+      the `generator` "fio", fio's approximation and hash, which is more skewed
     - `pareto`: `hot_pct` of the blocks take the other 100 - `hot_pct` % of the accesses, and so on
       within them; scattered as with zipf
     - `normal`: ranks around the middle one, with a standard deviation of `deviation_pct` of the
       blocks; scattered as with zipf
-    - `zoned`: consecutive zones, each with its share of the accesses
+    - `zoned`: zones, each with its share of the accesses; consecutive unless `scatter_bytes` is set
     - `hot_cold`: two zones: `zones[0]` is hot, the rest of the range takes the rest
     - `sequence`: `blocks` in their order, over and over
     - `sprandom`: writes of one thread; a volume of the range and its spare flash leaves the drive
@@ -71,6 +72,8 @@ class Addresses:
 
     kind: AddressKind = "uniform"  # see above
     theta: float | None = None  # of zipf: how much the first ranks are preferred, up to 10
+    generator: Literal["exact", "fio"] = "exact"  # of zipf, see above
+    ranks: int | None = None  # of zipf; neighbours share a block; None: one rank a block
     hot_pct: float | None = None  # of pareto, see above
     deviation_pct: float | None = None  # of normal, see above
     zones: tuple[Zone, ...] = ()  # of zoned and hot_cold
@@ -78,6 +81,10 @@ class Addresses:
     advancing: bool = False  # of sequence: each pass is as many blocks further as it is long
     spare_pct: float | None = None  # of sprandom: spare flash, in % of the range
     regions: int | None = None  # of sprandom: parts of the flash; None: 100
+    # Pieces of this size are permuted over the range. None: zones are contiguous, ranks of zipf,
+    # pareto and normal are scattered block by block.
+    scatter_bytes: int | None = None
+    scatter_seed: int = 0  # number of the permutation; jobs with the same number share it
 
 
 @dataclass(frozen=True)

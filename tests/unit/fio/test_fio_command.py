@@ -380,6 +380,10 @@ REFUSED = [
     (Job(ios=1, range_bytes=512), "smaller than its block size"),
     (Job(ios=1, offset_bytes=100), "not a multiple of 512"),
     (Job(ios=1, addresses=Addresses("zipf", theta=1.0)), "no zipf with theta 1"),
+    (
+        Job(ios=1, addresses=Addresses("hot_cold", zones=(Zone(90, 10),), scatter_bytes=4096)),
+        "its zones are contiguous",
+    ),
     (Job(ios=1, addresses=Addresses("zipf")), "needs a theta"),
     (Job(ios=1, addresses=Addresses("zoned", zones=(Zone(50, 50),))), "add up to 50"),
     (Job(ios=1, addresses=Addresses("hot_cold", zones=(Zone(99.5, 5),))), "whole percent"),

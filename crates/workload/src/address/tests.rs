@@ -47,6 +47,45 @@ fn uniform_offsets_in_segments_pass_chi_square() {
 }
 
 #[test]
+fn scattered_zones_keep_their_shares_and_no_zone_is_contiguous() {
+    let zone = |access_pct, size_pct| Zone { access_pct, size_pct };
+    let mut addresses = AddressSpec {
+        kind: AddressKind::HotCold,
+        zones: vec![zone(90.0, 10.0)],
+        scatter_bytes: Some(4096),
+        ..AddressSpec::default()
+    };
+    let units = 1000;
+    let hot = |addresses: &AddressSpec| -> Vec<u64> {
+        let job = JobSpec { addresses: addresses.clone(), ..job() };
+        let mut seen = vec![0_u32; units as usize];
+        for at in offsets(&job, units * 4096, 200_000) {
+            seen[(at / 4096) as usize] += 1;
+        }
+        // A hot page gets 1800 accesses, a cold one 22.
+        let hot: Vec<u64> = (0..units).filter(|&page| seen[page as usize] > 1000).collect();
+        assert_eq!(hot.len(), 100);
+        let share = hot.iter().map(|&page| seen[page as usize]).sum::<u32>();
+        assert!((178_000..182_000).contains(&share), "{share}");
+        hot
+    };
+    let scattered = hot(&addresses);
+    let above_middle = scattered.iter().filter(|&&page| page >= units / 2).count();
+    assert!((35..=65).contains(&above_middle), "{above_middle}");
+    assert_eq!(hot(&addresses), scattered);
+    addresses.scatter_seed = 1;
+    let common = hot(&addresses).iter().filter(|page| scattered.contains(page)).count();
+    assert!(common < 30, "{common}");
+    // Larger pieces stay together; smaller ones than the block share it.
+    addresses.scatter_bytes = Some(10 * 4096);
+    let pieces = hot(&addresses);
+    assert!(pieces.chunks(10).all(|piece| piece[0] % 10 == 0 && piece[9] == piece[0] + 9));
+    addresses.scatter_bytes = None;
+    addresses.scatter_seed = 0;
+    assert_eq!(hot(&addresses), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
 fn sequential_positions_wrap_and_each_operation_has_its_own() {
     let job = JobSpec { pattern: Pattern::Sequential, thread_stride_bytes: 8192, ..job() };
     let (mut generator, classes) = AddressGenerator::new(&job, Bytes(5 * 4096 + 512), 1).unwrap();

@@ -1,7 +1,7 @@
 //! Checks of the distribution of random addresses.
 
 use super::{Check, PERCENT_SLACK, THETA_MAX, ensure, problem};
-use crate::spec::{AddressKind, AddressSpec, JobSpec, Pattern};
+use crate::spec::{AddressKind, AddressSpec, BlockSize, JobSpec, Pattern, ZipfGenerator};
 
 /// Each region needs thousands of blocks to have its share of valid data.
 pub(super) const REGIONS_MAX: u64 = 10_000;
@@ -18,6 +18,7 @@ impl JobSpec {
         })?;
         check_parameters(spec)?;
         self.check_order()?;
+        self.check_scatter()?;
         let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
         ensure(zoned || spec.zones.is_empty(), key, || {
             "only zoned and hot_cold have zones".to_owned()
@@ -81,6 +82,65 @@ impl JobSpec {
              and zones"
                 .to_owned()
         })
+    }
+
+    /// Checks that pieces are scattered only where there are hot ones, and by sizes that fit.
+    fn check_scatter(&self) -> Check {
+        let key = "addresses";
+        let spec = &self.addresses;
+        let skewed = matches!(
+            spec.kind,
+            AddressKind::Zipf
+                | AddressKind::Pareto
+                | AddressKind::Normal
+                | AddressKind::Zoned
+                | AddressKind::HotCold
+        );
+        let given = spec.scatter_bytes.is_some() || spec.scatter_seed != 0;
+        ensure(skewed || !given, key, || {
+            "only zoned, hot_cold, zipf, pareto and normal are scattered".to_owned()
+        })?;
+        let fio = spec.generator == ZipfGenerator::Fio;
+        ensure(!fio || spec.kind == AddressKind::Zipf, key, || {
+            "only zipf has a generator".to_owned()
+        })?;
+        let exact_zipf = spec.kind == AddressKind::Zipf && !fio;
+        ensure(exact_zipf || spec.ranks.is_none(), key, || {
+            "only zipf with the exact generator has ranks".to_owned()
+        })?;
+        ensure(spec.ranks != Some(0), key, || "zipf needs at least one rank".to_owned())?;
+        ensure(!fio || spec.theta != Some(1.0), key, || {
+            "fio has no zipf with theta 1; use 0.99 or 1.01".to_owned()
+        })?;
+        ensure(!fio || !given, key, || {
+            "fio's generator scatters by its own hash, so it has no scatter".to_owned()
+        })?;
+        let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
+        let chosen = spec.scatter_seed == 0 || !zoned || spec.scatter_bytes.is_some();
+        ensure(chosen, key, || "zones need a scatter to have a scatter_seed".to_owned())?;
+        let Some(size) = spec.scatter_bytes else { return Ok(()) };
+        let unit = self.unit_bytes();
+        let fits = size >= 512 && size.is_multiple_of(512);
+        ensure(fits && (size.is_multiple_of(unit) || unit.is_multiple_of(size)), key, || {
+            format!(
+                "a scatter of {size} bytes is neither a multiple nor a part of the alignment of \
+                 {unit} bytes"
+            )
+        })
+    }
+
+    /// Smallest alignment of all its I/Os.
+    fn unit_bytes(&self) -> u64 {
+        let smallest = |sizes: &[BlockSize], align: Option<u64>| {
+            align.or_else(|| sizes.iter().map(|size| size.bytes).min())
+        };
+        let own = [&self.writes, &self.trims].into_iter().flatten();
+        own.map(|own| smallest(&own.block_sizes, own.align_bytes))
+            .chain([smallest(&self.block_sizes, self.align_bytes)])
+            .flatten()
+            .min()
+            .unwrap_or(1)
+            .max(1)
     }
 
     fn has_one_size(&self) -> bool {

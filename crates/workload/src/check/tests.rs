@@ -58,6 +58,24 @@ fn invalid_jobs_are_rejected_with_a_message() {
         ),
         (r#""addresses":{"theta":1}"#, "addresses: only zipf has a theta"),
         (
+            r#""addresses":{"scatter_bytes":4096}"#,
+            "addresses: only zoned, hot_cold, zipf, pareto and normal are scattered",
+        ),
+        (
+            r#""addresses":{"kind":"zipf","theta":0.9,"scatter_bytes":6144}"#,
+            "addresses: a scatter of 6144 bytes is neither a multiple nor a part of the alignment \
+             of 4096 bytes",
+        ),
+        (
+            r#""addresses":{"kind":"zipf","theta":1,"generator":"fio"}"#,
+            "addresses: fio has no zipf with theta 1; use 0.99 or 1.01",
+        ),
+        (
+            r#""addresses":{"kind":"zipf","theta":0.9,"generator":"fio","ranks":5}"#,
+            "addresses: only zipf with the exact generator has ranks",
+        ),
+        (r#""addresses":{"generator":"fio"}"#, "addresses: only zipf has a generator"),
+        (
             r#""addresses":{"zones":[{"access_pct":5,"size_pct":5}]}"#,
             "addresses: only zoned and hot_cold have zones",
         ),

@@ -12,7 +12,7 @@ use super::{Read, addresses, block, expect, host_zones, job, mix, own_blocks, se
 use crate::host_zones::HostZones;
 use crate::spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
-    StreamOrder, Zone,
+    StreamOrder, ZipfGenerator, Zone,
 };
 
 /// TOML integers cannot be larger.
@@ -26,6 +26,8 @@ const PATTERNS: &[(&str, Pattern)] =
 const ARRIVALS: &[(&str, Arrival)] = &[("linear", Arrival::Linear), ("poisson", Arrival::Poisson)];
 const ORDERS: &[(&str, StreamOrder)] =
     &[("in_turn", StreamOrder::InTurn), ("random", StreamOrder::Random)];
+const GENERATORS: &[(&str, ZipfGenerator)] =
+    &[("exact", ZipfGenerator::Exact), ("fio", ZipfGenerator::Fio)];
 const KINDS: &[(&str, AddressKind)] = &[
     ("uniform", AddressKind::Uniform),
     ("zipf", AddressKind::Zipf),
@@ -276,6 +278,12 @@ writecliff_base::section! {
     pub(super) struct AddressKeys {
         kind: required Choice<AddressKind>(KINDS), "distribution of accesses over the blocks";
         theta: optional Number(0.0..=10.0), "of `zipf`: the exponent";
+        generator: default Choice<ZipfGenerator>(GENERATORS) = ZipfGenerator::Exact,
+            "of `zipf`: the law itself, as database papers mean it, or fio's generator, which is \
+             [more skewed](../guides/workloads.md#skewed-addresses)";
+        ranks: optional Integer(1..=TOP) = "blocks",
+            "of `zipf`: number of ranks of the law; neighbouring ranks share a block. A part of a \
+             drive then has the skew of the whole drive";
         hot: optional Percent(0.0..=99.0),
             "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
              accesses";
@@ -290,6 +298,11 @@ writecliff_base::section! {
         regions: optional Integer(1..=10_000) = "100",
             "of `sprandom`: number of regions of the range, each with its own share of repeated \
              writes";
+        scatter: optional Size = "[depends](../guides/workloads.md#skewed-addresses)",
+            "of `zoned`, `hot_cold`, `zipf`, `pareto` and `normal`: pieces of this size are \
+             permuted over the whole range";
+        scatter_seed: default Integer(0..=TOP) = 0,
+            "number of the permutation; jobs with the same number share their hot blocks";
     }
 }
 

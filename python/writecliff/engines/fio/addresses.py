@@ -99,7 +99,20 @@ def _add_distribution(section: Section, size: int) -> None:
             f"addresses {kind}: only simulated drives",
             "newer versions of fio have it: run fio itself",
         )
+    if addresses.scatter_seed or addresses.scatter_bytes is not None:
+        section.refuse(
+            f"fio scatters no {kind} addresses in pieces of a size: its zones are contiguous",
+            "give the job a rate: I/Os with a rate are not issued by fio; or use a simulated drive",
+        )
     if kind == "zipf":
+        if addresses.ranks is not None:
+            section.refuse("fio has no number of ranks for zipf")
+        if addresses.generator == "exact":
+            section.warn(
+                "fio's zipf is more skewed than the law of the same theta: its two hottest blocks "
+                "are too hot beyond 10 million blocks, and blocks collide in its hash (generator = "
+                "'fio' simulates that)"
+            )
         if theta is None or theta <= 0:
             section.refuse(f"zipf needs a theta above 0, not {theta}")
         if theta == 1.0:

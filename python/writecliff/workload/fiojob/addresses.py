@@ -22,7 +22,7 @@ def addresses(
     if ops.pattern == "sequential" or chosen.kind == "random":
         return Addresses(), length
     if chosen.kind == "zipf":
-        return Addresses("zipf", theta=chosen.parameter), length
+        return Addresses("zipf", theta=chosen.parameter, generator="fio"), length
     if chosen.kind == "pareto":
         return Addresses("pareto", hot_pct=100 * (chosen.parameter or 0)), length
     if chosen.kind == "normal":
