@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 GROUP = "validation and research", 2
 ROWS_SHOWN = 100  # of figures; more are only in the files
+SSD_IQ = "ssd-iq"
 
 
 def reproduce(
     campaign: str | None = None,
     *,
     figures: Path | None = None,
+    sheets: Path | None = None,
     kind: str | None = None,
     short: bool = False,
     output: OutputPath = None,
@@ -52,7 +54,12 @@ def reproduce(
     figures
         A CSV file of your own in the form of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
-        path of a device file. Rows that cannot be read or simulated are listed with the reason.
+        path of a device file. Rows that cannot be read or simulated are listed with the reason. For
+        ssd-iq: source, where, condition, metric, value, unit, address, as in the shipped table.
+    sheets
+        Of ssd-iq: a CSV file of data sheets from which the drives are derived: drive, capacity_gb,
+        pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops, random_write_iops, dwpd,
+        read_latency_us, write_latency_us (default: the drives of the paper).
     kind
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
@@ -76,6 +83,12 @@ def reproduce(
     if campaign is None and figures is None:
         raise ConfigError("no campaign given", hint="see `writecliff reproduce --list`")
     check_jobs(jobs)
+    if campaign == SSD_IQ:
+        if kind is not None or scheduler is not None:
+            raise ConfigError("ssd-iq has no --kind and no --scheduler")
+        return _ssd_iq(figures, sheets, output, jobs, short=short, json=json, quiet=quiet)
+    if sheets is not None:
+        raise ConfigError("--sheets is only for `reproduce ssd-iq`")
     from writecliff.engines.state_cache import StateCache
     from writecliff.published import output as files
     from writecliff.published.measure import SHORT
@@ -107,6 +120,51 @@ def reproduce(
     return 0
 
 
+def _ssd_iq(
+    figures: Path | None,
+    sheets: Path | None,
+    output: Path | None,
+    jobs: int | None,
+    *,
+    short: bool,
+    json: bool,
+    quiet: bool,
+) -> int:
+    from writecliff.published import output as files
+    from writecliff.published.measure import SHORT
+    from writecliff.published.ssd_iq.page import CSV, page_of, rows_tables, scores_table
+    from writecliff.published.ssd_iq.result import compare, json_text, mapping, rows_csv
+    from writecliff.report.pages import render_page
+
+    path = output or new_path("reproductions", SSD_IQ)
+    files.check_output(path)
+    found = compare(
+        figures,
+        sheets,
+        workers=jobs,
+        time_share=SHORT if short else 1.0,
+        log=(lambda text: None) if quiet else log,
+    )
+    texts = {
+        files.PAGE: render_page(page_of(found)),
+        CSV: rows_csv(found),
+        files.JSON: json_text(found),
+    }
+    files.write_files(texts, path)
+    page = path / files.PAGE
+    if json:
+        emit_json({"report": page, **mapping(found)})
+        return 0
+    shown = [scores_table(found.scores)] if found.scores else []
+    if len(found.rows) <= ROWS_SHOWN:
+        shown += rows_tables(found)
+    for one in shown:
+        print(one.title)
+        print(table(one.header, one.rows, "".join(side[0] for side in one.align)), end="\n\n")
+    print(page)
+    return 0
+
+
 def _list(as_json: bool) -> int:
     from writecliff.published.figures import (
         CAMPAIGNS,
@@ -117,6 +175,8 @@ def _list(as_json: bool) -> int:
     )
     from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME
     from writecliff.published.reproduce import choose
+    from writecliff.published.ssd_iq.result import FIGURES as SSD_IQ_FIGURES
+    from writecliff.published.ssd_iq.result import SSD_IQ_ABOUT, read_rows
 
     figures = read_figures()
     known = [
@@ -131,7 +191,9 @@ def _list(as_json: bool) -> int:
     others = len(read_figures(OTHERS))
     known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
     modern = len(choose(MODERN_NAME).figures)
+    ssd_iq = len(read_rows(SSD_IQ_FIGURES))
     known.append({"name": MODERN_NAME, "figures": modern, "about": MODERN_ABOUT})
+    known.append({"name": SSD_IQ, "figures": ssd_iq, "about": SSD_IQ_ABOUT})
     return show_list("campaigns", known, "lrl", as_json=as_json)
 
 

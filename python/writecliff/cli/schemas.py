@@ -358,6 +358,25 @@ SCHEMAS: Mapping[str, Schema] = {
         more="published-figures-reproduced",
         version=2,
     ),
+    "reproduce-ssd-iq": Schema(
+        "reproduce ssd-iq",
+        {
+            "report": "the page",
+            "campaign": "",
+            "build": "the build of the simulator",
+            "wall_s": "time that it took",
+            "rows": "each figure of the table with `condition`, `metric`, `value`, `unit`, "
+            "`simulated` (`null` with a `reason` if it could not be simulated), `error_pct` "
+            "(simulated over published, minus 1), `note`, `drive` (of the data sheet), `load`",
+            "curves": "write rates over those of uniform writes: `drive`, `load`, `kind` "
+            "(`zipf`, `static`, `zones`), `published`, `simulated`, `error_pct`",
+            "scores": "sizes of the errors by `kind`: number of `figures`, `median` and `p90` in "
+            "`unit` (`%`; `x`: the larger over the smaller), `within`: share of factors up to "
+            "1.5, in percent",
+            "drives": "`drive`, `name`, `device_hash`, `scale` (how many times smaller it was "
+            "simulated), `loads` of each",
+        },
+    ),
     "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),
     "feature-list": Schema("reliability --list", {"features": "`name`, `about` of each"}),
     "fit-list": Schema("fit --list", {"fits": "`name`, `drives`, `parameters` (keys) of each"}),

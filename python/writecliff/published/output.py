@@ -45,6 +45,12 @@ def write_folder(found: Reproduction, path: Path) -> Path:
         LOADS_CSV: loads_csv(found),
         JSON: json.dumps(mapping(found), indent=1, allow_nan=False) + "\n",
     }
+    write_files(files, path)
+    return path / PAGE
+
+
+def write_files(files: Mapping[str, str], path: Path) -> None:
+    """Write a folder of texts by name, as a whole or not at all. Raises StoreError."""
     part = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +64,6 @@ def write_folder(found: Reproduction, path: Path) -> Path:
     finally:
         if part is not None:
             shutil.rmtree(part, ignore_errors=True)
-    return path / PAGE
 
 
 def mapping(found: Reproduction) -> dict[str, Any]:

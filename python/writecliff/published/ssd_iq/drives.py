@@ -1,0 +1,163 @@
+"""Drives of SSD-iq's figures, each derived from its data sheet by the rule of current families."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from writecliff.devices.derive import derived, text_of
+from writecliff.devices.sheet import DataSheet
+from writecliff.errors import ConfigError
+from writecliff.input_files import read_text
+from writecliff.published.modern_sheets import drives, facts
+from writecliff.published.modern_usual import with_usual
+
+SHEETS = Path(__file__).parent / "sheets.csv"
+_YEARS = 5  # of a warranty, that drive writes a day are of
+# Year of the flash by PCIe generation, for drives that are not in `modern_drives.toml`.
+_YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
+_SAME_CAPACITY = 0.03  # relative difference of names such as "1.92 TB" and "1,920 GB"
+_CAPACITY = re.compile(r"(\d+(?:\.\d+)?) ?(TB|GB)\b", re.IGNORECASE)
+_ALIASES = {"solidigm": "intel"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A row of a table of data sheets."""
+
+    name: str
+    sheet: DataSheet
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the name, without remarks in parentheses."""
+        return frozenset(_words(_without_remarks(self.name)))
+
+
+def read_sheets(path: Path = SHEETS) -> list[Sheet]:
+    """The data sheets of a table with the columns of `sheets.csv`; `year` and `cell` may be added.
+
+    Raises ConfigError: a file that cannot be read, a missing column, a cell that is no number."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    columns = reader.fieldnames or ()
+    for name in ("drive", "capacity_gb"):
+        if name not in columns:
+            raise ConfigError(f"{path}: no column '{name}'", hint="see the guide's data sheets")
+    return [
+        _sheet(row, f"{path}: line {number}")
+        for number, row in enumerate(reader, 2)
+        if row["drive"]
+    ]
+
+
+def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
+    def number(column: str) -> float | None:
+        text = (row.get(column) or "").strip().replace(",", "")
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            raise ConfigError(f"{where}: {column} is '{text}', not a number") from None
+        if not 0 < value < 1e15:
+            raise ConfigError(f"{where}: {column} is {text}")
+        return value
+
+    def times(column: str, unit: float) -> float | None:
+        value = number(column)
+        return None if value is None else value * unit
+
+    name = row["drive"] or ""
+    slug = "-".join(_words(_without_remarks(name)))
+    capacity, link = (number("capacity_gb") or 0.0) * 1e9, int(number("pcie") or 4)
+    if not capacity:
+        raise ConfigError(f"{where}: no capacity_gb")
+    if link not in _YEAR_OF_LINK:
+        raise ConfigError(f"{where}: pcie is {link}", hint="3, 4 or 5")
+    known = facts().get(family_of(name), {})
+    year = int(number("year") or known.get("year") or _YEAR_OF_LINK[link])
+    writes = number("dwpd")
+    return Sheet(
+        name,
+        DataSheet(
+            name=f"{slug}-{capacity / 1e9:g}",
+            interface=f"pcie{link}",
+            capacity=capacity,
+            year=year,
+            cell=(row.get("cell") or "").strip().lower() or known.get("cell") or "tlc",
+            power_loss_protection=True,
+            sequential_read=times("seq_read_mb_s", 1e6),
+            sequential_write=times("seq_write_mb_s", 1e6),
+            random_read=number("random_read_iops"),
+            random_write=number("random_write_iops"),
+            read_latency=times("read_latency_us", 1e3),
+            write_latency=times("write_latency_us", 1e3),
+            tbw=None if writes is None else writes * 365 * _YEARS * capacity,
+        ),
+    )
+
+
+def family_of(name: str) -> str:
+    """The family of current drives that a name belongs to, whose figures say nothing of it; empty
+    if there is none."""
+    words = set(_words(name))
+    words |= {_ALIASES[word] for word in words if word in _ALIASES}
+    known = [family for family in facts() if set(family.split("-")) <= words]
+    return max(known, key=len, default="")
+
+
+def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
+    """The data sheet of a drive as conditions name it, such as "Kioxia CM7-R 3.84 TB (PCIe 5)".
+
+    Raises ConfigError: no sheet has its name and capacity."""
+    words, capacity = set(_words(drive)), capacity_in(drive)
+    named = [sheet for sheet in sheets if sheet.words and sheet.words <= words]
+    if not named:
+        raise ConfigError(f"no data sheet of '{drive}'")
+    fitting = [one for one in named if _is_capacity(one.sheet.capacity, capacity)]
+    if not fitting:
+        raise ConfigError(f"no data sheet of '{drive}' with this capacity")
+    return max(fitting, key=lambda one: len(one.words))
+
+
+def _is_capacity(have: float, wanted: float | None) -> bool:
+    return wanted is None or abs(have / wanted - 1) < _SAME_CAPACITY
+
+
+def capacity_in(text: str) -> float | None:
+    """The capacity that a text names, in bytes."""
+    found = _CAPACITY.search(text)
+    if found is None:
+        return None
+    return float(found[1]) * (1e12 if found[2].lower() == "tb" else 1e9)
+
+
+def device_text(sheet: Sheet) -> str:
+    """The device file of a drive: the sheet, what is usual for other families, and the year.
+
+    Raises ConfigError: no flash of the time can meet the sheet."""
+    filled, said = with_usual(family_of(sheet.name), sheet.sheet, _families())
+    described = replace(filled, name=sheet.sheet.name)
+    return text_of(derived(described, said), [f"{sheet.name}: derived from its data sheet."])
+
+
+@lru_cache(maxsize=1)
+def _families() -> Mapping[str, tuple[DataSheet, ...]]:
+    """The data sheets of current families that say what is usual."""
+    usual = {name for name, fact in facts().items() if fact.get("usual", True)}
+    return {
+        name: tuple(one.sheet for one in own) for name, own in drives().items() if name in usual
+    }
+
+
+def _without_remarks(name: str) -> str:
+    return re.sub(r"\(.*?\)", " ", name)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
