@@ -184,3 +184,32 @@ def test_no_test_is_skipped_without_a_reason() -> None:
 )
 def test_a_skip_without_a_reason_is_seen(code: str, found: list[int]) -> None:
     assert _skips_without_reason(ast.parse(code)) == found
+
+
+# Expressions that readers of this field stumble over, with words to use instead.
+PRIVATE_WORDS = {
+    r"(?:is|are|was|were|be|been) (?:told|said)": "reports, prints, states",
+    r"(?:tells?|told) (?:how|what|whether|which|where)": "shows, reports",
+    r"(?:knows?|speaks?) of": "name the actor and the action",
+    r"kept aside": "held out",
+    r"go(?:es|ing)? on": "continues",
+    r"(?:held|holds?) to (?:theory|that|it)": "checked against",
+    r"seldom|whoever": "rarely, anybody who",
+}
+HAND_WRITTEN = [
+    name
+    for name in _files(".md")
+    if not _generated(name) and not name.startswith(("docs/reference/", "tests/"))
+]
+
+
+@pytest.mark.parametrize("words", PRIVATE_WORDS)
+def test_documentation_uses_plain_words(words: str) -> None:
+    matches = [
+        f"{name}: {match[0]}"
+        for name in HAND_WRITTEN
+        for match in re.finditer(
+            rf"\b(?:{words})\b", re.sub(r"(?s)```.*?```", "", _text(name)), re.IGNORECASE
+        )
+    ]
+    assert matches == [], f"write: {PRIVATE_WORDS[words]}"
