@@ -2,14 +2,11 @@
 
 mod schedule;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters};
-use writecliff_host_interface::{
-    Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
-};
+use writecliff_host_interface::{Command, Completion, Drive, EventLoop, Frontend, Operation};
 
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
@@ -22,13 +19,8 @@ use schedule::{Task, Work};
 /// completion.
 pub struct Disk {
     pub(crate) config: DiskConfig,
-    pub(crate) frontend: Frontend,
-    commands: CommandTable<InFlight>,
-    events: BinaryHeap<Reverse<(Nanos, u64, DiskEvent)>>,
-    /// Number of events scheduled so far; events at the same time run in the order in which they
-    /// were scheduled.
-    scheduled: u64,
-    pub(crate) now: Nanos,
+    /// A command's state is `true` for a write with reserved space in the write cache.
+    pub(crate) core: EventLoop<bool, DiskEvent>,
     pub(crate) mechanics: Mechanics,
     pub(crate) reads: Reads,
     pub(crate) dirty: WriteCache,
@@ -47,16 +39,8 @@ pub struct Disk {
     pub(crate) host: HostCounters,
 }
 
-/// A command inside the drive.
-#[derive(Clone, Copy)]
-struct InFlight {
-    command: Command,
-    /// Whether space in the write cache is reserved for this write.
-    cached: bool,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum DiskEvent {
+pub(crate) enum DiskEvent {
     /// Firmware has processed a read.
     ReadReady(u16),
     /// A write, trim or flush has arrived with its data.
@@ -107,12 +91,9 @@ const BURST_BYTES: u64 = 64 << 10;
 impl Disk {
     pub fn new(config: DiskConfig) -> Result<Self, Impossible> {
         let (controller, capacity) = (&config.controller, config.user_capacity.0);
+        let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         Ok(Self {
-            frontend: Frontend::new(&config.link, controller.command_time, controller.latency),
-            commands: CommandTable::default(),
-            events: BinaryHeap::new(),
-            scheduled: 0,
-            now: Nanos::ZERO,
+            core: EventLoop::new(frontend),
             mechanics: Mechanics::new(&config)?,
             reads: Reads::new(config.cache.size.0 / 2, config.cache.segments, capacity),
             dirty: WriteCache::new(&config.cache),
@@ -145,51 +126,41 @@ impl Disk {
         }
     }
 
-    fn schedule(&mut self, at: Nanos, event: DiskEvent) {
-        self.events.push(Reverse((at, self.scheduled, event)));
-        self.scheduled += 1;
-    }
-
     fn begin(&mut self, command: Command) {
-        let ready = self.frontend.decode(self.now, Nanos::ZERO);
-        let number = self.commands.insert(InFlight { command, cached: false });
+        let ready = self.core.frontend.decode(self.core.now, Nanos::ZERO);
+        let number = self.core.insert(command, false);
         match command.operation {
-            Operation::Read => self.schedule(ready, DiskEvent::ReadReady(number)),
+            Operation::Read => self.core.schedule(ready, DiskEvent::ReadReady(number)),
             Operation::Write => {
                 self.write_waiting.push_back((number, ready));
                 self.admit_writes();
             }
             Operation::Trim | Operation::Flush => {
-                let at = self.frontend.receive(ready, 0);
-                self.schedule(at, DiskEvent::Arrived(number));
+                let at = self.core.frontend.receive(ready, 0);
+                self.core.schedule(at, DiskEvent::Arrived(number));
             }
         }
     }
 
     fn complete(&mut self, number: u16) -> Completion {
-        let done = self.commands.remove(number).command;
-        if let Some((next, _)) = self.frontend.leave(&done) {
+        let (completion, next) = self.core.complete(number);
+        if let Some(next) = next {
             self.begin(next);
         }
-        Completion {
-            at: self.now,
-            tag: done.tag,
-            operation: done.operation,
-            status: Status::Success,
-        }
+        completion
     }
 
     /// Starts the data transfer of waiting writes while the cache has space.
     fn admit_writes(&mut self) {
         while let Some(&(number, ready)) = self.write_waiting.front() {
-            let command = self.commands.get(number).command;
+            let command = self.core.in_flight(number).0;
             if self.write_cache && !self.dirty.reserve(u64::from(command.length) / SECTOR_BYTES) {
                 return;
             }
-            self.commands.get(number).cached = self.write_cache;
+            self.core.in_flight(number).1 = self.write_cache;
             self.write_waiting.pop_front();
-            let at = self.frontend.receive(ready.max(self.now), command.length);
-            self.schedule(at, DiskEvent::Arrived(number));
+            let at = self.core.frontend.receive(ready.max(self.core.now), command.length);
+            self.core.schedule(at, DiskEvent::Arrived(number));
         }
     }
 
@@ -200,20 +171,20 @@ impl Disk {
 
     /// Serves a read from a cache, or queues it for a media access.
     fn read_ready(&mut self, number: u16) -> Option<u16> {
-        let command = self.commands.get(number).command;
+        let (command, _) = *self.core.in_flight(number);
         let extent = self.extent(&command);
         let (first, last) = (extent.first, extent.last);
         self.host.read_bytes += u64::from(command.length);
-        let has =
-            self.dirty.holds(first, last) || self.reads.hit(self.now, first, last, &self.mechanics);
+        let has = self.dirty.holds(first, last)
+            || self.reads.hit(self.core.now, first, last, &self.mechanics);
         let from_flash = self.flash.as_mut().filter(|_| !has);
         let flash_time = from_flash.and_then(|flash| flash.read(first, last));
         self.host.cache_hits += u64::from(has);
         self.host.flash_hits += u64::from(flash_time.is_some());
         if has || flash_time.is_some() {
-            let from = self.now + flash_time.unwrap_or_default();
-            let at = self.frontend.send(from, command.length, true);
-            self.schedule(at, DiskEvent::Completed(number));
+            let from = self.core.now + flash_time.unwrap_or_default();
+            let at = self.core.frontend.send(from, command.length, true);
+            self.core.schedule(at, DiskEvent::Completed(number));
         } else {
             self.enqueue(number, extent, false);
         }
@@ -222,7 +193,7 @@ impl Disk {
 
     /// Processes a command that has arrived with its data; returns it if it is complete.
     fn arrived(&mut self, number: u16) -> Option<u16> {
-        let InFlight { command, cached } = *self.commands.get(number);
+        let (command, cached) = *self.core.in_flight(number);
         match command.operation {
             Operation::Write => {
                 let extent = self.extent(&command);
@@ -249,18 +220,14 @@ impl Disk {
 
     /// Invalidates these sectors in the read caches.
     fn invalidate(&mut self, extent: &Extent) {
-        if let Some(head) = self.reads.head(self.now, &self.mechanics.layout) {
+        if let Some(head) = self.reads.head(self.core.now, &self.mechanics.layout) {
             self.mechanics.move_to(head);
-            self.reads.stop(self.now, &self.mechanics.layout);
+            self.reads.stop(self.core.now, &self.mechanics.layout);
         }
         self.reads.written(extent.first, extent.last);
         if let Some(flash) = &mut self.flash {
             flash.written(extent.first, extent.last);
         }
-    }
-
-    pub(crate) fn outstanding(&self) -> usize {
-        self.commands.in_flight() + self.frontend.waiting()
     }
 }
 
@@ -270,26 +237,17 @@ impl Drive for Disk {
     }
 
     fn now(&self) -> Nanos {
-        self.now
+        self.core.now
     }
 
     fn submit(&mut self, at: Nanos, command: Command) {
-        debug_assert!(at >= self.now);
-        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
-        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
-        self.now = at;
-        if self.frontend.enter(&command, at) {
+        if self.core.enter(at, &command, self.config.user_capacity) {
             self.begin(command);
         }
     }
 
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some(&Reverse((time, _, event))) = self.events.peek() {
-            if time > limit {
-                return None;
-            }
-            self.events.pop();
-            self.now = time;
+        while let Some(event) = self.core.take_event(limit) {
             let done = match event {
                 DiskEvent::ReadReady(number) => self.read_ready(number),
                 DiskEvent::Arrived(number) => self.arrived(number),
@@ -304,7 +262,7 @@ impl Drive for Disk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.events.peek().map(|&Reverse((time, ..))| time)
+        self.core.next_event()
     }
 
     /// Leaves the drive idle until `time`; it may write back cached data meanwhile. The host must
@@ -312,11 +270,11 @@ impl Drive for Disk {
     fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
         assert!(lost.is_none(), "completion without a command");
-        self.now = self.now.max(time);
+        self.core.now = self.core.now.max(time);
     }
 
     fn quiesce(&mut self) {
-        assert_eq!(self.outstanding(), 0);
+        assert_eq!(self.core.outstanding(), 0);
         let lost = self.step(Nanos::MAX);
         assert!(lost.is_none(), "completion without a command");
     }
@@ -347,7 +305,7 @@ impl Drive for Disk {
 
     fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
-        ensure(self.outstanding() == 0, "host commands are outstanding")?;
+        ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
         ensure(self.queue.is_empty(), "the media queue is not empty without host commands")?;
         ensure(
             self.work.is_some() || self.dirty.is_empty(),

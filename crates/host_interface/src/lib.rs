@@ -9,6 +9,7 @@
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |
 //! | `placement.rs` | streams and FDP: what a host can learn and set of them, the commands for it |
+//! | `event_loop.rs` | clock, events and commands in flight of simple drives |
 //! | `barrier.rs` | service in order with a barrier between reads and writes |
 
 pub mod barrier;
@@ -16,6 +17,7 @@ pub mod cause;
 pub mod command;
 pub mod content;
 pub mod drive;
+pub mod event_loop;
 pub mod frontend;
 pub mod identity;
 pub mod link;
@@ -26,6 +28,7 @@ pub use cause::{CAUSES, Cause, TimeByCause};
 pub use command::{Arrival, Command, CommandTable, Completion, Operation, Status};
 pub use content::Content;
 pub use drive::Drive;
+pub use event_loop::EventLoop;
 pub use frontend::Frontend;
 pub use identity::Identity;
 pub use link::{Duplex, LinkConfig};

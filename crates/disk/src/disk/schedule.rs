@@ -63,7 +63,7 @@ struct Candidate {
 
 impl Disk {
     pub(super) fn enqueue(&mut self, number: u16, extent: Extent, is_write: bool) {
-        self.queue.push(Task { number, extent, is_write, since: self.now });
+        self.queue.push(Task { number, extent, is_write, since: self.core.now });
         self.start_next();
     }
 
@@ -73,11 +73,11 @@ impl Disk {
             return;
         }
         let layout = &self.mechanics.layout;
-        if let Some(head) = self.reads.head(self.now, layout) {
+        if let Some(head) = self.reads.head(self.core.now, layout) {
             self.mechanics.move_to(head);
         }
-        if let Some(end) = self.mechanics.recalibrated(self.idle_since, self.now) {
-            self.reads.stop(self.now, &self.mechanics.layout);
+        if let Some(end) = self.mechanics.recalibrated(self.idle_since, self.core.now) {
+            self.reads.stop(self.core.now, &self.mechanics.layout);
             self.start(Work::Recalibrate, end);
             return;
         }
@@ -87,22 +87,22 @@ impl Disk {
             (Work::Destage { extent: dirty.extent, sequence: dirty.sequence }, dirty.extent)
         } else {
             let Task { number, extent, is_write, .. } = self.queue.remove(chosen.index);
-            let read = Work::Read { number, extent, began: self.now };
+            let read = Work::Read { number, extent, began: self.core.now };
             (if is_write { Work::Write { number, extent } } else { read }, extent)
         };
-        self.reads.stop(self.now, &self.mechanics.layout);
+        self.reads.stop(self.core.now, &self.mechanics.layout);
         let needs = chosen.follows.unwrap_or_else(|| {
             let is_write = !matches!(work, Work::Read { .. });
-            self.mechanics.positioning(self.now, &extent, is_write)
+            self.mechanics.positioning(self.core.now, &extent, is_write)
                 + self.mechanics.transfer(&extent)
         });
         let again = self.mechanics.repeat();
-        self.start(work, self.now + needs + again);
+        self.start(work, self.core.now + needs + again);
     }
 
     fn start(&mut self, work: Work, end: Nanos) {
         self.work = Some((work, end));
-        self.schedule(end, DiskEvent::WorkDone);
+        self.core.schedule(end, DiskEvent::WorkDone);
     }
 
     fn must_destage(&self) -> bool {
@@ -112,7 +112,7 @@ impl Disk {
 
     fn choose(&mut self) -> Candidate {
         let oldest = self.queue.first().map_or(Nanos::MAX, |task| task.since);
-        if self.now.saturating_sub(oldest) > self.config.controller.age_limit {
+        if self.core.now.saturating_sub(oldest) > self.config.controller.age_limit {
             return self.candidate(0);
         }
         let mut best: Option<Candidate> = None;
@@ -126,7 +126,7 @@ impl Disk {
         }
         if self.must_destage() {
             for (index, dirty) in self.dirty.writes.iter().enumerate() {
-                let wait = self.mechanics.expected(self.now, &dirty.extent, true);
+                let wait = self.mechanics.expected(self.core.now, &dirty.extent, true);
                 offer(Candidate { is_cached: true, index, wait, follows: None });
             }
         }
@@ -137,10 +137,10 @@ impl Disk {
         let task = &self.queue[index];
         let (extent, is_write) = (&task.extent, task.is_write);
         let reads = Some(&mut self.reads).filter(|_| !is_write);
-        let follows = reads.and_then(|reads| reads.follows(self.now, extent, &self.mechanics));
+        let follows = reads.and_then(|reads| reads.follows(self.core.now, extent, &self.mechanics));
         let wait = match follows {
             Some(_) => Nanos::ZERO,
-            None => self.mechanics.expected(self.now, extent, is_write),
+            None => self.mechanics.expected(self.core.now, extent, is_write),
         };
         Candidate { is_cached: false, index, wait, follows }
     }
@@ -149,7 +149,7 @@ impl Disk {
     /// travel over the link.
     pub(super) fn work_done(&mut self) -> Option<u16> {
         let (work, _) = self.work.take()?;
-        self.idle_since = self.now;
+        self.idle_since = self.core.now;
         match work {
             Work::Read { number, extent, began } => {
                 self.mechanics.move_to(extent.last);
@@ -161,8 +161,8 @@ impl Disk {
             }
             Work::Write { number, extent } => {
                 self.mechanics.move_to(extent.last);
-                let at = self.frontend.send(self.now, 0, true);
-                self.schedule(at, DiskEvent::Completed(number));
+                let at = self.core.frontend.send(self.core.now, 0, true);
+                self.core.schedule(at, DiskEvent::Completed(number));
             }
             Work::Destage { extent, .. } => {
                 self.mechanics.move_to(extent.last);
@@ -174,19 +174,19 @@ impl Disk {
         }
         self.start_next();
         if self.work.is_none() && matches!(work, Work::Read { .. }) {
-            self.reads.begin_ahead(self.now, &self.mechanics.layout);
+            self.reads.begin_ahead(self.core.now, &self.mechanics.layout);
         }
         None
     }
 
     /// Sends read data to the host; most of it was already sent while the rest was being read.
     fn send(&mut self, number: u16, began: Nanos) {
-        let length = self.commands.get(number).command.length;
+        let length = self.core.in_flight(number).0.length;
         let early = u64::from(length).saturating_sub(BURST_BYTES);
         let head_start = self.config.link.bandwidth.time_for(early);
-        let from = self.now.saturating_sub(head_start).max(began);
-        let at = self.frontend.send(from, length, true).max(self.now);
-        self.schedule(at, DiskEvent::Completed(number));
+        let from = self.core.now.saturating_sub(head_start).max(began);
+        let at = self.core.frontend.send(from, length, true).max(self.core.now);
+        self.core.schedule(at, DiskEvent::Completed(number));
     }
 
     /// Whether all writes before `barrier` are on the media.
@@ -202,7 +202,6 @@ impl Disk {
     /// impossible state.
     pub(crate) fn resume(&mut self) -> bool {
         let work = self.work.take();
-        self.events.clear();
         let in_progress = match work {
             Some((Work::Destage { extent, .. }, _)) => Some(extent),
             Some((Work::Recalibrate, _)) | None => None,
@@ -228,7 +227,7 @@ impl Disk {
         let flushes = std::mem::take(&mut self.flushes);
         for (number, barrier) in flushes {
             if self.is_written(barrier) {
-                self.schedule(self.now, DiskEvent::Completed(number));
+                self.core.schedule(self.core.now, DiskEvent::Completed(number));
             } else {
                 self.flushes.push((number, barrier));
             }

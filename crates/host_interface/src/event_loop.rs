@@ -1,0 +1,102 @@
+//! Clock, pending events and commands in flight of a drive whose media need few events.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
+
+use crate::{Command, CommandTable, Completion, Frontend, Status};
+
+/// The event loop of a drive with events `E`, which keeps an `S` for each command in flight.
+pub struct EventLoop<S, E> {
+    pub now: Nanos,
+    pub frontend: Frontend,
+    commands: CommandTable<(Command, S)>,
+    events: BinaryHeap<Reverse<(Nanos, u64, E)>>,
+    /// Number of events scheduled so far. Events at the same time run in the order in which they
+    /// were scheduled.
+    scheduled: u64,
+}
+
+/// Commands and events are not saved: the host has no outstanding commands, and the drive
+/// schedules its own work again.
+impl<S, E> Saved for EventLoop<S, E> {
+    fn save(&self, out: &mut FieldWriter) {
+        self.now.save(out);
+        self.frontend.save(out);
+    }
+
+    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
+        self.events.clear();
+        self.now.restore(input)?;
+        self.frontend.restore(input)
+    }
+}
+
+impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
+    pub fn new(frontend: Frontend) -> Self {
+        Self {
+            now: Nanos::ZERO,
+            frontend,
+            commands: CommandTable::default(),
+            events: BinaryHeap::new(),
+            scheduled: 0,
+        }
+    }
+
+    pub fn schedule(&mut self, at: Nanos, event: E) {
+        self.events.push(Reverse((at, self.scheduled, event)));
+        self.scheduled += 1;
+    }
+
+    /// Returns the time of the next event.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.events.peek().map(|&Reverse((time, ..))| time)
+    }
+
+    /// Removes the next event and advances the clock to it, unless it is after `limit`.
+    pub fn take_event(&mut self, limit: Nanos) -> Option<E> {
+        let &Reverse((time, _, event)) = self.events.peek()?;
+        if time > limit {
+            return None;
+        }
+        self.events.pop();
+        self.now = time;
+        Some(event)
+    }
+
+    /// Advances the clock to `at` and submits a command to a drive of `capacity`. Returns `true` if
+    /// the drive can start the command; otherwise the command waits in its queue.
+    pub fn enter(&mut self, at: Nanos, command: &Command, capacity: Bytes) -> bool {
+        let (offset, length) = (command.offset, u64::from(command.length));
+        debug_assert!(at >= self.now);
+        debug_assert!(offset.is_multiple_of(SECTOR_BYTES) && length.is_multiple_of(SECTOR_BYTES));
+        debug_assert!(offset + length <= capacity.0);
+        self.now = at;
+        self.frontend.enter(command, at)
+    }
+
+    /// Adds a command to those in flight and returns its number.
+    pub fn insert(&mut self, command: Command, state: S) -> u16 {
+        self.commands.insert((command, state))
+    }
+
+    /// Returns a command in flight and its state.
+    pub fn in_flight(&mut self, number: u16) -> &mut (Command, S) {
+        self.commands.get(number)
+    }
+
+    /// Completes a command. Also returns the next command of the queue, for the drive to start.
+    pub fn complete(&mut self, number: u16) -> (Completion, Option<Command>) {
+        let (command, _) = self.commands.remove(number);
+        let next = self.frontend.leave(&command).map(|(next, _)| next);
+        let (tag, operation) = (command.tag, command.operation);
+        (Completion { at: self.now, tag, operation, status: Status::Success }, next)
+    }
+
+    /// Returns the number of commands in flight or in queues.
+    pub fn outstanding(&self) -> usize {
+        self.commands.in_flight() + self.frontend.waiting()
+    }
+}
