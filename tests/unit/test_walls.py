@@ -27,7 +27,7 @@ DEPENDENCIES = {
     "flash": {"base"},
     "ftl": {"base", "flash", "host-interface"},
     "host-interface": {"base"},
-    "measure": {"host-interface"},
+    "measure": {"base", "host-interface"},
     "ssd": {"base", "flash", "ftl", "host-interface"},
     "disk": {"base", "host-interface"},
     "scm": {"base", "host-interface"},

@@ -10,6 +10,7 @@ pub mod fields;
 pub mod ids;
 pub mod keys;
 pub mod located;
+pub mod log_linear;
 pub mod memory;
 pub mod permutation;
 pub mod random;

@@ -8,15 +8,14 @@
 //! are those of the I/Os ([`Moments`]), never of the buckets.
 
 use thiserror::Error;
+use writecliff_base::log_linear;
 
 use crate::moments::Moments;
 use crate::quantile::{Quantile, nearest_rank};
 
-/// Sub-buckets of an octave, as a power of two.
+/// fio's `FIO_IO_U_PLAT_BITS`.
 const BITS: u32 = 6;
-const SUB_BUCKETS: u64 = 1 << BITS;
-/// Octaves 0..=57 above the first 64 values, up to and with 2^64 - 1.
-pub(crate) const BUCKETS: usize = (64 - BITS as usize + 1) << BITS;
+pub(crate) const BUCKETS: usize = log_linear::buckets::<BITS>();
 const MAGIC: &[u8; 4] = b"WCH1";
 
 /// Why a histogram cannot be built or read.
@@ -47,25 +46,18 @@ impl Default for Histogram {
     }
 }
 
-/// Bucket index of a value. For values below 128 it is the value itself.
+/// Returns the bucket of a value, as do the functions below with the buckets of this histogram.
 #[inline]
 pub(crate) const fn bucket_of(value: u64) -> usize {
-    // With the octave's shift e, `value >> e` is in 64..128: the bit 6 in it adds one octave.
-    let shift = (u64::BITS - 1 - (value | SUB_BUCKETS).leading_zeros()) - BITS;
-    ((shift as u64) << BITS) as usize + (value >> shift) as usize
+    log_linear::bucket_of::<BITS>(value)
 }
 
-/// First value of a bucket.
 pub(crate) const fn lower_bound(bucket: usize) -> u64 {
-    let octave = bucket as u64 >> BITS;
-    let shift = octave.saturating_sub(1);
-    (bucket as u64 - (shift << BITS)) << shift
+    log_linear::lower_bound::<BITS>(bucket)
 }
 
-/// Last value of a bucket.
 pub(crate) const fn upper_bound(bucket: usize) -> u64 {
-    let shift = (bucket as u64 >> BITS).saturating_sub(1);
-    lower_bound(bucket) + ((1 << shift) - 1)
+    log_linear::upper_bound::<BITS>(bucket)
 }
 
 impl Histogram {

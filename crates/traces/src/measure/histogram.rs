@@ -1,8 +1,9 @@
 //! Counts of times, sizes and distances by logarithmic buckets.
 
-/// Buckets of an octave: a bucket's upper bound is at most 1/16 above what is in it.
-const SUB_BITS: u32 = 4;
-const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
+use writecliff_base::log_linear;
+
+/// The upper bound of a bucket is at most 1/16 above the values in it.
+const BITS: u32 = 4;
 
 /// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.
 #[derive(Clone, Debug)]
@@ -15,33 +16,14 @@ pub(crate) struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { weights: vec![0.0; BUCKETS], total: 0.0, sum: 0.0, max: 0 }
+        Self { weights: vec![0.0; log_linear::buckets::<BITS>()], total: 0.0, sum: 0.0, max: 0 }
     }
-}
-
-#[inline]
-fn bucket(value: u64) -> usize {
-    if value < 1 << SUB_BITS {
-        return value as usize;
-    }
-    let octave = value.ilog2() - SUB_BITS;
-    ((octave as usize + 1) << SUB_BITS) + ((value >> octave) as usize & ((1 << SUB_BITS) - 1))
-}
-
-/// The largest value of a bucket.
-fn upper(bucket: usize) -> u64 {
-    if bucket < 1 << SUB_BITS {
-        return bucket as u64;
-    }
-    let octave = (bucket >> SUB_BITS) - 1;
-    let begin = (1 << SUB_BITS) + (bucket as u64 & ((1 << SUB_BITS) - 1));
-    (begin << octave) + ((1 << octave) - 1)
 }
 
 impl Histogram {
     #[inline]
     pub(crate) fn add(&mut self, value: u64, weight: f64) {
-        self.weights[bucket(value)] += weight;
+        self.weights[log_linear::bucket_of::<BITS>(value)] += weight;
         self.total += weight;
         self.sum += value as f64 * weight;
         self.max = self.max.max(value);
@@ -80,7 +62,7 @@ impl Histogram {
         for (n, weight) in self.weights.iter().enumerate() {
             below += weight;
             if *weight > 0.0 && below >= wanted * (1.0 - 1e-12) {
-                return Some(upper(n).min(self.max));
+                return Some(log_linear::upper_bound::<BITS>(n).min(self.max));
             }
         }
         Some(self.max)
@@ -88,7 +70,7 @@ impl Histogram {
 
     /// The weight of all values below a power of two.
     pub(crate) fn below_power(&self, exponent: u32) -> f64 {
-        self.weights[..bucket(1 << exponent)].iter().sum()
+        self.weights[..log_linear::bucket_of::<BITS>(1 << exponent)].iter().sum()
     }
 
     /// Points of the distribution: upper bound of each bucket in use, and the share up to it.
@@ -97,7 +79,7 @@ impl Histogram {
         let mut found = Vec::new();
         for (n, weight) in self.weights.iter().enumerate().filter(|one| *one.1 > 0.0) {
             below += weight;
-            found.push((upper(n).min(self.max), below / self.total));
+            found.push((log_linear::upper_bound::<BITS>(n).min(self.max), below / self.total));
         }
         found
     }
@@ -106,17 +88,6 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_hold_what_is_between_their_bounds() {
-        for value in (0..5000).chain([u64::MAX, u64::MAX / 3, 1 << 63, (1 << 40) - 1]) {
-            let n = bucket(value);
-            assert!(value <= upper(n), "{value}");
-            assert!(n == 0 || value > upper(n - 1), "{value}");
-            assert!(upper(n) - value <= value / 16, "{value}");
-        }
-        assert!(bucket(u64::MAX) < BUCKETS);
-    }
 
     #[test]
     fn quantiles_are_upper_bounds_and_below_the_maximum() {

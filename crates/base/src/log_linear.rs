@@ -1,0 +1,55 @@
+//! Log-linear buckets of whole numbers: exact below 2^(`BITS` + 1), then 2^`BITS` buckets for each
+//! power of two. The width of a bucket is at most 1/2^`BITS` of its lower bound.
+
+/// Number of buckets of all numbers of 64 bits.
+#[must_use]
+pub const fn buckets<const BITS: u32>() -> usize {
+    (64 - BITS as usize + 1) << BITS
+}
+
+/// Returns the bucket of a value. Below 2^(`BITS` + 1) it is the value itself.
+#[inline]
+#[must_use]
+pub const fn bucket_of<const BITS: u32>(value: u64) -> usize {
+    // `value >> shift` is in 2^BITS..2^(BITS + 1): the bit BITS in it adds one octave.
+    let shift = (u64::BITS - 1 - (value | (1 << BITS)).leading_zeros()) - BITS;
+    ((shift as u64) << BITS) as usize + (value >> shift) as usize
+}
+
+/// Returns the first value of a bucket.
+#[must_use]
+pub const fn lower_bound<const BITS: u32>(bucket: usize) -> u64 {
+    let shift = (bucket as u64 >> BITS).saturating_sub(1);
+    (bucket as u64 - (shift << BITS)) << shift
+}
+
+/// Returns the last value of a bucket.
+#[must_use]
+pub const fn upper_bound<const BITS: u32>(bucket: usize) -> u64 {
+    let shift = (bucket as u64 >> BITS).saturating_sub(1);
+    lower_bound::<BITS>(bucket) + ((1 << shift) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<const BITS: u32>() {
+        assert_eq!(bucket_of::<BITS>(u64::MAX), buckets::<BITS>() - 1);
+        assert_eq!(upper_bound::<BITS>(buckets::<BITS>() - 1), u64::MAX);
+        for value in (0..5000).chain([u64::MAX / 3, 1 << 63, (1 << 40) - 1]) {
+            let bucket = bucket_of::<BITS>(value);
+            let (lower, upper) = (lower_bound::<BITS>(bucket), upper_bound::<BITS>(bucket));
+            assert!((lower..=upper).contains(&value), "{value} in bucket {bucket}");
+            assert!(upper - lower <= lower >> BITS, "{value} in bucket {bucket}");
+        }
+    }
+
+    #[test]
+    fn buckets_hold_the_values_between_their_bounds() {
+        check::<4>();
+        check::<6>();
+        assert_eq!([31, 32, 33, 34].map(bucket_of::<4>), [31, 32, 32, 33]);
+        assert_eq!(upper_bound::<4>(32), 33);
+    }
+}
