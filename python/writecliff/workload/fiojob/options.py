@@ -63,13 +63,13 @@ class FioOptions:
 
     # Jobs and their order
     name: str | None = option(read.string, None, "name of the job in results")
-    description: str | None = option(read.string, None, "`desc` in the fio-shaped JSON")
+    description: str | None = option(read.string, None, "`desc` in the fio JSON")
     numjobs: int = option(read.integer(1, 4096), "1", "threads of the job")
     stonewall: bool = option(
-        read.flag, None, "starts a new step after all jobs before it", "wait_for_previous"
+        read.flag, None, "starts a new step after all earlier jobs", "wait_for_previous"
     )
     wait_for: str | None = option(
-        read.string, None, "as stonewall, if it waits for all jobs before it"
+        read.string, None, "as stonewall, if it waits for all earlier jobs"
     )
     new_group: bool = option(read.flag, None, "starts a new reporting group; does not wait")
     exitall: bool = option(read.flag, None, "all jobs of the step end with this one")
@@ -110,7 +110,7 @@ class FioOptions:
         read.size, None, "range, and volume of one pass of each thread; % of the drive"
     )
     filesize: tuple[int, int] | None = option(
-        read.number_range, None, "range, where it differs from the volume (size)"
+        read.number_range, None, "range, if it differs from the volume (size)"
     )
     io_size: Size | None = option(
         read.size, None, "volume of each thread, beyond or below one pass", "io_limit"
@@ -118,7 +118,7 @@ class FioOptions:
     offset: Size = option(
         read.size, "0", "start of the range; % of the drive, rounded up to a block", "fileoffset"
     )
-    offset_align: int = option(read.integer(0), "0", "to what an offset in % is rounded up")
+    offset_align: int = option(read.integer(0), "0", "offsets in % are rounded up to this")
     offset_increment: Size = option(read.size, "0", "shifts the range of each further thread")
     fill_device: bool = option(
         read.boolean, "0", "sequential writes: to the end of the drive", "fill_fs"
@@ -129,9 +129,7 @@ class FioOptions:
     loops: int = option(read.integer(0), "1", "passes over size (or io_size)")
     runtime: int = option(read.time_us("s"), "0", "ends the job even before its volume", "timeout")
     time_based: bool = option(read.flag, None, "repeats the job until runtime is over")
-    ramp_time: int = option(
-        read.time_us("s"), "0", "the first part of the job, which is not reported"
-    )
+    ramp_time: int = option(read.time_us("s"), "0", "initial part of the job that is not reported")
     steadystate: SteadyCriterion | None = option(
         steady_criterion, None, "with ss_dur: ends the job in steady state", "ss"
     )
@@ -142,18 +140,18 @@ class FioOptions:
         read.time_us("s"), "0", "time before the first window", "ss_ramp"
     )
     steadystate_check_interval: int = option(
-        read.time_us("s"), "1", "time of each value in the window", "ss_interval"
+        read.time_us("s"), "1", "interval of the values in the window", "ss_interval"
     )
     # Replay
     read_iolog: str | None = option(
         read.string, None, "I/Os of a log of version 2 or 3, at its times"
     )
-    replay_no_stall: bool = option(read.boolean, "0", "I/Os of a log as fast as they go")
+    replay_no_stall: bool = option(read.boolean, "0", "I/Os of a log as fast as possible")
     replay_time_scale: int = option(read.integer(1, 10**6), "100", "% speed of a log's times")
     replay_scale: int = option(read.integer(1), "1", "divides the offsets of a log")
-    replay_align: int = option(read.integer(0), "0", "to what offsets of a log are rounded down")
+    replay_align: int = option(read.integer(0), "0", "offsets of a log are rounded down to this")
     replay_skip: str | None = option(
-        read.string, None, "operations of a log to leave out: read, write, trim, sync"
+        read.string, None, "operations of a log to omit: read, write, trim, sync"
     )
     replay_redirect: str | None = option(
         read.string, None, "lets a log name several files; all are the drive of the run"
@@ -165,7 +163,7 @@ class FioOptions:
         "queue depth; 1 with synchronous engines and for trims, as in fio",
     )
     ioengine: str = option(
-        read.string, "psync", "only whether it is synchronous (queue depth 1); see the guide"
+        read.string, "psync", "distinguishes synchronous engines (queue depth 1); see the guide"
     )
     iodepth_low: int = option(read.integer(0), "0", "only iodepth (keeps the queue full)")
     iodepth_batch_complete_min: int = option(
@@ -174,11 +172,11 @@ class FioOptions:
     latency_target: int = option(
         read.time_us("us"), "0", "searches for the queue depth that meets it, up to iodepth"
     )
-    latency_window: int = option(read.time_us("us"), "0", "time over which a depth is judged")
+    latency_window: int = option(read.time_us("us"), "0", "measurement time of a depth")
     latency_percentile: tuple[float, ...] = option(
         read.floats, "100", "% of the I/Os that must meet latency_target"
     )
-    latency_run: bool = option(read.boolean, "0", "goes on when the depth is found")
+    latency_run: bool = option(read.boolean, "0", "continues at the depth found")
     io_submit_mode: str = option(
         read.choice("inline", "offload"), "inline", "offload only with asynchronous engines"
     )
@@ -189,10 +187,10 @@ class FioOptions:
         "random, zoned:... and zoned_abs:..., zipf:theta, pareto:h, normal:spread, sequence:blocks",
     )
     random_sequence_stride: bool = option(
-        read.boolean, "0", "each pass of a sequence begins where the last one's group ends"
+        read.boolean, "0", "each pass of a sequence starts at the end of the previous pass's group"
     )
     sprandom: bool = option(
-        read.boolean, "0", "writes that leave the drive as long random writing does"
+        read.boolean, "0", "writes that leave the drive as many random overwrites would"
     )
     spr_op: tuple[float, ...] = option(read.floats, "0.15", "spare flash that sprandom assumes")
     spr_num_regions: int = option(
@@ -200,37 +198,35 @@ class FioOptions:
     )
     spr_cs: int = option(read.integer(0, LARGEST), "0", "no effect; reported in a note")
     norandommap: bool = option(
-        read.flag, None, "blocks may repeat; without it they still may, with a note"
+        read.flag, None, "blocks may repeat; without it they may repeat too, with a note"
     )
     randseed: int = option(
-        read.integer(0, LARGEST), "137", "seed of the run; the first job's where jobs differ"
+        read.integer(0, LARGEST), "137", "seed of the run; that of the first job if jobs differ"
     )
     randrepeat: bool = option(read.boolean, "1", "runs always repeat; 0 is reported in a note")
     num_range: int = option(
-        read.integer(1, 256), "1", "only of trims; each range is a command of its own, with a note"
+        read.integer(1, 256), "1", "trims only; each range is a separate command, with a note"
     )
     zonemode: str | None = option(
         read.choice("none", "strided", "zbd"),
         None,
-        "strided: sequential I/O leaves zoneskip out after each zonesize; zbd: writes go in order"
-        " within each zone",
+        "strided: sequential I/O skips zoneskip bytes after each zonesize; zbd: writes are"
+        " sequential within each zone",
     )
     zonesize: int = option(
         read.integer(0, LARGEST),
         "0",
-        "strided: what is accessed of each zone; zbd: its size, 256 MiB by default",
+        "strided: accessed bytes of each zone; zbd: size of a zone, 256 MiB by default",
     )
     zonecapacity: int = option(
-        read.integer(0, LARGEST), "0", "zbd: what is written of each zone, if not all"
+        read.integer(0, LARGEST), "0", "zbd: writable bytes of each zone, if less than its size"
     )
     read_beyond_wp: bool = option(
-        read.boolean, "0", "zbd: 0: reads are moved to what is written; 1: they are not"
+        read.boolean, "0", "zbd: 0: reads are moved to written data; 1: they are not"
     )
-    max_open_zones: int = option(
-        read.integer(0, 4096), "0", "zbd: zones that are being written at a time, by all jobs"
-    )
+    max_open_zones: int = option(read.integer(0, 4096), "0", "zbd: limit on open zones of all jobs")
     job_max_open_zones: int = option(
-        read.integer(0, 4096), "0", "zbd: the same for each thread; needs max_open_zones"
+        read.integer(0, 4096), "0", "zbd: limit on open zones of each thread; needs max_open_zones"
     )
     zone_reset_threshold: float = option(
         read.share, "0", "zbd: share of the range above which zones are reset"
@@ -242,9 +238,9 @@ class FioOptions:
         read.boolean, "0", "zbd: the last write of a zone may be shorter than a block"
     )
     zonerange: int = option(
-        read.integer(0, LARGEST), "0", "of strided zones: their size, if not zonesize"
+        read.integer(0, LARGEST), "0", "strided: size of a zone, if it differs from zonesize"
     )
-    zoneskip: int = option(read.integer(0, LARGEST), "0", "of strided zones: left out after each")
+    zoneskip: int = option(read.integer(0, LARGEST), "0", "strided: bytes skipped after each zone")
     # Rates and pauses
     rate: Triple[int] = option(
         read.triple(0), "0", "bytes per second of each thread, for each operation"
@@ -256,16 +252,16 @@ class FioOptions:
         read.choice("linear", "poisson"), "linear", "arrival of rate-limited I/Os"
     )
     rate_ignore_thinktime: bool = option(
-        read.boolean, "0", "1: pauses move the schedule of a rate; 0: it catches up after them"
+        read.boolean, "0", "1: pauses delay the schedule of a rate; 0: it catches up after them"
     )
     rate_min: Triple[int] = option(
-        read.triple(0), "0", "ends the job where an operation is slower (bytes/s)", "ratemin"
+        read.triple(0), "0", "minimum bytes/s of each operation; a slower job ends", "ratemin"
     )
     rate_iops_min: Triple[int] = option(
-        read.triple(0), "0", "ends the job where an operation is slower (I/Os a second)"
+        read.triple(0), "0", "minimum I/Os per second of each operation; a slower job ends"
     )
     rate_cycle: int = option(
-        read.integer(1), "1000", "milliseconds over which a least rate is measured", "ratecycle"
+        read.integer(1), "1000", "milliseconds over which a minimum rate is measured", "ratecycle"
     )
     thinktime: int = option(read.time_us("us"), "0", "pause after every thinktime_blocks I/Os")
     thinktime_blocks: int = option(read.integer(1), "1", "I/Os between pauses")
@@ -273,9 +269,11 @@ class FioOptions:
         read.time_us("s"), "0", "time of I/O between pauses; not with a rate or thinktime_blocks"
     )
     flow: int = option(
-        read.integer(0, 1 << 20), "0", "share of each thread in the I/Os of its flow_id; no rates"
+        read.integer(0, 1 << 20),
+        "0",
+        "share of each thread in the I/Os of its flow_id; not with rates",
     )
-    flow_id: int = option(read.integer(), "0", "whose jobs share")
+    flow_id: int = option(read.integer(), "0", "group of jobs that share their I/Os by flow")
     # Data and flushes
     buffer_compress_percentage: int = option(
         read.whole_percent, "0", "share that the drive could compress"
@@ -290,7 +288,7 @@ class FioOptions:
     sync: Literal["none", "sync", "dsync"] = option(
         read.choice("none", "sync", "dsync", **{"0": "none", "1": "sync"}),
         "none",
-        "in either form, each write is on the media when it completes",
+        "in all forms, each write is on the media when it completes",
     )
     writefua: bool = option(read.boolean, "0", "as sync=dsync")
     direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
@@ -329,7 +327,7 @@ class FioOptions:
     plid_select: str = option(
         read.choice("random", "roundrobin", "scheme"),
         "roundrobin",
-        "how writes are distributed over plids; scheme is refused",
+        "distribution of writes over plids; scheme is refused",
         "fdp_pli_select",
     )
     # Target, units, series
@@ -352,33 +350,33 @@ class FioOptions:
         read.integer(0), "0", "width of the rows of the measured series and of log files"
     )
     # Log files and the fio-shaped JSON
-    write_bw_log: str | None = reported(log_name, None, "a row each window, in KiB/s")
-    write_iops_log: str | None = reported(log_name, None, "a row each window, in IOPS")
+    write_bw_log: str | None = reported(log_name, None, "one row per window, in KiB/s")
+    write_iops_log: str | None = reported(log_name, None, "one row per window, in IOPS")
     write_lat_log: str | None = reported(
-        log_name, None, "a row each window, in ns: _lat, and _clat alike (there is no slat)"
+        log_name, None, "one row per window, in ns: _lat and an equal _clat (there is no slat)"
     )
     log_window_value: str = reported(
         read.choice("avg", "max", "both", **{"0": "avg", "1": "max", "average": "avg"}),
         "avg",
-        "mean or largest latency of a window",
+        "mean or maximum latency of a window",
         "log_max_value",
     )
     per_job_logs: bool = reported(read.boolean, "1", "0: one log file for all jobs of that name")
     disk_util: bool = reported(read.boolean, "1", "0: no `disk_util`")
     group_reporting: bool = reported(read.flag, None, "jobs of a reporting group are one entry")
-    stats: bool = reported(read.boolean, "1", "0: the job is left out")
+    stats: bool = reported(read.boolean, "1", "0: the job is omitted")
     continue_on_error: str = reported(
         read.choice("none", "read", "write", "io", "verify", "all", **{"0": "none", "1": "all"}),
         "none",
         "`total_err` and `first_error`, which are 0: a simulated drive reports no errors",
     )
     percentile_list: tuple[float, ...] = reported(
-        read.percentiles, _PERCENTILES, "which percentiles"
+        read.percentiles, _PERCENTILES, "percentiles to report"
     )
     clat_percentiles: bool = reported(read.boolean, "1", "percentiles of clat_ns")
     lat_percentiles: bool = reported(read.boolean, "0", "percentiles of lat_ns")
     slat_percentiles: bool = reported(
-        read.boolean, "0", "slat_ns is empty: a simulated drive has no submission"
+        read.boolean, "0", "slat_ns is empty: submission takes no time on a simulated drive"
     )
     unified_rw_reporting: Unified = reported(
         read.choice("none", "mixed", "both", **{"0": "none", "1": "mixed", "2": "both"}),
@@ -410,7 +408,7 @@ def _fdp(text: str, context: read.Context) -> str:
 _STORED_AS = (
     Option("rwmixwrite", Treatment.HONOURED, read.complement, "100 minus rwmixread",
            store_as="rwmixread"),
-    Option("buffered", Treatment.HONOURED, read.inverted, "the opposite of direct",
+    Option("buffered", Treatment.HONOURED, read.inverted, "inverse of direct",
            store_as="direct"),
     Option("fdp", Treatment.HONOURED, _fdp, "as dataplacement=fdp", store_as="dataplacement"),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from writecliff.workload.fiojob.engines import ENGINE_OPTIONS
 
 NO_EFFECT: dict[str, str] = {
-    "histogram logs are not written; the fio-shaped JSON has the bins": (
+    "histogram logs are not written; the fio JSON has the bins": (
         "write_hist_log log_hist_msec log_hist_coarseness"
     ),
     "rows of log files hold a window each, no single I/O": "log_offset log_issue_time",
@@ -18,18 +18,18 @@ NO_EFFECT: dict[str, str] = {
         "log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch "
         "log_alternate_epoch log_alternate_epoch_clock_id/job_start_clock_id"
     ),
-    "an option of an I/O engine; a simulated drive is in its place": ENGINE_OPTIONS,
-    "data are not kept, so verification is skipped": (
+    "option of an I/O engine, which a simulated drive replaces": ENGINE_OPTIONS,
+    "data are not stored, so verification is skipped": (
         "verify verify_pattern verify_mode verify_bytchk trim_percentage "
         "do_verify verify_interval verify_offset verify_fatal verify_dump verify_async "
         "verify_async_cpus verify_backlog verify_backlog_batch verify_state_load "
         "verify_state_save verify_pattern_interval verify_write_sequence verify_header_seed "
         "verify_policy experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"
     ),
-    "data and their protection information are not kept, so nothing is checked": (
+    "data and protection information are not stored, so nothing is checked": (
         "md_per_io_size pi_act pi_chk apptag apptag_mask"
     ),
-    "a simulated drive serves all priorities alike": (
+    "a simulated drive ignores priorities": (
         "prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint "
         "cmdprio_bssplit"
     ),
@@ -59,7 +59,7 @@ NO_EFFECT: dict[str, str] = {
     "a simulated drive reports no errors": (
         "exitall_on_error ignore_error recover_zbd_write_error"
     ),
-    "a simulated drive has no limit of open zones of its own": "ignore_zone_limits",
+    "a simulated drive has no limit on open zones": "ignore_zone_limits",
     "saves system calls only; the queue is kept full in either case": (
         "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_max"
     ),
@@ -72,17 +72,17 @@ NO_EFFECT: dict[str, str] = {
     ),
     "addresses come from the workload's own generator": "random_generator softrandommap",
     "every random choice follows from the seed": "allrandrepeat",
-    "a simulated drive sees only how compressible the data is": (
+    "a simulated drive uses only the compressibility of the data": (
         "refill_buffers scramble_buffers buffer_compress_chunk"
     ),
-    "duplicates repeat what their thread wrote before (dedupe_mode=repeat)": (
+    "duplicates repeat earlier data of their thread (dedupe_mode=repeat)": (
         "dedupe_global dedupe_mode dedupe_working_set_percentage"
     ),
     "a log is read at once": "read_iolog_chunked",
     "only with merge_blktrace_file, which is refused": (
         "merge_blktrace_scalars merge_blktrace_iters"
     ),
-    "a job goes on as soon as its flow allows": "flow_sleep",
+    "a job continues as soon as its flow allows": "flow_sleep",
     "obsolete in fio as well": "flow_watermark verifysort verifysort_nr",
     "only with plid_select=scheme, which is refused": "dp_scheme",
 }

@@ -15,16 +15,16 @@ _INTRODUCTION = """\
 
 <!-- Made by: python -m writecliff.workload.fiojob.reference -->
 
-What happens to each fio option when a job file runs on a simulated drive. Meanings are those of
-fio 3.33 unless the row says otherwise. An option that is not listed is an error that names the
-option, the file and the line. See the [guide](../guides/fio-jobs.md) for the rules of job files.
+Treatment of each fio option in a job file that runs on a simulated drive. Options have the meaning
+of fio 3.33 unless the row says otherwise. An option that is not listed causes an error that names
+the option, the file and the line. The [guide](../guides/fio-jobs.md) explains job files.
 """
 
 _HEADINGS = {
-    Treatment.HONOURED: ("Honoured", "Default", "How"),
-    Treatment.REPORTING: ("Honoured in the fio-shaped JSON", "Default", "How"),
-    Treatment.NO_EFFECT: ("Accepted, no effect", None, "Why"),
-    Treatment.REFUSED: ("Refused", "Accepted as", "Why"),
+    Treatment.HONOURED: ("Supported", "Default", "Meaning"),
+    Treatment.REPORTING: ("Supported in the fio JSON", "Default", "Meaning"),
+    Treatment.NO_EFFECT: ("Accepted, no effect", None, "Reason"),
+    Treatment.REFUSED: ("Refused", "Accepted value", "Reason"),
 }
 
 

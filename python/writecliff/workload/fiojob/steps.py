@@ -226,13 +226,13 @@ def _once(every: Iterable[Settings]) -> Iterator[str]:
     """What is said once for all jobs."""
     given = {name for settings in every for name in settings.locations}
     if "verify" in given:
-        yield "verify: data are not kept, so verification is skipped"
+        yield "verify: data are not stored, so verification is skipped"
     if given & PROTECTION_INFORMATION:
-        yield "data and their protection information are not kept, so nothing is checked"
+        yield "data and protection information are not stored, so nothing is checked"
     if given & {"prio", "prioclass", *(name for name in given if name.startswith("cmdprio"))}:
         yield "priorities have no effect: a simulated drive serves all alike"
     if "write_hist_log" in given:
-        yield "write_hist_log: not written; the fio-shaped JSON has the bins"
+        yield "write_hist_log: not written; the fio JSON has the bins"
 
 
 def _target_notes(groups: list[_Group]) -> list[str]:
