@@ -158,8 +158,8 @@ impl Pieces {
         out.u32s("ftl.shared_free", &self.free)
     }
 
-    /// Restores the pieces, the shared data that the entries of `forward` refer to, and their entries in
-    /// `reverse`.
+    /// Restores the pieces, the shared data that the entries of `forward` refer to, and their
+    /// entries in `reverse`.
     pub(crate) fn restore<R: Read>(
         &mut self,
         input: &mut StateReader<R>,

@@ -356,7 +356,8 @@ macro_rules! mechanisms {
             }
 
             pub(crate) fn fills_end(&self) -> usize {
-                [$(self.$name.as_ref().map_or(0, |m| m.fills_end())),*].into_iter().fold(0, usize::max)
+                let ends = [$(self.$name.as_ref().map_or(0, |m| m.fills_end())),*];
+                ends.into_iter().fold(0, usize::max)
             }
         }
     };
