@@ -33,8 +33,8 @@ use crate::die::{
 use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
 use crate::front::{self, FrontFlash};
-use crate::mechanisms::FlashMechanisms;
 use crate::mechanisms::power::BusyTimes;
+use crate::mechanisms::{FlashMechanism, FlashMechanisms, Retries, flash_hook};
 use channels::Channels;
 use held_erases::HeldErases;
 pub(crate) use state::Unfinished;
@@ -94,14 +94,13 @@ impl<R: Recorder> Backend<R> {
         let geometry = config.geometry.clone();
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
         let own = usize::from(front::medium(config).is_some());
-        let mechanisms = FlashMechanisms::of(config);
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
             fills: Fills::new(frontiers + own, units as usize + own),
             awaiting: None,
             awaited: 0,
-            times: Times::new(config, mechanisms.retry_time()),
+            times: Times::new(config),
             front: FrontFlash::of(config),
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
@@ -111,7 +110,7 @@ impl<R: Recorder> Backend<R> {
             channels: Channels::new(&geometry),
             busy: BusyTimes::default(),
             recorder: R::default(),
-            mechanisms,
+            mechanisms: FlashMechanisms::of(config),
             geometry,
         }
     }
@@ -120,7 +119,10 @@ impl<R: Recorder> Backend<R> {
     /// retries, encoded by [`sense`], and `true` if no retry corrects the data.
     #[inline]
     pub(crate) fn sense(&mut self, location: &FlashLocation, slots: u32) -> (u16, bool) {
-        let retries = self.mechanisms.retries(location, slots, self.now);
+        let mut retries = Retries::default();
+        flash_hook!(self, m => if let Some(drawn) = m.retries(location, slots, self.now) {
+            retries = drawn;
+        });
         (sense(location.page_type, retries.count), retries.fails)
     }
 
@@ -142,18 +144,14 @@ impl<R: Recorder> Backend<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
-        let may_start = !R::LIMITS_DIES || self.mechanisms.allows(index);
-        let die = &mut self.dies[index];
-        if may_start && die.is_quiet(self.now) && !die.wake_scheduled {
+        let die = &self.dies[index];
+        if die.is_quiet(self.now) && !die.wake_scheduled && self.may_start(index) {
             // Shortcut for the common case, which bypasses the queue.
-            die.begin_read();
-            if R::LIMITS_DIES {
-                self.mechanisms.admits(index);
-            }
+            self.dies[index].begin_read();
             self.start(index, operation);
             return;
         }
-        die.reads.push_back(operation);
+        self.dies[index].reads.push_back(operation);
         self.wake(index);
     }
 
@@ -181,7 +179,7 @@ impl<R: Recorder> Backend<R> {
                 self.queue.push(Lane::DieShort, die.busy_until, event);
             }
             DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
-            DieState::Reading => FlashMechanisms::queued_beside_reads(self, index),
+            DieState::Reading => flash_hook!(self, m => m.queued_beside_reads(self, index)),
             _ => {}
         }
     }
@@ -202,16 +200,25 @@ impl<R: Recorder> Backend<R> {
         self.queue.push(Lane::DieShort, self.now + suspension.time(), event);
     }
 
+    /// Returns `true` if a free die may start an operation now; otherwise the die waits.
+    #[inline]
+    fn may_start(&mut self, index: usize) -> bool {
+        let mut may_start = true;
+        if R::LIMITS_DIES {
+            flash_hook!(self, m => may_start = may_start && m.admits(index));
+        }
+        may_start
+    }
+
     /// Starts the next operation of a die that is free.
     #[inline]
     fn start_next(&mut self, index: usize) {
-        let die = &mut self.dies[index];
-        debug_assert!(die.is_idle());
-        if R::LIMITS_DIES && die.has_operations() && !self.mechanisms.admits(index) {
+        debug_assert!(self.dies[index].is_idle());
+        if R::LIMITS_DIES && self.dies[index].has_operations() && !self.may_start(index) {
             self.recorder.die_does(index as u16, self.now, Some(Cause::Throttling));
             return;
         }
-        match die.next(self.reads_in_a_row) {
+        match self.dies[index].next(self.reads_in_a_row) {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
                 if R::RECORDS {
@@ -268,7 +275,8 @@ impl<R: Recorder> Backend<R> {
     fn start_read(&mut self, index: usize, operation: FlashOperation, sense: u16) {
         let begun = self.take_channel(index, self.times.flash.command);
         if !is_plain(sense) && sense & SENSE_PLANE > 0 {
-            return FlashMechanisms::start_plane_read(self, index, operation, begun);
+            flash_hook!(self, m => m.start_plane_read(self, index, operation, begun));
+            return;
         }
         let sensed = begun + self.times.sensing(sense);
         let read = self.times.recorded_read(self.now, sense, begun, sensed);
@@ -323,7 +331,7 @@ impl<R: Recorder> Backend<R> {
         self.recorder.die_does(index as u16, sent, None);
         let mut slots = u32::from(slots);
         if sense & (SENSE_FAILING | SENSE_STRIPE) > 0 {
-            FlashMechanisms::sensed(self, index, operation);
+            flash_hook!(self, m => m.sensed(self, index, operation));
             slots = 0;
         }
         Some(HostData { command, slots, at: sent })
@@ -369,10 +377,19 @@ impl<R: Recorder> Backend<R> {
     #[inline]
     fn release_die(&mut self, index: usize) {
         if R::LIMITS_DIES && self.dies[index].suspended.is_none() {
-            self.mechanisms.released(index);
-            while let Some(next) = self.mechanisms.next_die() {
-                self.start_next(next);
-            }
+            flash_hook!(self, m => m.released(index));
+            self.start_waiting();
+        }
+    }
+
+    /// Starts operations on the dies that wait and may start now.
+    #[inline]
+    fn start_waiting(&mut self) {
+        loop {
+            let mut next = None;
+            flash_hook!(self, m => next = next.or_else(|| m.next_die()));
+            let Some(next) = next else { return };
+            self.start_next(next);
         }
     }
 
@@ -395,7 +412,7 @@ impl<R: Recorder> Backend<R> {
             self.geometry.program_type(unit.unit) as u8
         };
         self.work(die, FlashOperation::Program { fill, page_type });
-        FlashMechanisms::program_queued(self, &unit);
+        flash_hook!(self, m => m.program_queued(self, &unit));
     }
 
     /// Called when no events are left: completes the last transfers and resets the event queue.
@@ -405,7 +422,7 @@ impl<R: Recorder> Backend<R> {
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
-        self.mechanisms.cleared();
+        flash_hook!(self, m => m.cleared());
         self.recorder.settled();
     }
 }

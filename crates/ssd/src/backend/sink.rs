@@ -11,7 +11,7 @@ use crate::attribution::Recorder;
 use crate::die::{FlashOperation, ReadFor};
 use crate::fill::FillId;
 use crate::front::{FrontFlash, LogSink, PlacementSink};
-use crate::mechanisms::FlashMechanisms;
+use crate::mechanisms::{FlashMechanism, flash_hook};
 
 impl<R: Recorder> Backend<R> {
     /// Starts the erases that wait for nothing any more.
@@ -39,7 +39,10 @@ impl<R: Recorder> FlashSink for Backend<R> {
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         let fill = self.fills.current(frontier);
         let location = self.geometry.locate(from);
-        if FlashMechanisms::fill_read(self, fill, &location, slots) {
+        let mut is_queued = false;
+        flash_hook!(self,
+            m => is_queued = is_queued || m.fill_read(self, fill, &location, slots));
+        if is_queued {
             return;
         }
         self.fills.get(fill).reads_pending += 1;
@@ -51,7 +54,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
     #[inline]
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
         if unit.unit == 0 {
-            self.mechanisms.first_written(unit.reclaim_unit, self.now);
+            flash_hook!(self, m => m.first_written(unit.reclaim_unit, self.now));
         }
         if let Some(fill) = self.fills.filled(frontier, unit) {
             Self::program(self, fill);
@@ -59,7 +62,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
     }
 
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
-        self.mechanisms.erased(unit);
+        flash_hook!(self, m => m.erased(unit));
         self.recorder.journaled();
         let held = &mut self.held_erases;
         if held.hold_since(&mut self.fills, frontier, (unit, freed_at), false) {

@@ -8,6 +8,7 @@ use crate::attribution::Recorder;
 use crate::die::{Die, DieState, FlashOperation};
 use crate::event::{EventQueue, Packed, SsdEvent};
 use crate::fill::Fills;
+use crate::mechanisms::{FlashMechanism, flash_hook};
 
 saved! {
     <R: Recorder> Backend<R> {
@@ -55,10 +56,8 @@ impl<R: Recorder> Backend<R> {
                 self.recorder.die_does(index, self.now, Some(operation.cause(&self.fills)));
             }
         }
-        self.mechanisms.resumed(&self.dies);
-        while let Some(die) = self.mechanisms.next_die() {
-            self.start_next(die);
-        }
+        flash_hook!(self, m => m.resumed(&self.dies));
+        self.start_waiting();
         true
     }
 
@@ -111,7 +110,7 @@ impl<R: Recorder> Backend<R> {
         self.queue = EventQueue::default();
         self.held_erases.clear();
         self.dies.fill(Die::default());
-        self.mechanisms.cleared();
+        flash_hook!(self, m => m.cleared());
         self.channels.clear(self.now);
         lost
     }

@@ -42,8 +42,7 @@ fn time_until_step(duration: Nanos, left: Nanos, step: Nanos) -> Nanos {
 }
 
 impl Times {
-    /// Returns the times of a drive on which each retry of a read takes `retry`.
-    pub(crate) fn new(config: &DeviceConfig, retry: Nanos) -> Self {
+    pub(crate) fn new(config: &DeviceConfig) -> Self {
         let (geometry, flash) = (&config.geometry, config.timing.clone());
         let load = |bytes| flash.command + flash.transfer(bytes);
         let page = load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
@@ -53,7 +52,7 @@ impl Times {
             loads: [load(geometry.unit_bytes()); PROGRAM_TYPES],
             media: [Nanos::ZERO; MEDIA],
             slot_transfer: flash.transfer(u64::from(SLOT_BYTES)),
-            retry,
+            retry: config.sections.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             flash,
         };
         let front = front::medium(config).map(|medium| (FRONT_MEDIUM, medium));

@@ -322,23 +322,15 @@ impl FlashMechanism for Ecc {
         }))
     }
 
-    fn retry_time(&self) -> Nanos {
-        self.config.retry_time
-    }
-
     /// Draws the number of retries of the next read.
     #[inline]
-    fn retries(&mut self, location: &FlashLocation, slots: u32, now: Nanos) -> Retries {
+    fn retries(&mut self, location: &FlashLocation, slots: u32, now: Nanos) -> Option<Retries> {
         let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
         self.counters.reads += 1;
         if now >= self.worst_until {
             self.find_worst(now);
         }
-        if draw >= self.worst {
-            Retries::default()
-        } else {
-            self.retries_of(draw, location, slots, now)
-        }
+        (draw < self.worst).then(|| self.retries_of(draw, location, slots, now))
     }
 
     /// Reads for relocation count too.

@@ -1,10 +1,8 @@
 //! Hooks that connect the mechanisms of a drive with its flash operations.
 //!
 //! The backend routes reads, programs and erases to dies. At each of these steps it calls a hook of
-//! every flash mechanism that the drive has, in the order of the list in `mod.rs`. The calls are
-//! static: a hook that no mechanism of the list implements compiles to nothing.
-
-use std::ops::AddAssign;
+//! every flash mechanism that the drive has (`flash_hook!`), in the order of the list in `mod.rs`.
+//! The calls are static: a hook that no mechanism of the list implements compiles to nothing.
 
 use writecliff_base::fields::Saved;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
@@ -12,10 +10,11 @@ use writecliff_flash::Geometry;
 use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::ProgramUnit;
 
+use super::{FlashMechanisms, flash_hook};
 use crate::attribution::Recorder;
-use crate::backend::{Backend, HostData};
+use crate::backend::{Backend, HostData, Outcome};
 use crate::config::DeviceConfig;
-use crate::die::{Die, FlashOperation};
+use crate::die::{Die, FlashOperation, ReadFor};
 use crate::fill::FillId;
 
 /// A read of slots of one page.
@@ -35,14 +34,6 @@ pub(crate) struct Retries {
     pub fails: bool,
 }
 
-impl AddAssign for Retries {
-    #[inline]
-    fn add_assign(&mut self, other: Self) {
-        self.count += other.count;
-        self.fails |= other.fails;
-    }
-}
-
 /// Data of a host read of a plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneData {
@@ -58,15 +49,11 @@ pub(crate) trait FlashMechanism: Saved {
     /// Returns the mechanism of a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
 
-    /// Die time of each retry of a read.
-    fn retry_time(&self) -> Nanos {
-        Nanos::ZERO
-    }
-
-    /// Returns the retries of a flash read that is about to be queued.
+    /// Returns the retries of a flash read that is about to be queued; `None` if the mechanism does
+    /// not decide them.
     #[inline]
-    fn retries(&mut self, _location: &FlashLocation, _slots: u32, _now: Nanos) -> Retries {
-        Retries::default()
+    fn retries(&mut self, _location: &FlashLocation, _slots: u32, _now: Nanos) -> Option<Retries> {
+        None
     }
 
     /// Returns the plane that a read of an address takes; 0 if it takes all planes.
@@ -75,7 +62,7 @@ pub(crate) trait FlashMechanism: Saved {
     }
 
     /// Returns marks of the sense of host reads of a plane.
-    fn host_read_marks(&self, _plane: u32) -> u16 {
+    fn host_read_marks(&mut self, _plane: u32) -> u16 {
         0
     }
 
@@ -153,12 +140,6 @@ pub(crate) trait FlashMechanism: Saved {
     /// Called when the FTL erases a reclaim unit.
     fn erased(&mut self, _unit: ReclaimUnitId) {}
 
-    /// Returns `true` if a free die may start an operation now.
-    #[inline]
-    fn allows(&self, _die: usize) -> bool {
-        true
-    }
-
     /// Called when a free die is about to start an operation; if it may not, returns `false` and
     /// queues the die.
     #[inline]
@@ -183,9 +164,42 @@ pub(crate) trait FlashMechanism: Saved {
     fn resumed(&mut self, _dies: &[Die]) {}
 }
 
-/// Declares [`FlashMechanisms`]: a line for each mechanism.
+impl FlashMechanisms {
+    /// Queues the flash reads of a host read.
+    pub(crate) fn host_read<R: Recorder>(backend: &mut Backend<R>, command: u16, read: &PageRead) {
+        let mut is_queued = false;
+        flash_hook!(backend,
+            m => is_queued = is_queued || m.host_read(backend, command, read));
+        if !is_queued {
+            let PageRead { location, plane, slots } = *read;
+            let (mut sense, _) = backend.sense(&location, slots);
+            flash_hook!(backend, m => sense |= m.host_read_marks(plane));
+            let purpose = ReadFor::Host { command };
+            let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+            backend.queue_read(location.die as usize, operation);
+        }
+    }
+
+    /// Returns the data of a host read after tR. After the transfer of the last plane, the die is
+    /// free.
+    pub(crate) fn plane_done<R: Recorder>(
+        backend: &mut Backend<R>,
+        reader: u16,
+    ) -> Option<PlaneData> {
+        let mut ended = None;
+        flash_hook!(backend, m => ended = ended.or(m.plane_done(backend, reader)));
+        let (die, data) = ended?;
+        if backend.dies[die].is_idle() {
+            let _: Outcome = backend.die_done(die);
+        }
+        data
+    }
+}
+
+/// Declares [`FlashMechanisms`], a line for each mechanism, and the macro `flash_hook`, which calls
+/// a hook of each mechanism of a backend.
 macro_rules! flash_mechanisms {
-    ($($name:ident: $type:ty,)*) => {
+    (($dollar:tt) $($name:ident: $type:ty,)*) => {
         /// The mechanisms of a drive that take part in flash operations.
         pub(crate) struct FlashMechanisms {
             $(pub $name: Option<Box<$type>>,)*
@@ -195,50 +209,11 @@ macro_rules! flash_mechanisms {
 
         impl FlashMechanisms {
             pub(crate) fn of(config: &DeviceConfig) -> Self {
-                Self { $($name: <$type as FlashMechanism>::of(config)),* }
-            }
-
-            pub(crate) fn retry_time(&self) -> Nanos {
-                Nanos::ZERO $(+ self.$name.as_ref().map_or(Nanos::ZERO, |m| m.retry_time()))*
-            }
-
-            #[inline]
-            pub(crate) fn retries(
-                &mut self,
-                location: &FlashLocation,
-                slots: u32,
-                now: Nanos,
-            ) -> Retries {
-                let mut retries = Retries::default();
-                $(if let Some(m) = &mut self.$name {
-                    retries += FlashMechanism::retries(&mut **m, location, slots, now);
-                })*
-                retries
+                Self { $($name: <$type>::of(config)),* }
             }
 
             pub(crate) fn plane_of(&self, geometry: &Geometry, ppa: Ppa) -> u32 {
                 0 $(+ self.$name.as_ref().map_or(0, |m| m.plane_of(geometry, ppa)))*
-            }
-
-            /// Queues the flash reads of a host read.
-            pub(crate) fn host_read<R: Recorder>(
-                backend: &mut Backend<R>,
-                command: u16,
-                read: &PageRead,
-            ) {
-                let mut is_queued = false;
-                each!(backend, [$($name),*],
-                    m => is_queued = is_queued || m.host_read(backend, command, read));
-                if !is_queued {
-                    let PageRead { location, plane, slots } = *read;
-                    let (mut sense, _) = backend.sense(&location, slots);
-                    $(if let Some(m) = &backend.mechanisms.$name {
-                        sense |= m.host_read_marks(plane);
-                    })*
-                    let purpose = ReadFor::Host { command };
-                    let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-                    backend.queue_read(location.die as usize, operation);
-                }
             }
 
             /// Returns the number of flash reads that a host command waits for.
@@ -253,105 +228,17 @@ macro_rules! flash_mechanisms {
                 $(let lost = self.$name.as_ref().and_then(|m| m.lost_reads()).or(lost);)*
                 lost.unwrap_or(0)
             }
-
-            /// Returns `true` if a mechanism has queued the flash reads for a fill.
-            #[inline]
-            pub(crate) fn fill_read<R: Recorder>(
-                backend: &mut Backend<R>,
-                fill: FillId,
-                location: &FlashLocation,
-                slots: u32,
-            ) -> bool {
-                let mut is_queued = false;
-                each!(backend, [$($name),*],
-                    m => is_queued = is_queued || m.fill_read(backend, fill, location, slots));
-                is_queued
-            }
-
-            #[cold]
-            pub(crate) fn start_plane_read<R: Recorder>(
-                backend: &mut Backend<R>,
-                die: usize,
-                operation: FlashOperation,
-                begun: Nanos,
-            ) {
-                each!(backend, [$($name),*],
-                    m => m.start_plane_read(backend, die, operation, begun));
-            }
-
-            #[cold]
-            pub(crate) fn queued_beside_reads<R: Recorder>(backend: &mut Backend<R>, die: usize) {
-                each!(backend, [$($name),*], m => m.queued_beside_reads(backend, die));
-            }
-
-            /// Returns the data of a host read after tR. After the transfer of the last plane, the
-            /// die is free.
-            pub(crate) fn plane_done<R: Recorder>(
-                backend: &mut Backend<R>,
-                reader: u16,
-            ) -> Option<PlaneData> {
-                let mut ended = None;
-                each!(backend, [$($name),*], m => ended = ended.or(m.plane_done(backend, reader)));
-                let (die, data) = ended?;
-                if backend.dies[die].is_idle() {
-                    let _: Outcome = backend.die_done(die);
-                }
-                data
-            }
-
-            #[cold]
-            pub(crate) fn sensed<R: Recorder>(
-                backend: &mut Backend<R>,
-                die: usize,
-                operation: FlashOperation,
-            ) {
-                each!(backend, [$($name),*], m => m.sensed(backend, die, operation));
-            }
-
-            #[inline]
-            pub(crate) fn program_queued<R: Recorder>(
-                backend: &mut Backend<R>,
-                unit: &ProgramUnit,
-            ) {
-                each!(backend, [$($name),*], m => m.program_queued(backend, unit));
-            }
-
-            #[inline]
-            pub(crate) fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
-                $(if let Some(m) = &mut self.$name { m.first_written(unit, now); })*
-            }
-
-            pub(crate) fn erased(&mut self, unit: ReclaimUnitId) {
-                $(if let Some(m) = &mut self.$name { m.erased(unit); })*
-            }
-
-            #[inline]
-            pub(crate) fn allows(&self, die: usize) -> bool {
-                true $(&& self.$name.as_ref().is_none_or(|m| m.allows(die)))*
-            }
-
-            #[inline]
-            pub(crate) fn admits(&mut self, die: usize) -> bool {
-                true $(&& self.$name.as_mut().is_none_or(|m| m.admits(die)))*
-            }
-
-            #[inline]
-            pub(crate) fn released(&mut self, die: usize) {
-                $(if let Some(m) = &mut self.$name { m.released(die); })*
-            }
-
-            #[inline]
-            pub(crate) fn next_die(&mut self) -> Option<usize> {
-                None $(.or_else(|| self.$name.as_mut().and_then(|m| m.next_die())))*
-            }
-
-            pub(crate) fn cleared(&mut self) {
-                $(if let Some(m) = &mut self.$name { m.cleared(); })*
-            }
-
-            pub(crate) fn resumed(&mut self, dies: &[Die]) {
-                $(if let Some(m) = &mut self.$name { m.resumed(dies); })*
-            }
         }
+
+        macro_rules! flash_hook {
+            ($dollar backend:ident, $dollar m:ident => $dollar call:expr) => {
+                {
+                    $crate::mechanisms::each!(
+                        $dollar backend, [$($name),*], $dollar m => $dollar call
+                    );
+                }
+            };
+        }
+        pub(crate) use flash_hook;
     };
 }

@@ -227,6 +227,8 @@ macro_rules! each {
     )*};
 }
 
+pub(crate) use each;
+
 /// Declares [`Mechanisms`]: a line for each mechanism.
 macro_rules! mechanisms {
     ($($name:ident: $type:ty,)*) => {

@@ -4,20 +4,17 @@
 use writecliff_base::Lpn;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
-use writecliff_base::{Bytes, Nanos, Ppa, ReclaimUnitId};
+use writecliff_base::{Bytes, Nanos, Ppa};
 use writecliff_flash::Geometry;
-use writecliff_flash::geometry::FlashLocation;
-use writecliff_ftl::ProgramUnit;
 use writecliff_host_interface::Status;
 
 use crate::attribution::Recorder;
-use crate::backend::{Backend, Outcome};
 use crate::config::{ControllerConfig, DeviceConfig};
 pub(crate) use crate::device_file::scaled::Resizing;
-use crate::die::{Die, FlashOperation, ReadFor, medium_of};
-use crate::fill::FillId;
+use crate::die::medium_of;
 use crate::ssd::Ssd;
 pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, Retries};
+pub(crate) use hooks::each;
 pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
 
 #[macro_use]
@@ -182,7 +179,7 @@ mechanisms! {
     read_ahead: read_ahead::ReadAhead,
 }
 
-flash_mechanisms! {
+flash_mechanisms! { ($)
     ecc: ecc::Ecc,
     die_parity: die_parity::DieParity,
     plane_reads: plane_reads::Planes,

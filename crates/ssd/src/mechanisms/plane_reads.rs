@@ -83,7 +83,7 @@ impl FlashMechanism for Planes {
         geometry.plane_of(ppa)
     }
 
-    fn host_read_marks(&self, plane: u32) -> u16 {
+    fn host_read_marks(&mut self, plane: u32) -> u16 {
         SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 

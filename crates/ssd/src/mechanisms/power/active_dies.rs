@@ -56,18 +56,14 @@ impl FlashMechanism for ActiveDies {
         })
     }
 
-    fn allows(&self, die: usize) -> bool {
-        self.is_active[die] || self.active < self.most
-    }
-
     fn admits(&mut self, die: usize) -> bool {
-        let is_allowed = self.allows(die);
-        if is_allowed {
+        let is_admitted = self.is_active[die] || self.active < self.most;
+        if is_admitted {
             self.activate(die);
         } else {
             self.wait(die);
         }
-        is_allowed
+        is_admitted
     }
 
     fn released(&mut self, die: usize) {
