@@ -149,7 +149,7 @@ impl<R: Recorder + Send + Sync + 'static> DriveModel for Ssd<R> {
     }
 
     fn cut_power(&mut self) -> Option<PowerCut> {
-        self.refuses_power_cut().is_none().then(|| self.cut_power())
+        self.storage().refuses_power_cut(self.config()).is_none().then(|| self.cut_power())
     }
 
     fn moved_by_stream(&self) -> Option<MovedByStream> {

@@ -40,7 +40,7 @@ pub fn losses(
     // The last slot may be one that the capacity ends in.
     let slots = config.user_capacity.0 / SLOT_BYTES;
     let mut ssd = Ssd::<Volatile>::recording(config).map_err(|e| e.to_string())?;
-    if let Some(reason) = ssd.refuses_power_cut() {
+    if let Some(reason) = ssd.storage().refuses_power_cut(ssd.config()) {
         return Err(reason.to_owned());
     }
     let mut random = Prng::derive(seed, SEED_LABEL);

@@ -124,7 +124,7 @@ impl Untimed {
         let many = slots.len() > self.changes_max;
         self.before.clear();
         if !many {
-            self.before.extend(slots.clone().map(|slot| ssd.location(Lpn(slot))));
+            self.before.extend(slots.clone().map(|slot| ssd.storage().location(Lpn(slot))));
         }
         ssd.fast_forward(command);
         let has_erased = self.has_erased(ssd);
@@ -133,7 +133,7 @@ impl Untimed {
         }
         for (slot, &before) in slots.zip(&self.before) {
             let lpn = Lpn(slot);
-            if ssd.location(lpn) != before {
+            if ssd.storage().location(lpn) != before {
                 self.changes.push_back(Change { lpn, before, below });
             }
         }
@@ -145,7 +145,7 @@ impl Untimed {
     /// Whether a reclaim unit was erased since this was called last: nothing from before can be
     /// undone then.
     fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
-        let erases = ssd.erases();
+        let erases = ssd.storage().erases();
         let has_erased = erases != self.erases;
         if has_erased {
             self.erases = erases;
@@ -165,7 +165,7 @@ impl Untimed {
             let page = u64::from(lpn.0);
             if first_of.get(&page).is_some_and(|&first| first < below) {
                 first_of.remove(&page);
-                let at = ssd.location(lpn);
+                let at = ssd.storage().location(lpn);
                 lost.push(Unwritten { lpn, at, before, is_relocation: false });
             }
         }

@@ -1,8 +1,17 @@
-//! State of host commands inside the drive.
+//! Host commands inside the drive.
 
-use writecliff_base::Lpn;
+use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_host_interface::{Command, Status};
+use writecliff_host_interface::{
+    Arrival, Barrier, Cause, Command, CommandTable, Frontend, Operation, Status,
+};
+
+use crate::attribution::Recorder;
+use crate::backend::{Backend, HostData};
+use crate::config::{DeviceConfig, ServiceOrder};
+use crate::event::{Lane, SsdEvent};
+use crate::fill::FillId;
+use crate::mechanisms::Access;
 
 /// A command inside the drive.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +32,190 @@ impl InFlight {
     pub(crate) fn first(&self) -> Lpn {
         Lpn((self.command.offset / u64::from(SLOT_BYTES)) as u32)
     }
+
+    /// Returns what the command accesses.
+    #[inline]
+    pub(crate) fn access(&self) -> Access<'_> {
+        let (command, first, slots) = (&self.command, self.first(), self.slots);
+        Access { command, first, slots, is_timed: true }
+    }
 }
 
 /// Many are outstanding, and each I/O touches its own several times.
 const _: () = assert!(size_of::<InFlight>() == 48);
+
+/// The commands in the drive, and what they pass at its host's side: queues, firmware, barrier and
+/// link.
+pub(crate) struct Commands {
+    table: CommandTable<InFlight>,
+    pub(crate) frontend: Frontend,
+    barrier: Option<Box<Barrier>>,
+    /// Additional firmware time of a read compared with other commands.
+    longer_reads_by: Nanos,
+    /// Additional firmware time of a write, during which its data are already on their way.
+    longer_writes_by: Nanos,
+}
+
+impl Commands {
+    pub(crate) fn of(config: &DeviceConfig) -> Self {
+        let controller = &config.controller;
+        let has_barrier = controller.service_order == ServiceOrder::Barrier;
+        Self {
+            table: CommandTable::default(),
+            frontend: Frontend::new(&config.link, controller.command_time, controller.latency),
+            barrier: has_barrier.then(Box::default),
+            longer_reads_by: controller.read_command_time - controller.command_time,
+            longer_writes_by: controller.write_command_time - controller.command_time,
+        }
+    }
+
+    /// Returns the number of commands that have begun and not completed.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> usize {
+        self.table.in_flight()
+    }
+
+    /// Checks that the host has nothing outstanding.
+    pub(crate) fn assert_none(&self) {
+        assert_eq!(self.in_flight() + self.frontend.waiting(), 0, "commands are outstanding");
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, number: u16) -> &mut InFlight {
+        self.table.get(number)
+    }
+
+    /// Decodes a command that the host has submitted at `submitted`.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn decode(&mut self, command: &Command, submitted: Nanos, now: Nanos) -> Arrival {
+        debug_assert!(submitted <= now, "decoded before it was submitted");
+        let decoded = match command.operation {
+            Operation::Read => self.frontend.decode(now, self.longer_reads_by),
+            Operation::Write => self.frontend.decode_before(now, self.longer_writes_by),
+            _ => self.frontend.decode(now, Nanos::ZERO),
+        };
+        Arrival { submitted, entered: now, decoded }
+    }
+
+    #[inline]
+    pub(crate) fn has_barrier(&self) -> bool {
+        self.barrier.is_some()
+    }
+
+    /// Returns `true` if a decoded command may begin; otherwise the barrier keeps it.
+    pub(crate) fn pass(&mut self, command: &Command, arrival: Arrival) -> bool {
+        self.barrier.as_mut().is_none_or(|barrier| barrier.admit(command, arrival))
+    }
+
+    /// A command no longer blocks the other direction.
+    pub(crate) fn passed(&mut self) {
+        self.barrier.iter_mut().for_each(|barrier| barrier.passed());
+    }
+
+    /// Returns the next command of the barrier that may begin.
+    pub(crate) fn released(&mut self) -> Option<(Command, Arrival)> {
+        self.barrier.as_mut().and_then(|barrier| barrier.release())
+    }
+
+    /// Enters a command into the table; returns its number.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, command: Command, slots: u32) -> u16 {
+        let (unsent, status) = (command.length, Status::Success);
+        self.table.insert(InFlight { command, slots, pending: 0, unsent, status })
+    }
+
+    /// Removes a command that completes.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn end(&mut self, number: u16) -> InFlight {
+        let ended = self.table.remove(number);
+        debug_assert_eq!(ended.pending, 0, "a command completes that still waits for flash");
+        ended
+    }
+
+    /// Records the number of flash reads that a command waits for; without any, its data leave at
+    /// once.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn await_reads<R: Recorder>(
+        &mut self,
+        number: u16,
+        (length, reads): (u32, u32),
+        backend: &mut Backend<R>,
+    ) {
+        self.get(number).pending = reads;
+        if reads == 0 {
+            self.send_last(number, length, backend.now, backend);
+        }
+    }
+
+    /// Sends the last `bytes` of a read, which are there at `at`.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn send_last<R: Recorder>(
+        &mut self,
+        number: u16,
+        bytes: u32,
+        at: Nanos,
+        backend: &mut Backend<R>,
+    ) {
+        let end = self.frontend.send(at, bytes, true);
+        backend.recorder.spent(number, Cause::Link, end);
+        backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
+    }
+
+    /// Sends data that a die has transferred; `read` is the number that the times of the read were
+    /// recorded with.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn send_read<R: Recorder>(
+        &mut self,
+        (die, read): (u16, u16),
+        data: HostData,
+        backend: &mut Backend<R>,
+    ) {
+        let HostData { command: number, slots, at } = data;
+        let c = self.table.get(number);
+        debug_assert!(c.pending > 0, "data that nobody waits for");
+        c.pending -= 1;
+        let last = c.pending == 0;
+        let bytes = if last { c.unsent } else { c.unsent.min(slots * SLOT_BYTES) };
+        c.unsent -= bytes;
+        let end = self.frontend.send(at, bytes, last);
+        if last {
+            backend.recorder.read_done(number, die, read);
+            backend.recorder.spent(number, Cause::Link, end);
+            backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
+        }
+    }
+
+    /// Completes the commands that waited only for a unit that `die` has programmed.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn programmed<R: Recorder>(
+        &mut self,
+        fill: FillId,
+        die: u16,
+        backend: &mut Backend<R>,
+    ) {
+        for number in backend.fills.take_waiting(fill) {
+            let c = self.get(number);
+            debug_assert!(c.pending > 0, "a unit that nobody waits for");
+            c.pending -= 1;
+            if c.pending == 0 {
+                let now = backend.now;
+                backend.recorder.programmed(number, die, now);
+                backend.queue.push(Lane::Completed, now, SsdEvent::Completed { command: number });
+            }
+        }
+    }
+
+    /// Forgets all commands; the drive takes commands again at `now`.
+    pub(crate) fn power_up(&mut self, now: Nanos) {
+        self.table = CommandTable::default();
+        self.frontend.power_up(now);
+        self.barrier = self.barrier.is_some().then(Box::default);
+    }
+}

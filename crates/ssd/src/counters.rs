@@ -1,6 +1,5 @@
 //! Counters of the drive as a whole.
 
-use writecliff_base::Nanos;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -9,7 +8,6 @@ use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{BadBlockCounters, ReductionCounters};
 use writecliff_host_interface::Drive;
 
-use super::Ssd;
 use crate::attribution::Recorder;
 use crate::mechanisms::cell_care::CellCareCounters;
 use crate::mechanisms::die_parity::DieParityCounters;
@@ -22,6 +20,7 @@ use crate::mechanisms::power::Energy;
 use crate::mechanisms::read_ahead::ReadAheadCounts;
 use crate::mechanisms::slc_cache::{SlcCache, SlcCounters};
 use crate::mechanisms::thermal::ThermalCounters;
+use crate::ssd::Ssd;
 
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,56 +85,41 @@ impl DriveCounters {
             .chain(readings(counters.and_then(|c| c.read_ahead.as_ref())))
             .collect()
     }
-}
 
-impl<R: Recorder> Ssd<R> {
-    fn cell_care(&self) -> Option<CellCareCounters> {
-        let ecc = self.backend.mechanisms.ecc.as_ref()?;
-        ecc.care_counters(self.ftl.table(), self.backend.now)
-    }
-
-    pub fn counters(&self) -> DriveCounters {
-        let (c, allocated) = (self.ftl.counters(), self.ftl.allocated());
+    /// Reads the counters of a drive.
+    pub(crate) fn of<R: Recorder>(drive: &Ssd<R>) -> Self {
+        let Ssd { storage, mechanisms, .. } = drive;
+        let (ftl, backend, now) = (&storage.ftl, &storage.backend, storage.backend.now);
+        let allocated = ftl.allocated();
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
-        let slc = self.front.log().map(SlcCache::counters);
-        DriveCounters {
-            host_write_bytes: self.host_write_bytes(),
-            host_read_bytes: self.host_read_bytes,
-            unmapped_read_bytes: bytes(self.unmapped_read_slots),
-            nand_write_bytes: self.nand_write_bytes(),
+        let slc = storage.log().map(SlcCache::counters);
+        let ecc = backend.mechanisms.ecc.as_ref();
+        let energy = Energy::taken(drive, now);
+        let joules = energy.map(|energy| energy.total());
+        Self {
+            host_write_bytes: drive.host_write_bytes(),
+            host_read_bytes: drive.host_read_bytes,
+            unmapped_read_bytes: bytes(storage.unmapped_read_slots),
+            nand_write_bytes: drive.nand_write_bytes(),
             gc_moved_bytes: allocated.gc.0,
             wear_moved_bytes: allocated.wear.0,
             padding_bytes: allocated.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
-            trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
-            collections: c.collections,
-            wear: self.ftl.wear().summary(),
-            housekeeping: self.mechanisms.housekeeping.as_ref().map(|h| h.counters),
-            ecc: self.backend.mechanisms.ecc.as_ref().map(|ecc| ecc.counters),
-            energy: self.energy_until(self.backend.now),
-            thermal: self.thermal_at(self.backend.now),
-            held_up: self.mechanisms.endurance.as_ref().map(|plan| plan.held_up()),
+            trimmed_bytes: bytes(ftl.counters().trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
+            collections: ftl.counters().collections,
+            wear: ftl.wear().summary(),
+            housekeeping: mechanisms.housekeeping.as_ref().map(|h| h.counters),
+            ecc: ecc.map(|ecc| ecc.counters),
+            energy,
+            thermal: joules.zip(mechanisms.thermal.as_ref()).map(|(j, t)| t.counters(now, j)),
+            held_up: mechanisms.endurance.as_ref().map(|plan| plan.held_up()),
             slc_cache: slc,
-            reduction: self.ftl.reduction().copied(),
-            bad_blocks: self.ftl.bad_blocks().map(BadBlocks::counters),
-            cell_care: self.cell_care(),
-            integrity: self.mechanisms.integrity.as_ref().map(|integrity| integrity.counters()),
-            die_parity: self.die_parity_counters(),
-            mapping_cache: self.mechanisms.mapping_cache.as_ref().map(|cache| cache.counts),
-            read_ahead: self.mechanisms.read_ahead.as_ref().map(|ahead| ahead.counts),
+            reduction: ftl.reduction().copied(),
+            bad_blocks: ftl.bad_blocks().map(BadBlocks::counters),
+            cell_care: ecc.and_then(|ecc| ecc.care_counters(ftl.table(), now)),
+            integrity: mechanisms.integrity.as_ref().map(|integrity| integrity.counters()),
+            die_parity: DieParityCounters::of(storage),
+            mapping_cache: mechanisms.mapping_cache.as_ref().map(|cache| cache.counts),
+            read_ahead: mechanisms.read_ahead.as_ref().map(|ahead| ahead.counts),
         }
-    }
-
-    /// Energy consumed until `time`, which must be close to now. Operations in progress count in
-    /// full.
-    pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
-        let config = self.config.sections.power.as_ref()?;
-        let (active, link) = (self.active.until(time), self.frontend.link_busy());
-        Some(Energy::of(config, &self.backend.busy, active, link, time))
-    }
-
-    /// Temperature at `time`, which must be close to now, and throttling until then.
-    pub fn thermal_at(&self, time: Nanos) -> Option<ThermalCounters> {
-        let joules = self.energy_until(time)?.total();
-        self.mechanisms.thermal.as_ref().map(|thermal| thermal.counters(time, joules))
     }
 }

@@ -123,6 +123,12 @@ fn lane_of(key: Key) -> usize {
     (key as u32 >> LANE_SHIFT) as usize % LANES_MAX
 }
 
+/// Returns the earlier of two keys, without a branch.
+#[inline]
+fn first(a: Key, b: Key) -> Key {
+    select_unpredictable(b < a, b, a)
+}
+
 /// A lane: its events are sorted in `keys[first..=last]`. Neither an insertion nor a removal needs
 /// to know whether there are any: [`EMPTY`] is behind them, and before them is a key that is not
 /// after any other, the event that was removed last.
@@ -229,8 +235,8 @@ impl SortedLane {
 /// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Copies of the lane heads.
-    heads: [Key; LANES_MAX],
+    /// The earlier head of each two lanes.
+    earlier: [Key; LANES_MAX / 2],
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
 }
@@ -240,7 +246,7 @@ saved! { EventQueue { scheduled, [lanes] } check find_heads }
 impl Default for EventQueue {
     fn default() -> Self {
         let lanes = std::array::from_fn(|_| SortedLane::default());
-        Self { heads: [EMPTY; LANES_MAX], lanes, scheduled: 0 }
+        Self { earlier: [EMPTY; LANES_MAX / 2], lanes, scheduled: 0 }
     }
 }
 
@@ -254,8 +260,10 @@ impl EventQueue {
         let low = u64::from(order) << 32 | u64::from((lane as u32) << LANE_SHIFT | event.pack());
         let key = Key::from(time.0) << 64 | Key::from(low);
         self.lanes[lane as usize].insert(key);
-        let head = &mut self.heads[lane as usize];
-        *head = (*head).min(key);
+        let earlier = &mut self.earlier[lane as usize / 2];
+        if key < *earlier {
+            *earlier = key;
+        }
     }
 
     /// The next event, unless it is at `end` or after it.
@@ -269,7 +277,8 @@ impl EventQueue {
             return None;
         }
         let lane = lane_of(key);
-        self.heads[lane] = self.lanes[lane].advance();
+        let next = self.lanes[lane].advance();
+        self.earlier[lane / 2] = first(next, self.lanes[lane ^ 1].head());
         Some((time, Packed(key as u32 & EVENT_MASK)))
     }
 
@@ -282,9 +291,13 @@ impl EventQueue {
     /// branch-free selection.
     #[inline]
     fn earliest(&self) -> Key {
-        let first = |a: Key, b: Key| select_unpredictable(b < a, b, a);
-        let [a, b, c, d, e, f, ..] = self.heads;
-        first(first(first(a, b), first(c, d)), first(e, f))
+        let [a, b, c, ..] = self.earlier;
+        first(first(a, b), c)
+    }
+
+    /// Finds the earlier head of a lane and its neighbour.
+    fn compare_heads(&mut self, lane: usize) {
+        self.earlier[lane / 2] = first(self.lanes[lane].head(), self.lanes[lane ^ 1].head());
     }
 
     /// Cancels an event that was pushed into `lane` for `time`.
@@ -297,7 +310,7 @@ impl EventQueue {
         let position = sorted.first as usize + before + position;
         sorted.keys.copy_within(position + 1..sorted.last as usize + 2, position);
         sorted.last -= 1;
-        self.heads[lane as usize] = sorted.head();
+        self.compare_heads(lane as usize);
     }
 
     pub fn len(&self) -> usize {
@@ -311,7 +324,7 @@ impl EventQueue {
     /// Updates the heads of restored lanes. Returns `false` if an event is out of order or in the
     /// lane of others.
     fn find_heads(&mut self) -> bool {
-        self.heads = self.lanes.each_ref().map(SortedLane::head);
+        (0..LANES_MAX).step_by(2).for_each(|lane| self.compare_heads(lane));
         self.lanes.iter().enumerate().all(|(number, lane)| {
             let is_own = |&key: &Key| lane_of(key) == number && number < LANES;
             lane.events().is_sorted() && lane.events().iter().all(is_own)

@@ -7,7 +7,11 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `ssd.rs`, `ssd/` | the drive: decodes commands, places data, completes commands |
+//! | `ssd.rs` | the drive: decodes commands, places data, completes commands |
+//! | `command.rs` | commands in the drive, and what they pass at the host's side |
+//! | `write_buffer.rs` | free slots of the write buffer, and writes that wait for some |
+//! | `storage.rs` | where data are: the FTL, its front and the flash |
+//! | `idle.rs` | idle time, and the work in it |
 //! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, open units |
 //! | `mechanisms/` | a directory or file each: section, state, counters, effects |
 //! | `data_placement/` | streams and FDP: mapping of host stream numbers |
@@ -30,15 +34,19 @@ pub mod die;
 pub mod event;
 pub mod fill;
 mod front;
+mod idle;
 pub mod mechanisms;
 pub mod snapshot;
 pub mod ssd;
+mod storage;
+mod write_buffer;
 
 pub use attribution::Attribution;
 pub use config::DeviceConfig;
 pub use counters::DriveCounters;
 pub use mechanisms::power_loss::{Durable, OnTheWay, PowerCut, Rebuild, Volatile};
 pub use ssd::Ssd;
+pub use storage::Storage;
 pub use writecliff_ftl::power_up::Unwritten;
 pub use writecliff_host_interface::{
     Command, Completion, Drive, Duplex, LinkConfig, Operation, Status,

@@ -6,49 +6,59 @@
 
 use std::io::{Read, Write};
 
+use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::fields::{from_bytes, to_bytes};
+use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved, from_bytes, to_bytes};
 use writecliff_base::saved_state;
-use writecliff_base::{Lpn, Nanos, Ppa, saved};
 use writecliff_host_interface::Drive;
 
-use writecliff_ftl::frontier::FrontierId;
-
 use crate::attribution::Recorder;
-use crate::front::Front;
 use crate::ssd::Ssd;
 
 pub use writecliff_base::saved_state::RestoreError;
 
-saved! {
-    <R: Recorder> Ssd<R> {
-        backend, frontend, active, buffer_free, host_read_bytes, unmapped_read_slots, write_cache,
-        last_activity, idle_check_scheduled, mechanisms, front, data_placement,
-    } check is_possible
+impl<R: Recorder> Saved for Ssd<R> {
+    fn save(&self, out: &mut FieldWriter) {
+        let Self { storage, .. } = self;
+        storage.backend.save(out);
+        self.commands.frontend.save(out);
+        self.active.save(out);
+        out.put(&self.buffer.free());
+        out.put(&self.host_read_bytes);
+        out.put(&storage.unmapped_read_slots);
+        out.put(&self.buffer.is_cache());
+        out.put(&self.idle.last_activity);
+        out.put(&self.idle.is_scheduled);
+        self.mechanisms.save(out);
+        storage.front.save(out);
+        storage.data_placement.save(out);
+    }
+
+    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
+        let Self { storage, .. } = self;
+        storage.backend.restore(input)?;
+        self.commands.frontend.restore(input)?;
+        self.active.restore(input)?;
+        self.buffer.restore_free(input.get()?);
+        self.host_read_bytes = input.get()?;
+        storage.unmapped_read_slots = input.get()?;
+        self.buffer.set_cache(input.get()?);
+        self.idle.last_activity = input.get()?;
+        self.idle.is_scheduled = input.get()?;
+        self.mechanisms.restore(input)?;
+        storage.front.restore(input)?;
+        storage.data_placement.restore(input)?;
+        let is_possible = self.mechanisms.fills_end() <= storage.backend.fills.len();
+        if is_possible { Ok(()) } else { Err(Impossible) }
+    }
 }
 
 impl<R: Recorder> Ssd<R> {
-    fn is_possible(&mut self) -> bool {
-        self.mechanisms.fills_end() <= self.backend.fills.len()
-    }
-
-    /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
-    /// of an SLC cache follow the addresses of the FTL's flash.
-    pub fn location(&self, lpn: Lpn) -> Ppa {
-        let in_front = self.front.location(lpn);
-        if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
-    }
-
-    /// Returns the erases of reclaim units and of blocks of an SLC cache since the drive was new.
-    pub fn erases(&self) -> u64 {
-        self.ftl.wear().total() + self.front.erases()
-    }
-
     /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.commands.assert_none();
         let mut out = saved_state::begin(out, &self.config.canonical, self)?;
-        self.ftl.save(&mut out)?;
+        self.storage.ftl.save(&mut out)?;
         out.finish()
     }
 
@@ -63,9 +73,9 @@ impl<R: Recorder> Ssd<R> {
             return self.take_fast_forwarded(other);
         }
         from_bytes(&to_bytes(other), self)?;
-        self.ftl.copy_from(&other.ftl);
-        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
-            ecc.take_wear(self.ftl.wear());
+        self.storage.ftl.copy_from(&other.storage.ftl);
+        if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
+            ecc.take_wear(self.storage.ftl.wear());
         }
         Ok(())
     }
@@ -81,34 +91,21 @@ impl<R: Recorder> Ssd<R> {
             return Err(RestoreError::OtherDevice(names));
         }
         self.quiesce();
-        self.ftl.copy_from(&other.ftl);
-        from_bytes(&to_bytes(&other.front), &mut self.front)?;
+        self.storage.ftl.copy_from(&other.storage.ftl);
+        from_bytes(&to_bytes(&other.storage.front), &mut self.storage.front)?;
         self.end_fast_forward();
         Ok(())
     }
 
     /// Replaces the state of this drive. After an error the drive must not be used.
     pub fn restore<I: Read>(&mut self, input: I) -> Result<(), RestoreError> {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.commands.assert_none();
         let canonical = self.config.canonical.clone();
         let mut input = saved_state::open(input, &canonical, self)?;
-        self.ftl.restore(&mut input)?;
-        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
-            ecc.take_wear(self.ftl.wear());
+        self.storage.ftl.restore(&mut input)?;
+        if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
+            ecc.take_wear(self.storage.ftl.wear());
         }
         Ok(input.end()?)
-    }
-
-    pub(crate) fn resynchronise_errors(&mut self) {
-        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
-            ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
-        }
-    }
-
-    /// Sets the buffer to contain exactly the data of partly filled units.
-    pub(crate) fn resynchronise_buffer(&mut self) {
-        let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
-        let in_log = self.front.filled();
-        self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held + in_log);
     }
 }

@@ -1,8 +1,4 @@
-//! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
-
-pub(crate) mod io;
-
-use std::collections::VecDeque;
+//! The drive: decodes commands, places their data and completes them, on two clocks.
 
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -10,71 +6,39 @@ use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::placement::{self, DataPlacementStatus, FdpStatistics};
 use writecliff_host_interface::{
-    Arrival, Barrier, Cause, Command, CommandTable, Completion, Drive, Frontend, Operation, Status,
-    TimeByCause,
+    Arrival, Cause, Command, Completion, Drive, Operation, Status, TimeByCause,
 };
 
 use crate::attribution::{Recorder, Unrecorded};
-use crate::backend::Backend;
-use crate::command::InFlight;
-use crate::config::{DeviceConfig, ServiceOrder};
+use crate::backend::Outcome;
+use crate::command::{Commands, InFlight};
+use crate::config::DeviceConfig;
+use crate::counters::DriveCounters;
 use crate::data_placement::administration::Administration;
-use crate::data_placement::{DataPlacement, Interface};
 use crate::event::{Lane, SsdEvent};
-use crate::front::{AnyFront, Direct, Front, Placed, SlcCache, Write};
-use crate::mechanisms::power::ActiveTime;
-use crate::mechanisms::{Access, FlashMechanisms, Mechanisms, Steps};
-
-/// Program units per die in one burst of the front's work: enough to keep the die busy until the
-/// next check, but few enough that a command does not wait long.
-const BURST_UNITS: u32 = 4;
+use crate::front::{AnyFront, Direct, Front};
+use crate::idle::IdleTime;
+use crate::mechanisms::power::{ActiveTime, Energy};
+use crate::mechanisms::power_loss::PowerCut;
+use crate::mechanisms::{Access, FlashMechanisms, MappedSlots, Mechanisms, Steps};
+use crate::storage::Storage;
+use crate::write_buffer::WriteBuffer;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
 /// completion. `R` decides whether it records what the time of commands is spent on.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
-    pub(crate) ftl: Ftl,
-    pub(crate) backend: Backend<R>,
-    pub(crate) frontend: Frontend,
-    pub(crate) barrier: Option<Box<Barrier>>,
-    pub(crate) data_placement: DataPlacement,
-    pub(crate) commands: CommandTable<InFlight>,
-    /// Free slots of the write buffer; negative while a command larger than the buffer is in it.
-    pub(crate) buffer_free: i64,
-    /// Buffer slots that are free whenever no data are on their way to flash.
-    pub(crate) buffer_assured: i64,
-    /// Writes waiting for buffer space, and the time when firmware had processed them.
-    pub(crate) write_waiting: VecDeque<(u16, Nanos)>,
-    /// Writes whose data are being transferred over the link.
-    pub(crate) writes_in_transfer: u32,
-    /// Additional firmware time of a read compared with other commands.
-    pub(crate) longer_reads_by: Nanos,
-    /// Additional firmware time of a write, during which its data are already on their way.
-    pub(crate) longer_writes_by: Nanos,
-    pub(crate) write_cache: bool,
-    pub(crate) host_read_bytes: u64,
-    /// Slots read that held no data.
-    pub(crate) unmapped_read_slots: u64,
-    pub(crate) last_activity: Nanos,
-    pub(crate) idle_check_scheduled: bool,
-    pub(crate) quiescing: bool,
-    pub(crate) front: AnyFront,
+    pub(crate) commands: Commands,
+    pub(crate) buffer: WriteBuffer,
+    pub(crate) storage: Storage<R>,
     pub(crate) mechanisms: Mechanisms,
     /// Steps in which mechanisms, or what acts like them, take part.
     pub(crate) steps: Steps,
+    pub(crate) idle: IdleTime,
     pub(crate) active: ActiveTime,
+    pub(crate) host_read_bytes: u64,
     /// `true` if the recorded causes of latency are reported.
     pub reports_causes: bool,
-}
-
-/// Buffer slots that are free whenever no data are on their way to flash: all but those that partly
-/// filled units may occupy.
-fn buffer_assured(config: &DeviceConfig) -> i64 {
-    let geometry = &config.geometry;
-    let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
-    let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
-    i64::from(config.buffer_slots()) - units - mechanisms.cast_signed()
 }
 
 impl Ssd {
@@ -93,54 +57,28 @@ impl<R: Recorder> Ssd<R> {
             return Err(ConfigError { key: "max_active_dies", message });
         }
         config.check_addresses()?;
-        let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
-        // Its addresses are those that the FTL allocates.
-        config.geometry = ftl.geometry().clone();
-        let data_placement = DataPlacement::new(&config);
-        if let Interface::Fdp(_) = data_placement.interface {
-            ftl.gc_log_mut().listen(config.ftl.streams);
-        }
-        let controller = &config.controller;
-        let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
-        let backend = Backend::new(&config);
-        let front = AnyFront::of(&config);
-        let has_barrier = controller.service_order == ServiceOrder::Barrier;
+        let storage = Storage::new(&mut config)?;
+        let commands = Commands::of(&config);
         let mechanisms = Mechanisms::of(&config);
         let mut steps = mechanisms.steps();
-        steps.commands |= has_barrier;
-        steps.reads |=
-            front.log().is_some() || config.sections.ecc.is_some() || !config.reads_slots_alone();
-        steps.writes |=
-            !front.is_direct() || config.ftl.bad_blocks.is_some() || data_placement.is_limited;
+        steps.commands |= commands.has_barrier();
+        steps.reads |= !storage.reads_slots_alone || config.sections.ecc.is_some();
+        steps.writes |= !storage.front.is_direct()
+            || config.ftl.bad_blocks.is_some()
+            || storage.data_placement.is_limited;
         steps.admission |= config.ftl.volatile_buffer;
-        let mut ssd = Self {
-            ftl,
-            backend,
-            frontend,
-            barrier: has_barrier.then(Box::default),
-            data_placement,
-            commands: CommandTable::default(),
-            buffer_free: 0,
-            buffer_assured: buffer_assured(&config),
-            write_waiting: VecDeque::new(),
-            writes_in_transfer: 0,
-            longer_reads_by: controller.read_command_time - controller.command_time,
-            longer_writes_by: controller.write_command_time - controller.command_time,
-            write_cache: config.controller.write_cache,
-            host_read_bytes: 0,
-            unmapped_read_slots: 0,
-            last_activity: Nanos::ZERO,
-            idle_check_scheduled: false,
-            quiescing: false,
-            front,
+        Ok(Self {
+            commands,
+            buffer: WriteBuffer::of(&config),
+            storage,
             mechanisms,
             steps,
+            idle: IdleTime::of(&config),
             active: ActiveTime::NONE,
+            host_read_bytes: 0,
             reports_causes: R::RECORDS,
             config,
-        };
-        ssd.resynchronise_buffer();
-        Ok(ssd)
+        })
     }
 
     pub fn config(&self) -> &DeviceConfig {
@@ -148,31 +86,81 @@ impl<R: Recorder> Ssd<R> {
     }
 
     pub fn ftl(&self) -> &Ftl {
-        &self.ftl
+        &self.storage.ftl
     }
 
-    /// Returns the log of the front, an SLC cache.
-    pub fn log(&self) -> Option<&SlcCache> {
-        self.front.log()
+    pub fn storage(&self) -> &Storage<R> {
+        &self.storage
     }
 
-    pub fn now(&self) -> Nanos {
-        self.backend.now
+    pub fn recorder_mut(&mut self) -> &mut R {
+        &mut self.storage.backend.recorder
+    }
+
+    /// Returns the administrative commands of the data placement interface.
+    pub fn administration(&mut self) -> Administration<'_, R> {
+        Administration(self)
+    }
+
+    pub fn counters(&self) -> DriveCounters {
+        DriveCounters::of(self)
     }
 
     /// Bytes allocated on flash so far, for any reason.
     #[inline]
     pub fn nand_write_bytes(&self) -> u64 {
-        let in_front = self.front.programmed_slots();
-        let moved = self.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
+        let in_front = self.storage.front.programmed_slots();
+        let moved = self.storage.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
         let others = in_front + moved + Mechanisms::own_slots(self);
-        self.main_write_bytes() + others * u64::from(SLOT_BYTES)
+        self.storage.main_write_bytes() + others * u64::from(SLOT_BYTES)
     }
 
-    /// The same, excluding the SLC cache.
-    #[inline]
-    pub(crate) fn main_write_bytes(&self) -> u64 {
-        self.ftl.allocated().total().0
+    /// The FDP statistics of any drive.
+    pub fn statistics(&self) -> FdpStatistics {
+        let erases = self.storage.ftl.wear().total();
+        FdpStatistics {
+            host_bytes: self.host_write_bytes(),
+            media_bytes: self.nand_write_bytes(),
+            erased_bytes: erases * self.storage.data_placement.sizes.reclaim_unit.0,
+        }
+    }
+
+    /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
+    /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
+    /// lost, and the mapping is that of the newest data on flash; deallocations since the last
+    /// flush are undone if the journal does not have them.
+    ///
+    /// # Panics
+    /// Panics if [`Storage::refuses_power_cut`] has a reason.
+    pub fn power_off(&mut self) -> PowerCut {
+        self.storage.power_off(&self.config)
+    }
+
+    /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
+    /// commands. It first makes the room that garbage collection needs, if the cut has taken it.
+    pub fn power_up(&mut self, cut: &PowerCut) {
+        if self.commands.in_flight() > 0 {
+            self.active.end(self.storage.backend.now);
+        }
+        let now = self.storage.power_up(cut);
+        self.commands.power_up(now);
+        self.mechanisms.powered_up(&self.config);
+        self.idle.restart(now);
+        self.buffer.power_up(&self.config);
+        self.buffer.resynchronise(self.storage.filled());
+        if self.storage.restore_reserve() {
+            self.quiesce();
+        }
+    }
+
+    /// Cuts the power now and powers the drive up again.
+    ///
+    /// # Panics
+    /// Panics if [`Storage::refuses_power_cut`] has a reason.
+    pub fn cut_power(&mut self) -> PowerCut {
+        let cut = self.power_off();
+        self.power_up(&cut);
+        cut
     }
 
     /// Does what is due until `limit` while the host has nothing outstanding.
@@ -182,51 +170,52 @@ impl<R: Recorder> Ssd<R> {
         assert!(lost.is_none(), "completion without a command");
     }
 
+    /// Handles an event; returns the number of a command that it completes.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn handle(&mut self, event: SsdEvent) -> Option<Completion> {
+    fn handle(&mut self, event: SsdEvent) -> Option<u16> {
         match event {
+            SsdEvent::Completed { command } => return Some(command),
+            SsdEvent::WriteArrived { command } => return self.arrived(command).then_some(command),
+            SsdEvent::ReadReady { command } => self.read(command),
             SsdEvent::Sensed { die } => {
-                if let Some(data) = self.backend.sensed(die as usize) {
-                    self.host_data(die, die, data);
+                if let Some(data) = self.storage.backend.sensed(die as usize) {
+                    self.commands.send_read((die, die), data, &mut self.storage.backend);
                 }
-                None
             }
             SsdEvent::DieDone { die } => {
-                let outcome = self.backend.die_done(die as usize);
+                let outcome = self.storage.backend.die_done(die as usize);
                 self.flash_outcome(die, outcome);
-                None
             }
-            SsdEvent::ReadReady { command } => {
-                self.read(command);
-                None
+            rare => self.handle_rare(rare),
+        }
+        None
+    }
+
+    /// Handles the events that few commands cause.
+    fn handle_rare(&mut self, event: SsdEvent) {
+        match event {
+            SsdEvent::IdleCheck => {
+                let has_commands = self.commands.in_flight() > 0;
+                self.idle.check(&mut self.storage, &mut self.buffer, has_commands);
             }
-            SsdEvent::WriteArrived { command } => self.arrived(command),
-            SsdEvent::Completed { command } => Some(self.complete(command)),
-            rare => {
-                self.handle_rare(rare);
-                None
+            SsdEvent::Due { mechanism, token } => self.mechanism_due(mechanism, token),
+            SsdEvent::PlaneDone { reader } => {
+                let backend = &mut self.storage.backend;
+                if let Some(plane) = FlashMechanisms::plane_done(backend, reader) {
+                    self.commands.send_read((plane.die, plane.read), plane.data, backend);
+                }
             }
+            _ => unreachable!("events of commands and dies are handled before"),
         }
     }
 
-    /// The FDP statistics of any drive.
-    pub fn statistics(&self) -> FdpStatistics {
-        FdpStatistics {
-            host_bytes: self.host_write_bytes(),
-            media_bytes: self.nand_write_bytes(),
-            erased_bytes: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit.0,
+    /// Handles an event or the end of a flash read that a mechanism has scheduled.
+    #[cold]
+    fn mechanism_due(&mut self, mechanism: u8, token: u16) {
+        if Mechanisms::due(self, mechanism, token) {
+            self.admit_writes();
         }
-    }
-
-    /// FTL stream to which a write with stream number `number` would go now.
-    pub fn routed(&self, number: u16) -> Option<StreamId> {
-        self.data_placement.routed(number, self.config.ftl.streams)
-    }
-
-    /// Returns the administrative commands of the data placement interface.
-    pub fn administration(&mut self) -> Administration<'_, R> {
-        Administration(self)
     }
 
     /// Begins with a command that has waited at the host.
@@ -241,153 +230,15 @@ impl<R: Recorder> Ssd<R> {
         if self.steps.commands {
             self.begin_among_upkeep(command, submitted);
         } else {
-            let arrival = self.decoded(&command, submitted);
+            let arrival = self.commands.decode(&command, submitted, self.storage.backend.now);
             self.begin_decoded(command, arrival, Nanos::ZERO);
         }
     }
 
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn decoded(&mut self, command: &Command, submitted: Nanos) -> Arrival {
-        Arrival { submitted, entered: self.backend.now, decoded: self.decode(command) }
-    }
-
-    /// Decodes a command; returns when it is ready.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn decode(&mut self, command: &Command) -> Nanos {
-        match command.operation {
-            Operation::Read => self.frontend.decode(self.backend.now, self.longer_reads_by),
-            Operation::Write => {
-                self.frontend.decode_before(self.backend.now, self.longer_writes_by)
-            }
-            _ => self.frontend.decode(self.backend.now, Nanos::ZERO),
-        }
-    }
-
-    /// `hiccup` is additional latency; writes have their own later.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
-        self.active.begin(self.backend.now);
-        let first = command.offset / u64::from(SLOT_BYTES);
-        let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
-        let number = self.commands.insert(InFlight {
-            command,
-            slots: (end - first) as u32,
-            pending: 0,
-            unsent: command.length,
-            status: Status::Success,
-        });
-        // Its host announced it long ago if many are outstanding.
-        self.ftl.prefetch_now(Lpn(first as u32));
-        self.backend.recorder.begun(number, arrival, self.backend.now);
-        match command.operation {
-            Operation::Read => {
-                let ready = arrival.decoded.max(self.backend.now) + hiccup;
-                self.backend.recorder.spent(number, Cause::Housekeeping, ready);
-                self.backend.queue.push(
-                    Lane::Ready,
-                    ready,
-                    SsdEvent::ReadReady { command: number },
-                );
-            }
-            Operation::Write => {
-                // If others are already waiting, admission cannot have changed.
-                let slots = (end - first) as u32;
-                if self.write_waiting.is_empty() && self.admits_write(slots) {
-                    self.admit(number, slots, command.length, arrival.decoded);
-                } else {
-                    self.write_waiting.push_back((number, arrival.decoded));
-                }
-            }
-            Operation::Trim | Operation::Flush => {
-                let ready = arrival.decoded.max(self.backend.now);
-                let received = self.frontend.receive(ready, 0);
-                let at = received + hiccup;
-                self.backend.recorder.spent(number, Cause::Link, received);
-                self.backend.recorder.spent(number, Cause::Housekeeping, at);
-                self.backend.queue.push(
-                    Lane::Arrived,
-                    at,
-                    SsdEvent::WriteArrived { command: number },
-                );
-            }
-        }
-    }
-
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn complete(&mut self, number: u16) -> Completion {
-        let InFlight { command: done, status, .. } = self.commands.remove(number);
-        let at = self.backend.now;
-        self.backend.recorder.completed(number, at);
-        if let Some((next, submitted)) = self.frontend.leave(&done) {
-            self.begin_waiting(next, submitted);
-        }
-        if self.barrier.is_some() && done.operation != Operation::Write {
-            self.pass_barrier();
-        }
-        if self.commands.in_flight() == 0 {
-            self.last_activity = at;
-            self.active.end(at);
-            self.schedule_idle_check(at + self.config.controller.idle_delay);
-        }
-        Completion { at, tag: done.tag, operation: done.operation, status }
-    }
-
-    /// Writes data whose placement a mechanism affects.
-    #[cold]
-    fn fast_forward_otherwise(&mut self, command: &Command) {
-        if self.is_refused() {
-            return;
-        }
-        Mechanisms::before_write(self, &Access::untimed(command));
-        let write = self.routed_write(command);
-        let placed = self.front.place(write, &mut self.ftl, &mut FastForward);
-        self.note_elsewhere(command, placed);
-    }
-
-    /// Routes a write to a stream of the FTL.
-    #[inline]
-    pub(crate) fn routed_write<'a>(&mut self, command: &'a Command) -> Write<'a> {
-        let now = self.backend.now;
-        let stream = self.data_placement.route(command.stream, command.length, now);
-        Write { command, stream }
-    }
-
-    pub(crate) fn note_elsewhere(&mut self, command: &Command, placed: Placed) {
-        if placed.elsewhere_bytes > 0 {
-            self.data_placement.tally.overflow(command.stream.0, placed.elsewhere_bytes);
-        }
-    }
-
-    /// Handles the events that few commands cause.
-    pub(crate) fn handle_rare(&mut self, event: SsdEvent) {
-        match event {
-            SsdEvent::IdleCheck => self.idle_check(),
-            SsdEvent::Due { mechanism, token } => self.mechanism_due(mechanism, token),
-            SsdEvent::PlaneDone { reader } => {
-                if let Some(plane) = FlashMechanisms::plane_done(&mut self.backend, reader) {
-                    self.host_data(plane.die, plane.read, plane.data);
-                }
-            }
-            _ => unreachable!("events of commands and dies are handled before"),
-        }
-    }
-
-    /// Handles an event or the end of a flash read that a mechanism has scheduled.
-    #[cold]
-    pub(crate) fn mechanism_due(&mut self, mechanism: u8, token: u16) {
-        if Mechanisms::due(self, mechanism, token) {
-            self.admit_writes();
-        }
-    }
-
-    pub(crate) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
+    fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
         Mechanisms::before_command(self);
-        let arrival = self.decoded(&command, submitted);
-        if self.barrier.as_mut().is_none_or(|barrier| barrier.admit(&command, arrival)) {
+        let arrival = self.commands.decode(&command, submitted, self.storage.backend.now);
+        if self.commands.pass(&command, arrival) {
             self.begin_admitted(command, arrival);
         }
     }
@@ -396,11 +247,9 @@ impl<R: Recorder> Ssd<R> {
     /// barrier.
     #[cold]
     #[inline(never)]
-    pub(crate) fn pass_barrier(&mut self) {
-        if let Some(barrier) = &mut self.barrier {
-            barrier.passed();
-        }
-        while let Some((command, arrival)) = self.barrier.as_mut().and_then(|b| b.release()) {
+    fn pass_barrier(&mut self) {
+        self.commands.passed();
+        while let Some((command, arrival)) = self.commands.released() {
             self.begin_admitted(command, arrival);
         }
     }
@@ -412,57 +261,252 @@ impl<R: Recorder> Ssd<R> {
         self.begin_decoded(command, arrival, delay);
     }
 
-    /// Keeps the firmware from commands for `time`, from `at` on.
-    pub(crate) fn stall_firmware(&mut self, at: Nanos, time: Nanos) {
-        let until = self.frontend.stall(at, time);
-        self.backend.recorder.firmware_stalled(until - time, until);
-    }
-
-    pub(crate) fn schedule_idle_check(&mut self, at: Nanos) {
-        if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
-            self.idle_check_scheduled = true;
-            self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
+    /// `hiccup` is additional latency; writes have their own later.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
+        let now = self.storage.backend.now;
+        self.active.begin(now);
+        let first = command.offset / u64::from(SLOT_BYTES);
+        let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
+        let slots = (end - first) as u32;
+        let number = self.commands.begin(command, slots);
+        // Its host announced it long ago if many are outstanding.
+        self.storage.ftl.prefetch_now(Lpn(first as u32));
+        let backend = &mut self.storage.backend;
+        backend.recorder.begun(number, arrival, now);
+        match command.operation {
+            Operation::Read => {
+                let ready = arrival.decoded.max(now) + hiccup;
+                backend.recorder.spent(number, Cause::Housekeeping, ready);
+                backend.queue.push(Lane::Ready, ready, SsdEvent::ReadReady { command: number });
+            }
+            Operation::Write => {
+                // If others are already waiting, admission cannot have changed.
+                if self.buffer.first_waiting().is_none() && self.admits_write(slots) {
+                    self.admit(number, slots, command.length, arrival.decoded);
+                } else {
+                    self.buffer.wait(number, arrival.decoded);
+                }
+            }
+            Operation::Trim | Operation::Flush => {
+                let received = self.commands.frontend.receive(arrival.decoded.max(now), 0);
+                let at = received + hiccup;
+                backend.recorder.spent(number, Cause::Link, received);
+                backend.recorder.spent(number, Cause::Housekeeping, at);
+                backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
+            }
         }
     }
 
-    /// Folds and garbage-collects in the background while the host is idle, about one read group of
-    /// each die at a time.
-    pub(crate) fn idle_check(&mut self) {
-        self.idle_check_scheduled = false;
-        if self.commands.in_flight() > 0 || self.quiescing {
-            return;
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn complete(&mut self, number: u16) -> Completion {
+        let InFlight { command: done, status, .. } = self.commands.end(number);
+        let at = self.storage.backend.now;
+        self.storage.backend.recorder.completed(number, at);
+        if let Some((next, submitted)) = self.commands.frontend.leave(&done) {
+            self.begin_waiting(next, submitted);
         }
-        let now = self.backend.now;
-        let due = self.last_activity + self.config.controller.idle_delay;
-        if now < due {
-            self.schedule_idle_check(due);
-            return;
+        if self.commands.has_barrier() && done.operation != Operation::Write {
+            self.pass_barrier();
         }
-        if self.backend.is_quiet() && !self.work_in_front() {
-            for _ in 0..self.config.geometry.dies {
-                let sink = &mut self.front.sink(&mut self.backend);
-                if !self.ftl.gc_in_background(sink) {
-                    return;
+        if self.commands.in_flight() == 0 {
+            self.active.end(at);
+            self.idle.begin(&mut self.storage);
+        }
+        Completion { at, tag: done.tag, operation: done.operation, status }
+    }
+
+    /// Starts the data transfer of waiting writes while the buffer has space.
+    #[inline]
+    fn admit_writes(&mut self) {
+        while let Some((number, ready)) = self.buffer.first_waiting() {
+            let (slots, length) = {
+                let c = self.commands.get(number);
+                (c.slots, c.command.length)
+            };
+            if !self.admits_write(slots) {
+                return;
+            }
+            self.buffer.end_wait();
+            self.admit(number, slots, length, ready);
+        }
+    }
+
+    /// Returns `true` if the next write may be transferred now; otherwise records that it waits.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn admits_write(&mut self, slots: u32) -> bool {
+        if self.steps.admission && (Mechanisms::holds_writes(self) || self.storage.holds_writes()) {
+            return false;
+        }
+        let has_room = self.buffer.has_room(slots);
+        if !has_room {
+            let backend = &mut self.storage.backend;
+            backend.recorder.writes_wait(backend.now, Cause::BufferOther);
+        }
+        has_room
+    }
+
+    /// Starts the data transfer of a write that firmware has processed at `ready`.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
+        self.buffer.admit(slots);
+        if self.commands.has_barrier() {
+            self.pass_barrier();
+        }
+        let backend = &mut self.storage.backend;
+        let received = self.commands.frontend.receive(ready.max(backend.now), length);
+        let at = received + self.mechanisms.command_delay();
+        backend.recorder.admitted(number, backend.now);
+        backend.recorder.spent(number, Cause::Link, received);
+        backend.recorder.spent(number, Cause::Housekeeping, at);
+        backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
+    }
+
+    /// The data of a write, or another command, have arrived. Returns `true` if it may complete.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn arrived(&mut self, number: u16) -> bool {
+        let command = self.commands.get(number).command;
+        match command.operation {
+            Operation::Write => {
+                self.buffer.arrived();
+                let is_plain = !(self.steps.writes || self.steps.mapping);
+                if is_plain && self.buffer.completes_writes() {
+                    self.storage.place_plain(&command);
+                    true
+                } else {
+                    self.write_otherwise(number)
+                }
+            }
+            Operation::Trim => {
+                self.storage.trim(&command, |lpn| self.mechanisms.trimmed(lpn));
+                true
+            }
+            Operation::Flush => self.flush(number),
+            Operation::Read => unreachable!("reads do not transfer data to the drive"),
+        }
+    }
+
+    /// Writes data in whose placement mechanisms take part, or that the command waits for. Returns
+    /// `true` if the command may complete.
+    #[cold]
+    fn write_otherwise(&mut self, number: u16) -> bool {
+        let in_flight = *self.commands.get(number);
+        let write = in_flight.access();
+        if self.storage.refuses_write() {
+            self.commands.get(number).status = Status::WriteProtected;
+            self.buffer.release(i64::from(write.slots));
+            self.admit_writes();
+            return true;
+        }
+        Mechanisms::before_write(self, &write);
+        let storage = &mut self.storage;
+        let before = (storage.ftl.counters().moved_slots(), storage.front.folded_slots());
+        let merged = storage.slots_to_merge(&write);
+        let awaiting = (!self.buffer.completes_writes()).then_some(number);
+        let placed = storage.place(write.command, awaiting);
+        self.buffer.release(-placed.extra_slots);
+        if awaiting.is_some() {
+            let units = storage.await_placed(number, placed, self.buffer.is_receiving());
+            self.commands.get(number).pending = units;
+        }
+        if let AnyFront::Reduced(_) = self.storage.front {
+            self.admit_writes();
+        }
+        // In a unit that the drive completes, all slots are mapped.
+        let storage = &mut self.storage;
+        let is_unit = matches!(storage.front, AnyFront::LargeUnits(_));
+        let more = if is_unit { placed.extra_slots } else { 0 };
+        let mapped = MappedSlots {
+            host: write.slots + more as u32,
+            moved: storage.ftl.counters().moved_slots() - before.0,
+            merged,
+            folded: storage.front.folded_slots() - before.1,
+            suspensions: storage.backend.suspensions.as_mut().map_or(0, std::mem::take),
+        };
+        self.mechanisms.after_write(storage.backend.now, &mapped);
+        self.commands.get(number).pending == 0
+    }
+
+    /// Returns `true` if a flush may complete at once.
+    fn flush(&mut self, number: u16) -> bool {
+        // The mapping is journaled too, so that deallocations survive.
+        self.storage.backend.recorder.journaled();
+        if !self.buffer.is_volatile() {
+            return true;
+        }
+        let units = self.storage.await_all_units(number);
+        self.commands.get(number).pending = units;
+        units == 0
+    }
+
+    /// Starts the flash reads of a command unless a mechanism holds it.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn read(&mut self, number: u16) {
+        let c = self.commands.get(number);
+        let (first, length, slots) = (c.first(), c.command.length, c.slots);
+        self.host_read_bytes += u64::from(length);
+        if self.steps.reads || slots > 1 {
+            return self.read_among_mechanisms(number);
+        }
+        let reads = self.storage.read_slot(number, first);
+        self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
+    }
+
+    #[inline(never)]
+    fn read_among_mechanisms(&mut self, number: u16) {
+        let in_flight = *self.commands.get(number);
+        if !Mechanisms::holds_read(self, number, &in_flight.access()) {
+            self.read_held(number);
+        }
+    }
+
+    /// Starts the flash reads of a command that no mechanism holds any more.
+    pub(crate) fn read_held(&mut self, number: u16) {
+        let in_flight = *self.commands.get(number);
+        let read = in_flight.access();
+        let (reads, outcome) = self.storage.read(number, read.first, read.slots);
+        self.commands.get(number).status = self.mechanisms.read(&read, outcome);
+        let length = read.command.length;
+        self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Read { request } => self.mechanism_due((request >> 16) as u8, request as u16),
+            Outcome::Programmed { unit, frontier, fill } => {
+                if self.steps.programs {
+                    Mechanisms::programmed(self);
+                }
+                self.commands.programmed(fill, die, &mut self.storage.backend);
+                let is_of_host = self.storage.is_of_host(frontier);
+                let backend = &mut self.storage.backend;
+                if is_of_host {
+                    self.buffer.release(i64::from(unit.data_slots - unit.moved_slots));
+                    backend.recorder.buffer_freed(die, backend.now);
+                }
+                if is_of_host || backend.held_erases.is_volatile {
+                    self.admit_writes();
                 }
             }
         }
-        self.schedule_idle_check(now + self.config.timing.program_mean());
     }
 
-    /// Lets the front work on a burst of slots; returns `false` if it had no work.
-    fn work_in_front(&mut self) -> bool {
-        let geometry = &self.config.geometry;
-        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_program_unit);
-        let burst = burst.min(self.buffer_free);
-        let done = self.front.idle_work(burst, &mut self.ftl, &mut self.backend);
-        self.buffer_free -= done.unwrap_or(0);
-        done.is_some()
-    }
-
-    /// Returns `true` if there is work to do in idle time.
-    #[inline]
-    fn wants_idle_time(&self) -> bool {
-        self.ftl.needs_background_gc() || self.front.wants_idle_time()
+    /// Writes data whose placement a mechanism affects, on the fast-forward clock.
+    #[cold]
+    fn fast_forward_otherwise(&mut self, command: &Command) {
+        if !self.storage.refuses_write() {
+            Mechanisms::before_write(self, &Access::untimed(command));
+            self.storage.place_untimed(command);
+        }
     }
 }
 
@@ -473,16 +517,16 @@ impl<R: Recorder> Drive for Ssd<R> {
 
     #[inline]
     fn now(&self) -> Nanos {
-        self.now()
+        self.storage.backend.now
     }
 
     #[inline]
     fn submit(&mut self, at: Nanos, command: Command) {
-        debug_assert!(at >= self.backend.now);
+        debug_assert!(at >= self.storage.backend.now);
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
         debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
-        self.backend.now = at;
-        if self.frontend.enter(&command, at) {
+        self.storage.backend.now = at;
+        if self.commands.frontend.enter(&command, at) {
             self.begin(command, at);
         }
     }
@@ -493,19 +537,19 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
         let end = Nanos(limit.0.saturating_add(1));
-        while let Some((time, packed)) = self.backend.queue.pop_before(end) {
-            self.backend.now = time;
+        while let Some((time, packed)) = self.storage.backend.queue.pop_before(end) {
+            self.storage.backend.now = time;
             if let Some((mechanism, token)) = packed.due() {
                 self.mechanism_due(mechanism, token);
-            } else if let Some(completion) = self.handle(packed.event()) {
-                return Some(completion);
+            } else if let Some(number) = self.handle(packed.event()) {
+                return Some(self.complete(number));
             }
         }
         None
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.backend.queue.next_time()
+        self.storage.backend.queue.next_time()
     }
 
     /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
@@ -514,28 +558,26 @@ impl<R: Recorder> Drive for Ssd<R> {
     /// If the drive has not completed a command since it was opened, filled on the fast-forward
     /// clock or quiesced, its idle delay counts from then.
     fn idle_until(&mut self, time: Nanos) {
-        let due = self.last_activity + self.config.controller.idle_delay;
-        self.schedule_idle_check(due.max(self.backend.now));
+        self.idle.wait(&mut self.storage);
         while let Some(at) = Mechanisms::next_work(self, time) {
             self.work_until(at);
-            self.backend.now = self.backend.now.max(at);
+            self.storage.backend.now = self.storage.backend.now.max(at);
             let has_worked = Mechanisms::work(self, at);
             assert!(has_worked, "a mechanism has no work at the time that it has named");
         }
         self.work_until(time);
-        self.backend.now = self.backend.now.max(time);
+        self.storage.backend.now = self.storage.backend.now.max(time);
     }
 
     fn quiesce(&mut self) {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.quiescing = true;
+        self.commands.assert_none();
+        self.idle.quiesce();
         self.work_until(Nanos::MAX);
-        self.quiescing = false;
-        self.idle_check_scheduled = false;
-        self.backend.settle();
-        self.last_activity = self.backend.now;
-        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
-            ecc.before_untimed(self.ftl.counters().host_slots);
+        self.storage.backend.settle();
+        self.idle.quiesced(self.storage.backend.now);
+        assert!(self.buffer.is_settled(), "a write has not arrived");
+        if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
+            ecc.before_untimed(self.storage.ftl.counters().host_slots);
         }
     }
 
@@ -549,20 +591,20 @@ impl<R: Recorder> Drive for Ssd<R> {
                 if self.steps.writes {
                     return self.fast_forward_otherwise(command);
                 }
-                let write = self.routed_write(command);
-                Direct.place(write, &mut self.ftl, &mut FastForward);
+                let write = self.storage.route(command);
+                Direct.place(write, &mut self.storage.ftl, &mut FastForward);
             }
             Operation::Trim => {
-                self.trim(command);
-                self.backend.recorder.journaled();
+                self.storage.trim(command, |lpn| self.mechanisms.trimmed(lpn));
+                self.storage.backend.recorder.journaled();
             }
             Operation::Read | Operation::Flush => {}
         }
     }
 
     fn end_fast_forward(&mut self) {
-        self.resynchronise_buffer();
-        self.resynchronise_errors();
+        self.buffer.resynchronise(self.storage.filled());
+        self.storage.after_untimed();
     }
 
     fn fast_forward_read(&mut self, command: &Command) -> Status {
@@ -571,12 +613,12 @@ impl<R: Recorder> Drive for Ssd<R> {
 
     #[inline]
     fn announce(&self, offset: u64) {
-        self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
+        self.storage.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
     }
 
     #[inline]
     fn time_by_cause(&self) -> Option<&TimeByCause> {
-        self.reports_causes.then(|| self.backend.recorder.last()).flatten()
+        self.reports_causes.then(|| self.storage.backend.recorder.last()).flatten()
     }
 
     /// The limit of the interface, or the FTL's streams.
@@ -588,53 +630,56 @@ impl<R: Recorder> Drive for Ssd<R> {
     }
 
     fn routed(&self, number: StreamId) -> Option<StreamId> {
-        Some(self.routed(number.0).unwrap_or_default())
+        Some(self.storage.routed(number.0).unwrap_or_default())
     }
 
     fn is_read_only(&self) -> bool {
-        self.ftl.is_read_only()
+        self.storage.ftl.is_read_only()
     }
 
     fn write_cache(&self) -> bool {
-        self.write_cache
+        self.buffer.is_cache()
     }
 
     /// When the cache is disabled and there is no power-loss protection, a write completes once it
     /// is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
-        self.write_cache = enabled;
+        self.buffer.set_cache(enabled);
     }
 
     fn is_volatile(&self) -> bool {
-        self.write_cache && !self.config.controller.power_loss_protection
+        self.buffer.is_volatile()
     }
 
     /// Returns the drive to the state of "no writes": erases every block. Takes the time of one
     /// erase of every block in turn, on all dies at once.
     fn purge(&mut self) {
         self.quiesce();
-        self.ftl.purge();
-        let blocks = u64::from(self.config.geometry.reclaim_units) + self.front.purge();
+        self.storage.ftl.purge();
+        let blocks = u64::from(self.config.geometry.reclaim_units) + self.storage.front.purge();
         self.mechanisms.purged();
-        self.data_placement.release_all_streams();
-        self.resynchronise_buffer();
-        self.resynchronise_errors();
-        self.backend.erased_all(blocks);
+        self.storage.data_placement.release_all_streams();
+        self.buffer.resynchronise(self.storage.filled());
+        self.storage.after_untimed();
+        self.storage.backend.erased_all(blocks);
     }
 
     /// A Controller Level Reset disables the Streams directive. Without power-loss protection, the
     /// drive also abandons its open units: reclaim unit handles then reference empty ones.
     fn controller_reset(&mut self) {
         self.quiesce();
-        let now = self.backend.now;
-        self.data_placement.reset_streams();
+        let now = self.storage.backend.now;
+        self.storage.data_placement.reset_streams();
         if self.config.controller.power_loss_protection {
             return;
         }
-        let modified = self.data_placement.abandon_all(&mut self.ftl, &mut self.backend);
+        let modified = self
+            .storage
+            .data_placement
+            .abandon_all(&mut self.storage.ftl, &mut self.storage.backend);
         self.quiesce();
         if modified {
-            self.data_placement.reset_modified_handles(now);
+            self.storage.data_placement.reset_modified_handles(now);
         }
     }
 
@@ -644,8 +689,8 @@ impl<R: Recorder> Drive for Ssd<R> {
     /// Fails without a section `[die_parity]`, if the drive does not have the die or has already
     /// lost a die, and if the other dies cannot hold the user capacity.
     fn lose_die(&mut self, die: u32) -> Result<(), String> {
-        let now = self.backend.now;
-        let Some(parity) = &mut self.backend.mechanisms.die_parity else {
+        let now = self.storage.backend.now;
+        let Some(parity) = &mut self.storage.backend.mechanisms.die_parity else {
             return Err("the drive has no section [die_parity]".to_owned());
         };
         if let Some(lost) = parity.lost {
@@ -655,14 +700,14 @@ impl<R: Recorder> Drive for Ssd<R> {
         if die >= dies {
             return Err(format!("die is {die}; it must be 0 to {}", dies - 1));
         }
-        self.ftl.lose_die(die)?;
+        self.storage.ftl.lose_die(die)?;
         parity.lose(die, now);
         Ok(())
     }
 
     #[inline]
     fn host_write_bytes(&self) -> u64 {
-        self.front.host_bytes(self.ftl.counters().host_bytes)
+        self.storage.front.host_bytes(self.storage.ftl.counters().host_bytes)
     }
 
     #[inline]
@@ -671,15 +716,16 @@ impl<R: Recorder> Drive for Ssd<R> {
     }
 
     fn free_units(&self) -> Option<u32> {
-        Some(self.ftl.free_units())
+        Some(self.storage.ftl.free_units())
     }
 
     fn joules_until(&self, time: Nanos) -> Option<f64> {
-        self.energy_until(time).map(|energy| energy.total())
+        Energy::taken(self, time).map(|energy| energy.total())
     }
 
     fn celsius_at(&self, time: Nanos) -> Option<f64> {
-        self.thermal_at(time).map(|thermal| thermal.celsius)
+        let joules = self.joules_until(time)?;
+        self.mechanisms.thermal.as_ref().map(|thermal| thermal.counters(time, joules).celsius)
     }
 
     fn data_placement(&mut self) -> Option<Box<dyn placement::DataPlacement + '_>> {
@@ -688,12 +734,16 @@ impl<R: Recorder> Drive for Ssd<R> {
 
     /// `None` for a drive without an interface.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        self.data_placement.gather_events(&mut self.ftl, &mut self.backend);
-        self.data_placement.status(&self.ftl, self.backend.now, self.statistics())
+        self.storage.data_placement.gather_events(&mut self.storage.ftl, &mut self.storage.backend);
+        self.storage.data_placement.status(
+            &self.storage.ftl,
+            self.storage.backend.now,
+            self.statistics(),
+        )
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.ftl.check_invariants()?;
-        self.front.check(&self.ftl)
+        self.storage.ftl.check_invariants()?;
+        self.storage.front.check(&self.storage.ftl)
     }
 }

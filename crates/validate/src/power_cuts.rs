@@ -128,8 +128,9 @@ impl Bench {
         let mut ssd = Ssd::<FlashImage>::recording(config).map_err(|e| e.to_string())?;
         drives::age(&mut ssd, &mut random);
         FlashImage::begin(&mut ssd);
-        let promises =
-            Promises::new(slots as u32, is_durable, |lpn| !ssd.location(Lpn(lpn)).is_none());
+        let promises = Promises::new(slots as u32, is_durable, |lpn| {
+            !ssd.storage().location(Lpn(lpn)).is_none()
+        });
         let (outstanding, tally) = (Vec::new(), Tally::default());
         let (owed_flushes, next_tag) = (0, promises::FIRST_TAG);
         Ok(Self {
@@ -168,7 +169,7 @@ impl Bench {
         while let Some(done) = self.ssd.step(until) {
             self.completed(done.tag)?;
         }
-        self.ssd.recorder().fault()
+        self.ssd.storage().recorder().fault()
     }
 
     fn next_command(&mut self) -> Command {
@@ -239,7 +240,7 @@ impl Bench {
         self.outstanding.clear();
         self.owed_flushes = 0;
         self.ssd.recorder_mut().power_failed(&cut);
-        self.ssd.recorder().fault()?;
+        self.ssd.storage().recorder().fault()?;
         self.ssd.check_invariants()?;
         let is_oldest = self.fault == Fault::OldestCopy;
         let found = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;

@@ -217,17 +217,20 @@ pub struct Administration<'a, R>(pub(crate) &'a mut Ssd<R>);
 
 impl<R: Recorder> Administration<'_, R> {
     fn end_old_units(&mut self) {
-        self.0.data_placement.end_old_units(&mut self.0.ftl, &mut self.0.backend);
+        self.0
+            .storage
+            .data_placement
+            .end_old_units(&mut self.0.storage.ftl, &mut self.0.storage.backend);
     }
 }
 
 impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     fn interface_name(&self) -> &'static str {
-        self.0.data_placement.interface.name()
+        self.0.storage.data_placement.interface.name()
     }
 
     fn directives(&self) -> Answer<Directives> {
-        match &self.0.data_placement.interface {
+        match &self.0.storage.data_placement.interface {
             Interface::Nvme(nvme) => Ok(nvme.directives()),
             Interface::Fdp(_) => {
                 let all = Directives::IDENTIFY | Directives::DATA_PLACEMENT;
@@ -241,85 +244,93 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     }
 
     fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
-        if let Interface::Fdp(_) = self.0.data_placement.interface {
+        if let Interface::Fdp(_) = self.0.storage.data_placement.interface {
             let about = "the endurance group has flexible data placement enabled".to_owned();
             return Err(Refusal::InvalidField(about));
         }
-        let (nvme, route) = self.0.data_placement.nvme()?;
+        let (nvme, route) = self.0.storage.data_placement.nvme()?;
         nvme.set_enabled(route, enabled);
         Ok(())
     }
 
     fn stream_parameters(&mut self) -> Answer<StreamParameters> {
-        let sizes = self.0.data_placement.sizes;
-        let (nvme, _) = self.0.data_placement.nvme()?;
+        let sizes = self.0.storage.data_placement.sizes;
+        let (nvme, _) = self.0.storage.data_placement.nvme()?;
         nvme.check_enabled()?;
         Ok(nvme.parameters(&sizes))
     }
 
     fn stream_status(&mut self) -> Answer<Vec<u16>> {
-        let (nvme, _) = self.0.data_placement.nvme()?;
+        let (nvme, _) = self.0.storage.data_placement.nvme()?;
         nvme.check_enabled()?;
         Ok(nvme.resources.ids())
     }
 
     fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
-        let (nvme, route) = self.0.data_placement.nvme()?;
+        let (nvme, route) = self.0.storage.data_placement.nvme()?;
         nvme.allocate(route, wanted)
     }
 
     fn release_stream(&mut self, id: u16) -> Answer<bool> {
-        let (nvme, route) = self.0.data_placement.nvme()?;
+        let (nvme, route) = self.0.storage.data_placement.nvme()?;
         nvme.release(route, id)
     }
 
     fn release_stream_resources(&mut self) -> Answer<()> {
-        let (nvme, route) = self.0.data_placement.nvme()?;
+        let (nvme, route) = self.0.storage.data_placement.nvme()?;
         nvme.release_resources(route)
     }
 
     fn scsi_open_stream(&mut self) -> Answer<u16> {
-        self.0.data_placement.scsi()?;
-        let p = &mut self.0.data_placement;
+        self.0.storage.data_placement.scsi()?;
+        let p = &mut self.0.storage.data_placement;
         let Interface::Scsi(scsi) = &mut p.interface else { unreachable!("checked above") };
         scsi.open(&mut p.route, &mut p.tally)
     }
 
     fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
-        let (scsi, route) = self.0.data_placement.scsi()?;
+        let (scsi, route) = self.0.storage.data_placement.scsi()?;
         scsi.close(route, id)
     }
 
     fn scsi_stream_status(&mut self, first: u16) -> Answer<Vec<u16>> {
-        self.0.data_placement.scsi()?.0.status(first)
+        self.0.storage.data_placement.scsi()?.0.status(first)
     }
 
     fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
-        let sizes = self.0.data_placement.sizes;
-        Ok(self.0.data_placement.scsi()?.0.limits(&sizes))
+        let sizes = self.0.storage.data_placement.sizes;
+        Ok(self.0.storage.data_placement.scsi()?.0.limits(&sizes))
     }
 
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
-        let sizes = self.0.data_placement.sizes;
+        let sizes = self.0.storage.data_placement.sizes;
         let volatile = has_volatile(&self.0.config);
-        Ok(self.0.data_placement.fdp()?.0.configuration(&sizes, volatile))
+        Ok(self.0.storage.data_placement.fdp()?.0.configuration(&sizes, volatile))
     }
 
     fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
         self.end_old_units();
-        let _ = self.0.data_placement.fdp()?;
-        Ok(self.0.data_placement.status_of_handles(&self.0.ftl, self.0.backend.now))
+        let _ = self.0.storage.data_placement.fdp()?;
+        Ok(self
+            .0
+            .storage
+            .data_placement
+            .status_of_handles(&self.0.storage.ftl, self.0.storage.backend.now))
     }
 
     fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
-        let handles = self.0.data_placement.fdp()?.0.checked(ids)?;
+        let handles = self.0.storage.data_placement.fdp()?.0.checked(ids)?;
         self.end_old_units();
         let mut modified = 0;
         for (&id, &handle) in ids.iter().zip(&handles) {
-            if self.0.data_placement.abandon(handle, &mut self.0.ftl, &mut self.0.backend) {
+            if self.0.storage.data_placement.abandon(
+                handle,
+                &mut self.0.storage.ftl,
+                &mut self.0.storage.backend,
+            ) {
                 modified += 1;
-                let now = self.0.backend.now;
-                let (fdp, _) = self.0.data_placement.fdp()?;
+                let now = self.0.storage.backend.now;
+                let (fdp, _) = self.0.storage.data_placement.fdp()?;
                 fdp.events.count(FdpEventType::NotFullyWritten, 1);
                 fdp.events.about(FdpEventType::NotFullyWritten, now, handle, Some(id), None);
             }
@@ -328,7 +339,7 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     }
 
     fn fdp_enable_events(&mut self, id: u16, kinds: &[FdpEventType], enabled: bool) -> Answer<()> {
-        let (fdp, _) = self.0.data_placement.fdp()?;
+        let (fdp, _) = self.0.storage.data_placement.fdp()?;
         for stream in fdp.streams_of(id)? {
             fdp.events.enable(stream, kinds, enabled);
         }
@@ -336,19 +347,22 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     }
 
     fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>> {
-        let (fdp, _) = self.0.data_placement.fdp()?;
+        let (fdp, _) = self.0.storage.data_placement.fdp()?;
         let streams = fdp.streams_of(id)?;
         let in_all = |&kind: &FdpEventType| streams.iter().all(|&s| fdp.events.is_enabled(s, kind));
         Ok(FdpEventType::ALL.into_iter().filter(in_all).collect())
     }
 
     fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
-        self.0.data_placement.gather_events(&mut self.0.ftl, &mut self.0.backend);
-        Ok(self.0.data_placement.fdp()?.0.events.list(of_host))
+        self.0
+            .storage
+            .data_placement
+            .gather_events(&mut self.0.storage.ftl, &mut self.0.storage.backend);
+        Ok(self.0.storage.data_placement.fdp()?.0.events.list(of_host))
     }
 
     fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
-        self.0.data_placement.fdp()?;
+        self.0.storage.data_placement.fdp()?;
         Ok(self.0.statistics())
     }
 }

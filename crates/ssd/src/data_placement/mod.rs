@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, StreamId, saved};
 use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_host_interface::Command;
 use writecliff_host_interface::placement::{
     BlockLimitsExtension, FdpConfiguration, StreamParameters,
 };
@@ -40,6 +41,7 @@ use self::scsi::ScsiStreams;
 use self::streams::NvmeStreams;
 use self::time_limit::TimeLimit;
 use crate::config::DeviceConfig;
+use crate::front::Placed;
 
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 
@@ -194,6 +196,13 @@ impl DataPlacement {
         match self.route.get(number.index()) {
             Some(&stream) if stream != UNROUTED => StreamId(stream),
             _ => self.route_other(number.0, bytes, now),
+        }
+    }
+
+    /// Counts what a write has placed in another reclaim group.
+    pub(crate) fn note_elsewhere(&mut self, command: &Command, placed: Placed) {
+        if placed.elsewhere_bytes > 0 {
+            self.tally.overflow(command.stream.0, placed.elsewhere_bytes);
         }
     }
 

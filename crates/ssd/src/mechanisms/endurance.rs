@@ -102,12 +102,14 @@ impl Mechanism for Endurance {
     }
 
     fn holds_writes<R: Recorder>(&mut self, drive: &mut Ssd<R>) -> bool {
-        let now = drive.now();
-        let Some(opens) = self.opens_at(now, drive.main_write_bytes()) else { return false };
-        drive.backend.recorder.writes_wait(now, Cause::Throttling);
+        let now = drive.storage.backend.now;
+        let Some(opens) = self.opens_at(now, drive.storage.main_write_bytes()) else {
+            return false;
+        };
+        drive.storage.backend.recorder.writes_wait(now, Cause::Throttling);
         if !std::mem::replace(&mut self.wake_scheduled, true) {
             self.held_up.0 += opens - now;
-            drive.backend.queue.push(Lane::DieLong, opens, Self::event(0));
+            drive.storage.backend.queue.push(Lane::DieLong, opens, Self::event(0));
         }
         true
     }

@@ -117,7 +117,7 @@ pub(crate) trait Mechanism: Saved {
 
     /// Does the work that is due before a command is decoded.
     fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        while self.works(drive, drive.now()) {}
+        while self.works(drive, drive.storage.backend.now) {}
     }
 
     /// Called when a command starts.

@@ -103,11 +103,11 @@ impl Mechanism for MappingCore {
     }
 
     fn holds_writes<R: Recorder>(&mut self, drive: &mut Ssd<R>) -> bool {
-        let now = drive.now();
+        let now = drive.storage.backend.now;
         let Some(opens) = self.opens_at(now) else { return false };
-        drive.backend.recorder.writes_wait(now, Cause::MappingProcessor);
+        drive.storage.backend.recorder.writes_wait(now, Cause::MappingProcessor);
         if !std::mem::replace(&mut self.wake_scheduled, true) {
-            drive.backend.queue.push(Lane::Arrived, opens, Self::event(0));
+            drive.storage.backend.queue.push(Lane::Arrived, opens, Self::event(0));
         }
         true
     }

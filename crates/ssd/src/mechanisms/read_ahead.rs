@@ -18,7 +18,6 @@ use writecliff_host_interface::{Cause, Status};
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::FlashOperation;
-use crate::event::{Lane, SsdEvent};
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
 use crate::ssd::Ssd;
 
@@ -219,12 +218,12 @@ impl ReadAhead {
 
     /// Returns where a slot is on flash; `None` if it need not be read.
     fn location_to_read<R: Recorder>(&self, drive: &Ssd<R>, lpn: u32) -> Option<FlashLocation> {
-        let ppa = drive.ftl.lookup(Lpn(lpn));
+        let ppa = drive.storage.ftl.lookup(Lpn(lpn));
         if ppa.is_none() || self.held.contains_key(&lpn) {
             return None;
         }
-        let location = drive.config.geometry.locate(ppa);
-        (!drive.is_buffered(ppa, &location)).then_some(location)
+        let location = drive.storage.backend.geometry.locate(ppa);
+        (!drive.storage.is_buffered(ppa, &location)).then_some(location)
     }
 
     /// Reads slots of one page from flash, as early as a host read would be.
@@ -236,7 +235,7 @@ impl ReadAhead {
         if free.is_none() {
             self.fetches.push(None);
         }
-        let (sense, is_lost) = drive.backend.sense(&location, slots);
+        let (sense, is_lost) = drive.storage.backend.sense(&location, slots);
         self.fetches[place] = Some(Fetch { first, slots, commands: Vec::new() });
         self.counts.fetched += u64::from(slots);
         if !is_lost {
@@ -246,7 +245,7 @@ impl ReadAhead {
         }
         let purpose = Self::request(token);
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-        drive.backend.queue_read(location.die as usize, operation);
+        drive.storage.backend.queue_read(location.die as usize, operation);
     }
 
     /// Serves a read whose slots are all held; returns whether they are.
@@ -255,8 +254,8 @@ impl ReadAhead {
         if self.held.is_empty() || !slots.clone().all(|lpn| self.held.contains_key(&lpn)) {
             return false;
         }
-        let is_unmapped = |&lpn: &u32| drive.ftl.lookup(Lpn(lpn)).is_none();
-        drive.unmapped_read_slots += slots.clone().filter(is_unmapped).count() as u64;
+        let is_unmapped = |&lpn: &u32| drive.storage.ftl.lookup(Lpn(lpn)).is_none();
+        drive.storage.unmapped_read_slots += slots.clone().filter(is_unmapped).count() as u64;
         self.counts.hits += u64::from(read.slots);
         drive.commands.get(number).status = drive.mechanisms.read(read, Status::Success);
         let mut tokens: Vec<u16> = slots.filter_map(|lpn| self.held[&lpn]).collect();
@@ -275,10 +274,8 @@ impl ReadAhead {
 
 /// Sends the data of a read that waits for nothing more.
 fn send<R: Recorder>(drive: &mut Ssd<R>, number: u16) {
-    let length = drive.commands.get(number).command.length;
-    let at = drive.frontend.send(drive.now(), length, true);
-    drive.backend.recorder.spent(number, Cause::Link, at);
-    drive.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
+    let (length, backend) = (drive.commands.get(number).command.length, &mut drive.storage.backend);
+    drive.commands.send_last(number, length, backend.now, backend);
 }
 
 impl Mechanism for ReadAhead {
@@ -346,7 +343,11 @@ impl Mechanism for ReadAhead {
             let command = drive.commands.get(number);
             command.pending -= 1;
             if command.pending == 0 {
-                drive.backend.recorder.spent(number, Cause::Flash, drive.now());
+                drive.storage.backend.recorder.spent(
+                    number,
+                    Cause::Flash,
+                    drive.storage.backend.now,
+                );
                 send(drive, number);
             }
         }

@@ -16,6 +16,7 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::device_file::scaled::change;
 use crate::event::Lane;
+use crate::mechanisms::power::Energy;
 use crate::mechanisms::{
     Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
 };
@@ -224,15 +225,15 @@ impl Thermal {
 
     /// Updates the temperature, and blocks channels for a part of the new period.
     fn begin_period<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        let now = drive.now();
-        let joules = drive.energy_until(now).map_or(0.0, |energy| energy.total());
+        let now = drive.storage.backend.now;
+        let joules = Energy::taken(drive, now).map_or(0.0, |energy| energy.total());
         self.look(now, joules);
         let until = self.period_end(now);
         let stop = self.stop_for(now, until);
         self.scheduled = true;
-        let backend = &mut drive.backend;
+        let backend = &mut drive.storage.backend;
         backend.channels.stop(now, stop, &mut backend.recorder);
-        drive.backend.queue.push(Lane::DieLong, until, Self::event(0));
+        drive.storage.backend.queue.push(Lane::DieLong, until, Self::event(0));
     }
 }
 

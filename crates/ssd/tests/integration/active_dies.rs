@@ -66,7 +66,7 @@ fn any(random: &mut Prng) -> Command {
 
 /// Seconds and mean watts of a load.
 fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Command) -> (f64, f64) {
-    let joules = |ssd: &Ssd<R>| ssd.energy_until(ssd.now()).unwrap().total();
+    let joules = |ssd: &Ssd<R>| ssd.joules_until(ssd.now()).unwrap();
     let (from, before) = (ssd.now(), joules(ssd));
     run(ssd, 6_000, next);
     let seconds = (ssd.now() - from).as_secs_f64();

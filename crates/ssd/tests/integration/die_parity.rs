@@ -84,11 +84,11 @@ fn what_a_lost_die_held_is_relocated_and_nothing_is_written_there() {
     let held = (0..user).filter(|&slot| die_of(&ssd, slot) == LOST).count() as u64;
     assert_eq!(held, user / 4, "parity rotates");
     ssd.lose_die(LOST).unwrap();
-    assert!(ssd.is_relocating());
+    assert!(ssd.storage().is_relocating());
     // Longer than 64 intervals: the dies are busy at some of them.
     let until = ssd.now() + Nanos::from_micros(2_000_000);
     ssd.idle_until(until);
-    assert!(!ssd.is_relocating());
+    assert!(!ssd.storage().is_relocating());
     assert_eq!(parity(&ssd).counts.relocated, held);
     for n in 0..3 * user {
         ssd.fast_forward(&write(n * 7919 % user, 1));
@@ -113,7 +113,7 @@ fn a_drive_that_is_saved_while_it_relocates_goes_on() {
     let mut restored = drive_of(&striped(4, "relocate_interval = \"2 ms\"\n"));
     restored.restore(ssd.save(Vec::new()).unwrap().as_slice()).unwrap();
     let counts = [&mut ssd, &mut restored].map(|ssd| {
-        assert!(ssd.is_relocating());
+        assert!(ssd.storage().is_relocating());
         let until = ssd.now() + Nanos::from_micros(200_000);
         ssd.idle_until(until);
         let latency = read_latency(ssd, 77);
@@ -126,7 +126,7 @@ fn a_drive_that_is_saved_while_it_relocates_goes_on() {
 fn without_parity_what_a_lost_die_held_is_gone() {
     let mut ssd = filled(1, "");
     ssd.lose_die(LOST).unwrap();
-    assert!(!ssd.is_relocating());
+    assert!(!ssd.storage().is_relocating());
     let lost: Vec<u64> = (0..64).filter(|&slot| die_of(&ssd, slot) == LOST).collect();
     for &slot in &lost {
         read_latency(&mut ssd, slot);

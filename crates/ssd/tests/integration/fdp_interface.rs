@@ -57,7 +57,10 @@ fn the_configuration_matches_the_device_file() {
 #[test]
 fn identifiers_go_through_the_namespaces_list() {
     let mut ssd = with("handles = [2, 0]", &[]);
-    assert_eq!((ssd.routed(0), ssd.routed(1)), (Some(StreamId(2)), Some(StreamId(0))));
+    assert_eq!(
+        (ssd.storage().routed(0), ssd.storage().routed(1)),
+        (Some(StreamId(2)), Some(StreamId(0)))
+    );
     write_to(&mut ssd, 1, 0, 1);
     let status = ssd.administration().fdp_handle_status().unwrap();
     assert_eq!((status[1].placement_id, status[1].handle), (1, 0));

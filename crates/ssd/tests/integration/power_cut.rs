@@ -64,8 +64,8 @@ fn data_that_were_being_folded_are_in_the_cache() {
         let cut = ssd.cut_power();
         assert_eq!((cut.lost_slots, cut.undone_relocations), (0, held(&ssd) - before));
         assert!(held(&ssd) > before && folded > 0, "the first programs are under way");
-        assert!((0..1024).all(|slot| !ssd.location(Lpn(slot)).is_none()));
-        ssd.log().unwrap().check_invariants(ssd.ftl()).unwrap();
+        assert!((0..1024).all(|slot| !ssd.storage().location(Lpn(slot)).is_none()));
+        ssd.storage().log().unwrap().check_invariants(ssd.ftl()).unwrap();
         // What is given time is folded and stays so.
         let until = ssd.now() + idle_delay + Nanos::from_micros(5_000 * (cuts + 1));
         ssd.idle_until(until);
@@ -123,12 +123,14 @@ fn outstanding_commands_do_not_complete_and_the_drive_takes_new_ones() {
 
 #[test]
 fn drives_of_which_cuts_are_not_modelled_say_why() {
-    let why = |ssd: &Ssd<Volatile>| ssd.refuses_power_cut();
+    let why = |ssd: &Ssd<Volatile>| ssd.storage().refuses_power_cut(ssd.config());
     assert_eq!(why(&volatile(&[])), None);
     assert_eq!(why(&volatile(&SLC)), None);
     assert!(why(&volatile(&REDUCTION)).unwrap().contains("reduce data"));
     assert_eq!(why(&volatile(&[REDUCTION[0], PROTECTED])), None);
-    assert!(drive(&[]).refuses_power_cut().unwrap().contains("does not record"));
+    let unrecorded = drive(&[]);
+    let why_not = unrecorded.storage().refuses_power_cut(unrecorded.config()).unwrap();
+    assert!(why_not.contains("does not record"));
 }
 
 /// The round drive: 2 channels of 2 dies, pages of 16 KiB (50 and 70 us), 40.96 us a page on the

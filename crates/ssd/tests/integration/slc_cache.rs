@@ -265,7 +265,8 @@ fn a_share_lets_writes_fold_the_more_the_fuller_it_is() {
 fn check_places(ssd: &Ssd, written: &BTreeSet<u64>) {
     for slot in 0..user_slots(ssd) {
         let lpn = Lpn(slot as u32);
-        let cached = ssd.log().unwrap().addresses().contains(&ssd.location(lpn).0);
+        let cached =
+            ssd.storage().log().unwrap().addresses().contains(&ssd.storage().location(lpn).0);
         let mapped = !ssd.ftl().lookup(lpn).is_none();
         assert!(!(cached && mapped), "slot {slot} is in both");
         assert_eq!(cached || mapped, written.contains(&slot), "slot {slot}");

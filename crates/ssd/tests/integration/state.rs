@@ -167,7 +167,7 @@ fn both_clocks_agree(changes: &[(&str, &str)]) {
     fast.end_fast_forward();
     assert!(fast.counters().collections > 100, "GC did not run");
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());
-    assert_eq!(timed.log(), fast.log());
+    assert_eq!(timed.storage().log(), fast.storage().log());
 }
 
 /// A stream for each quarter of the addresses.

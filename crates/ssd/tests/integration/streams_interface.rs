@@ -57,7 +57,7 @@ fn a_stream_opens_with_the_first_write_that_names_it_and_ids_may_be_sparse() {
         write_in(&mut ssd, id, 2);
     }
     assert_eq!(ssd.administration().stream_status().unwrap(), [7, 300, 65_535]);
-    assert_eq!(ssd.routed(65_535), Some(StreamId(1)));
+    assert_eq!(ssd.storage().routed(65_535), Some(StreamId(1)));
     assert_eq!(ssd.data_placement_status().unwrap().streams_opened, 3);
     assert_eq!(overflow(&mut ssd), (0, 0));
 }
@@ -68,7 +68,7 @@ fn writes_beyond_the_limit_go_to_the_default_stream_and_are_counted() {
     (1..=5).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
     write_in(&mut ssd, 5, 9);
     assert_eq!(ssd.administration().stream_status().unwrap(), [1, 2, 3]);
-    assert_eq!(ssd.routed(4), None);
+    assert_eq!(ssd.storage().routed(4), None);
     let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (3, 3 * 4096));
     assert_eq!(status.overflow_by_number, [(4, 4096), (5, 8192)]);
@@ -85,7 +85,7 @@ fn or_the_controller_releases_the_stream_that_is_open_longest() {
     assert_eq!(ssd.administration().stream_status().unwrap(), [3, 4, 5]);
     assert_eq!(overflow(&mut ssd), (0, 0));
     assert_eq!(ssd.data_placement_status().unwrap().streams_released, 2);
-    assert_eq!(ssd.routed(1), None);
+    assert_eq!(ssd.storage().routed(1), None);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_scsi_load_opens_its_streams_and_overflows_to_plain_writes() {
     let mut ssd = scsi();
     write_in(&mut ssd, 2, 0);
     assert_eq!(ssd.administration().scsi_stream_status(0).unwrap(), [1, 2]);
-    assert_eq!(ssd.routed(2), Some(StreamId(2)));
+    assert_eq!(ssd.storage().routed(2), Some(StreamId(2)));
     write_in(&mut ssd, 4, 0);
     assert_eq!(overflow(&mut ssd), (1, 4096));
 }
@@ -260,7 +260,7 @@ fn both_clocks_route_alike_and_a_restored_drive_keeps_its_streams() {
         restored.restore(&saved[..]).unwrap();
         assert_eq!(restored.data_placement_status(), status, "{section}");
         assert_eq!(restored.save(Vec::new()).unwrap(), saved, "{section}");
-        assert_eq!(restored.routed(9), timed.routed(9));
+        assert_eq!(restored.storage().routed(9), timed.storage().routed(9));
     }
 }
 

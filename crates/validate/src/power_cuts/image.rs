@@ -164,13 +164,13 @@ impl FlashImage {
         let is_protected = ssd.config().controller.power_loss_protection;
         let geometry = ssd.ftl().geometry().clone();
         let (ftl, table) = (ssd.ftl(), ssd.ftl().table());
-        let log = ssd.log().map(|slc| {
+        let log = ssd.storage().log().map(|slc| {
             let (unit_slots, block_units) = slc.shape();
             Log { ppas: slc.addresses(), unit_slots, block_units }
         });
         let ppas = log.as_ref().map_or(geometry.raw_ppas(), |log| u64::from(log.ppas.end));
         let mut slots = vec![Slot::Programmed; ppas as usize];
-        if let Some(slc) = ssd.log() {
+        if let Some(slc) = ssd.storage().log() {
             slc.erased().for_each(|ppa| slots[ppa.index()] = Slot::Erased);
         }
         for unit in (0..table.len()).map(ReclaimUnitId) {
@@ -182,7 +182,7 @@ impl FlashImage {
         }
         let user = ftl.user_slots();
         for lpn in (0..user).map(Lpn) {
-            let ppa = ssd.location(lpn);
+            let ppa = ssd.storage().location(lpn);
             if !ppa.is_none() {
                 slots[ppa.index()] = Slot::Holds(Page { lpn, sequence: 0, version: AGED });
             }
@@ -248,7 +248,8 @@ impl FlashImage {
     /// With `is_oldest` the mapping is taken to have the oldest copies instead of its own.
     pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
         let user = ssd.ftl().user_slots() as usize;
-        let mapping: Vec<Ppa> = (0..user).map(|lpn| ssd.location(Lpn(lpn as u32))).collect();
+        let mapping: Vec<Ppa> =
+            (0..user).map(|lpn| ssd.storage().location(Lpn(lpn as u32))).collect();
         let image = ssd.recorder_mut();
         let mut newest: Vec<Option<(u64, u32)>> = vec![None; user];
         let mut oldest = newest.clone();

@@ -8,6 +8,7 @@ use crate::config::DeviceConfig;
 use crate::front::Front;
 use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
+use crate::storage::Storage;
 
 /// The refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
 pub(crate) struct Refreshing;
@@ -22,14 +23,15 @@ impl Mechanism for Refreshing {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.backend.mechanisms.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
+        drive.storage.backend.mechanisms.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
     }
 
     /// Relocates the reclaim unit with the most errors, if it has too many.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        let Ssd { ftl, backend, front, config, .. } = drive;
-        let frontiers = || (0..config.ftl.streams).map(FrontierId);
+        let Storage { ftl, backend, front, .. } = &mut drive.storage;
+        let streams = ftl.config().streams;
+        let frontiers = || (0..streams).map(FrontierId);
         let open: Vec<_> = frontiers().filter_map(|frontier| ftl.host_unit(frontier)).collect();
         let now = backend.now;
         let Some(ecc) = &mut backend.mechanisms.ecc else { return };

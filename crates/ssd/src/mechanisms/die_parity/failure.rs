@@ -7,22 +7,19 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::mechanisms::{Mechanism, Steps};
 use crate::ssd::Ssd;
+use crate::storage::Storage;
 
-impl<R: Recorder> Ssd<R> {
-    /// Returns `true` if some data of a lost die are not relocated yet.
-    pub fn is_relocating(&self) -> bool {
-        self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
-    }
-
-    pub(crate) fn die_parity_counters(&self) -> Option<DieParityCounters> {
-        let counts = self.backend.mechanisms.die_parity.as_ref()?.counts;
-        Some(DieParityCounters { counts, parity_slots: parity_slots(self) })
+impl DieParityCounters {
+    pub(crate) fn of<R: Recorder>(storage: &Storage<R>) -> Option<Self> {
+        let counts = storage.backend.mechanisms.die_parity.as_ref()?.counts;
+        Some(Self { counts, parity_slots: parity_slots(storage) })
     }
 }
 
 /// Slots of parity programmed so far.
-fn parity_slots<R: Recorder>(drive: &Ssd<R>) -> u64 {
-    drive.ftl.parity_programs() * u64::from(drive.config.geometry.slots_per_program_unit)
+fn parity_slots<R: Recorder>(storage: &Storage<R>) -> u64 {
+    let unit = storage.backend.geometry.slots_per_program_unit;
+    storage.ftl.parity_programs() * u64::from(unit)
 }
 
 /// The relocation of data from a lost die, one reclaim unit per interval. The dies hold its state.
@@ -38,27 +35,28 @@ impl Mechanism for Relocation {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.due(until))
+        drive.storage.backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.due(until))
     }
 
     /// Relocates the lost die's data of the reclaim unit that is due.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        let Ssd { ftl, backend, config, .. } = drive;
+        let Storage { ftl, backend, .. } = &mut drive.storage;
         let next = backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.next());
         let Some((die, unit)) = next else { return };
-        if backend.fills.outstanding().count() >= config.geometry.dies as usize {
+        if backend.fills.outstanding().count() >= backend.geometry.dies as usize {
             // Relocation is no faster than the dies program.
             backend.mechanisms.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
             return;
         }
         let moved = ftl.relocate_from_die(unit, die, backend);
+        let units = backend.geometry.reclaim_units;
         if let Some(parity) = &mut backend.mechanisms.die_parity {
-            parity.relocated(config.geometry.reclaim_units, moved);
+            parity.relocated(units, moved);
         }
     }
 
     fn own_slots<R: Recorder>(&self, drive: &Ssd<R>) -> u64 {
-        parity_slots(drive)
+        parity_slots(&drive.storage)
     }
 }

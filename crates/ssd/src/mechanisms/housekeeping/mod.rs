@@ -186,21 +186,27 @@ impl Housekeeping {
     /// An operation that started in idle time keeps its die busy for the rest of its time.
     #[cold]
     fn schedule_media<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        let now = drive.now();
+        let now = drive.storage.backend.now;
         let Some(work) = self.media else { return };
         while let Some(next) = self.next_media(now) {
             if next.at > now {
                 self.media_scheduled = true;
-                drive.backend.queue.push(Lane::DieLong, next.at, Self::event(0));
+                drive.storage.backend.queue.push(Lane::DieLong, next.at, Self::event(0));
                 return;
             }
             self.next_media += 1;
             self.counters.media_operations += 1;
             let rest = next.at + work.time - now;
             let upkeep = FlashOperation::upkeep(rest, work.suspendable);
-            drive.backend.work(next.die as usize, upkeep);
+            drive.storage.backend.work(next.die as usize, upkeep);
         }
     }
+}
+
+/// Keeps the firmware from commands for `time`, from `at` on.
+fn stall_firmware<R: Recorder>(drive: &mut Ssd<R>, at: Nanos, time: Nanos) {
+    let until = drive.commands.frontend.stall(at, time);
+    drive.storage.backend.recorder.firmware_stalled(until - time, until);
 }
 
 impl Mechanism for Housekeeping {
@@ -214,8 +220,10 @@ impl Mechanism for Housekeeping {
     fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Some(patrol) = &mut self.patrol else { return };
         let time = patrol.time();
-        while let Some(at) = patrol.due(drive.now(), drive.frontend.firmware_free()) {
-            drive.stall_firmware(at, time);
+        while let Some(at) =
+            patrol.due(drive.storage.backend.now, drive.commands.frontend.firmware_free())
+        {
+            stall_firmware(drive, at, time);
         }
     }
 
@@ -243,15 +251,15 @@ impl Mechanism for Housekeeping {
     fn programmed<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let due = self.count_program();
         if let Some((die, time)) = due.journal {
-            drive.backend.work(die as usize, FlashOperation::upkeep(time, true));
+            drive.storage.backend.work(die as usize, FlashOperation::upkeep(time, true));
         }
         if due.stall == Nanos::ZERO {
             return;
         }
-        let now = drive.now();
+        let now = drive.storage.backend.now;
         match &mut drive.mechanisms.mapping_core {
             Some(core) if self.checkpoint_stops_writes => core.stall(now, due.stall),
-            _ => drive.stall_firmware(now, due.stall),
+            _ => stall_firmware(drive, now, due.stall),
         }
     }
 

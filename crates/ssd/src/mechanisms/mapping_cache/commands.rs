@@ -28,9 +28,10 @@ impl MappingCache {
             Found::Here => None,
             Found::Loading(load) => Some(load),
             Found::HostMemory => self.begin_load(page).inspect(|&load| {
-                let received = drive.frontend.receive(drive.now(), self.page_bytes());
+                let received =
+                    drive.commands.frontend.receive(drive.storage.backend.now, self.page_bytes());
                 let at = received + self.host_latency();
-                drive.backend.queue.push(Lane::Arrived, at, Self::event(load));
+                drive.storage.backend.queue.push(Lane::Arrived, at, Self::event(load));
             }),
             Found::Flash { die } => {
                 let load = self.begin_load(page);
@@ -50,26 +51,26 @@ impl MappingCache {
             purpose: Self::request(load),
         };
         if for_write {
-            drive.backend.work(usize::from(die), operation);
+            drive.storage.backend.work(usize::from(die), operation);
         } else {
-            drive.backend.queue_read(usize::from(die), operation);
+            drive.storage.backend.queue_read(usize::from(die), operation);
         }
     }
 
     /// Starts transfers that no command waits for: copies to and from the host memory buffer, and
     /// programs of changed pages.
     fn carry<R: Recorder>(&self, drive: &mut Ssd<R>, traffic: Traffic) {
-        let (now, bytes) = (drive.now(), self.page_bytes());
+        let (now, bytes) = (drive.storage.backend.now, self.page_bytes());
         for _ in 0..traffic.to_host {
-            drive.frontend.send(now, bytes, false);
+            drive.commands.frontend.send(now, bytes, false);
         }
         for _ in 0..traffic.from_host {
-            drive.frontend.receive(now, bytes);
+            drive.commands.frontend.receive(now, bytes);
         }
         if let Some(die) = traffic.program {
             let page_type = program_medium(medium_of(Self::NUMBER));
             let operation = FlashOperation::Program { fill: NO_FILL, page_type };
-            drive.backend.work(usize::from(die), operation);
+            drive.storage.backend.work(usize::from(die), operation);
         }
     }
 }
@@ -133,14 +134,14 @@ impl Mechanism for MappingCache {
             }
             return;
         }
-        let frontier = drive.front.frontier().unwrap_or_else(|| {
-            let stream = drive.routed(write.command.stream.0).unwrap_or(StreamId::DEFAULT);
-            drive.ftl.host_frontier(stream)
+        let frontier = drive.storage.front.frontier().unwrap_or_else(|| {
+            let stream = drive.storage.routed(write.command.stream.0).unwrap_or(StreamId::DEFAULT);
+            drive.storage.ftl.host_frontier(stream)
         });
         for page in pages {
             if let Some(load) = self.look_up(drive, page, true) {
-                let fill = drive.backend.fills.current(frontier);
-                drive.backend.fills.get(fill).reads_pending += 1;
+                let fill = drive.storage.backend.fills.current(frontier);
+                drive.storage.backend.fills.get(fill).reads_pending += 1;
                 load.fills.push(fill);
             }
         }
@@ -150,13 +151,17 @@ impl Mechanism for MappingCache {
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, load: u16) -> bool {
         let Some(loaded) = self.end_load(load) else { return false };
         for fill in loaded.fills {
-            drive.backend.waited(fill);
+            drive.storage.backend.waited(fill);
         }
         for number in loaded.commands {
             let command = drive.commands.get(number);
             command.pending -= 1;
             if command.pending == 0 {
-                drive.backend.recorder.spent(number, Cause::MappingTable, drive.now());
+                drive.storage.backend.recorder.spent(
+                    number,
+                    Cause::MappingTable,
+                    drive.storage.backend.now,
+                );
                 drive.read_held(number);
             }
         }

@@ -4,6 +4,9 @@
 //! channels, of the link, and of commands in flight. It is therefore exact at any time, except that
 //! operations count in full when they start.
 
+use crate::attribution::Recorder;
+use crate::ssd::Ssd;
+
 pub(crate) mod active_dies;
 mod section;
 
@@ -63,6 +66,14 @@ counters! { |c: Energy| Real "energy_j" Joules: c.total(), "energy taken (`[powe
 impl Energy {
     pub fn total(&self) -> f64 {
         self.controller + self.flash + self.transfer
+    }
+
+    /// Energy that a drive has consumed until `time`, which must be close to now; operations in
+    /// progress count in full. `None` if the device file does not describe it.
+    pub(crate) fn taken<R: Recorder>(drive: &Ssd<R>, time: Nanos) -> Option<Self> {
+        let config = drive.config.sections.power.as_ref()?;
+        let (active, link) = (drive.active.until(time), drive.commands.frontend.link_busy());
+        Some(Self::of(config, &drive.storage.backend.busy, active, link, time))
     }
 
     /// Energy consumed from new until `time`.

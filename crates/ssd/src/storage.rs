@@ -1,0 +1,401 @@
+//! Where data are: the FTL with its front, and the flash on which they take time.
+
+use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
+use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{ConfigError, FastForward, Ftl};
+use writecliff_host_interface::{Cause, Command, Status};
+
+use crate::attribution::Recorder;
+use crate::backend::Backend;
+use crate::config::DeviceConfig;
+use crate::data_placement::{DataPlacement, Interface};
+use crate::die::ReadFor;
+use crate::fill::FillId;
+use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed, SlcCache, Write};
+use crate::mechanisms::{Access, FlashMechanisms, PageRead};
+
+/// Program units per die in one burst of the front's work: enough to keep the die busy until the
+/// next check, but few enough that a command does not wait long.
+const BURST_UNITS: u32 = 4;
+
+/// Location of slots that one flash read fetches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// With its plane.
+    Ftl(FlashLocation, u32),
+    /// A unit of the front's own flash.
+    Front(u32),
+}
+
+/// The FTL, its front, the interface that names its streams, and the flash.
+pub struct Storage<R> {
+    pub(crate) ftl: Ftl,
+    pub(crate) front: AnyFront,
+    pub(crate) backend: Backend<R>,
+    pub(crate) data_placement: DataPlacement,
+    /// Slots read that held no data.
+    pub(crate) unmapped_read_slots: u64,
+    /// `true` if a read of a slot occupies its die, which follows from its address alone.
+    pub(crate) reads_slots_alone: bool,
+}
+
+impl<R: Recorder> Storage<R> {
+    /// Replaces the geometry of `config`, whose addresses are those that the FTL allocates.
+    pub(crate) fn new(config: &mut DeviceConfig) -> Result<Self, ConfigError> {
+        let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
+        config.geometry = ftl.geometry().clone();
+        let data_placement = DataPlacement::new(config);
+        if let Interface::Fdp(_) = data_placement.interface {
+            ftl.gc_log_mut().listen(config.ftl.streams);
+        }
+        let front = AnyFront::of(config);
+        let reads_slots_alone = config.reads_slots_alone() && front.log().is_none();
+        let backend = Backend::new(config);
+        Ok(Self { ftl, front, backend, data_placement, unmapped_read_slots: 0, reads_slots_alone })
+    }
+
+    /// Returns the log of the front, an SLC cache.
+    pub fn log(&self) -> Option<&SlcCache> {
+        self.front.log()
+    }
+
+    pub fn recorder(&self) -> &R {
+        &self.backend.recorder
+    }
+
+    /// Returns the FTL stream to which a write with stream number `number` would go now; `None` if
+    /// the interface does not know the number.
+    pub fn routed(&self, number: u16) -> Option<StreamId> {
+        self.data_placement.routed(number, self.ftl.config().streams)
+    }
+
+    /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
+    /// of an SLC cache follow the addresses of the FTL's flash.
+    pub fn location(&self, lpn: Lpn) -> Ppa {
+        let in_front = self.front.location(lpn);
+        if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
+    }
+
+    /// Returns the erases of reclaim units and of blocks of an SLC cache since the drive was new.
+    pub fn erases(&self) -> u64 {
+        self.ftl.wear().total() + self.front.erases()
+    }
+
+    /// Returns `true` if some data of a lost die are not relocated yet.
+    pub fn is_relocating(&self) -> bool {
+        self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
+    }
+
+    /// Bytes allocated by the FTL so far, for any reason.
+    #[inline]
+    pub(crate) fn main_write_bytes(&self) -> u64 {
+        self.ftl.allocated().total().0
+    }
+
+    /// Slots in partly filled units, which the write buffer holds.
+    pub(crate) fn filled(&self) -> u32 {
+        let streams = 0..self.ftl.config().streams;
+        streams.map(|s| self.ftl.filled(FrontierId(s))).sum::<u32>() + self.front.filled()
+    }
+
+    /// Routes a write to a stream of the FTL.
+    #[inline]
+    pub(crate) fn route<'a>(&mut self, command: &'a Command) -> Write<'a> {
+        let now = self.backend.now;
+        let stream = self.data_placement.route(command.stream, command.length, now);
+        Write { command, stream }
+    }
+
+    /// Places a write that no mechanism affects.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn place_plain(&mut self, command: &Command) {
+        debug_assert!(self.front.is_direct() && self.backend.awaiting.is_none());
+        self.backend.recorder.writing(command.tag);
+        let write = self.route(command);
+        Direct.place(write, &mut self.ftl, &mut self.backend);
+    }
+
+    /// Places any write. `awaiting` is its number if it completes only when its data are on flash;
+    /// [`Self::await_placed`] then follows.
+    pub(crate) fn place(&mut self, command: &Command, awaiting: Option<u16>) -> Placed {
+        debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
+        let is_limited = self.data_placement.is_limited;
+        if is_limited && self.backend.now >= self.data_placement.deadline {
+            self.data_placement.end_old_units(&mut self.ftl, &mut self.backend);
+        }
+        self.backend.recorder.writing(command.tag);
+        self.backend.awaiting = awaiting;
+        let write = self.route(command);
+        let placed = match &mut self.front {
+            AnyFront::Direct(front) => front.place(write, &mut self.ftl, &mut self.backend),
+            front => front.place(write, &mut self.ftl, &mut self.backend),
+        };
+        self.backend.awaiting = None;
+        if is_limited {
+            self.data_placement.note_units(&self.ftl, self.backend.now);
+        }
+        self.data_placement.note_elsewhere(command, placed);
+        placed
+    }
+
+    /// Places any write on the fast-forward clock.
+    pub(crate) fn place_untimed(&mut self, command: &Command) {
+        let write = self.route(command);
+        let placed = self.front.place(write, &mut self.ftl, &mut FastForward);
+        self.data_placement.note_elsewhere(command, placed);
+    }
+
+    /// Returns the number of units that the command just placed waits for. Closes them, unless
+    /// `more` writes that may fill them are being transferred.
+    pub(crate) fn await_placed(&mut self, number: u16, placed: Placed, more: bool) -> u32 {
+        let own = std::mem::take(&mut self.backend.awaited);
+        if placed.repeats_buffered {
+            return own + self.await_all_units(number);
+        }
+        if !more {
+            self.close_units(true);
+        }
+        own
+    }
+
+    /// Lets a command wait for the units of all that the host has written; returns their number.
+    pub(crate) fn await_all_units(&mut self, number: u16) -> u32 {
+        self.close_units(false);
+        let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
+        let mut units = 0;
+        for id in outstanding {
+            let fill = self.backend.fills.get(id);
+            if self.front.frontier() == Some(fill.frontier)
+                || self.ftl.is_host_frontier(fill.frontier)
+            {
+                fill.waiting.push(number);
+                units += 1;
+            }
+        }
+        units
+    }
+
+    /// Pads and programs the open units of the host's frontiers; with `waited_for`, only those for
+    /// which a command waits.
+    fn close_units(&mut self, waited_for: bool) {
+        for stream in 0..self.ftl.config().streams {
+            let frontier = FrontierId(stream);
+            if waited_for {
+                let fill = self.backend.fills.current(frontier);
+                if self.backend.fills.get(fill).waiting.is_empty() {
+                    continue;
+                }
+            } else if !self.front.is_open(stream) {
+                continue;
+            }
+            self.ftl.pad(frontier, &mut self.backend);
+        }
+        if let Some(frontier) = self.front.frontier() {
+            let fill = self.backend.fills.current(frontier);
+            if !waited_for || !self.backend.fills.get(fill).waiting.is_empty() {
+                self.front.pad(&mut self.backend);
+            }
+        }
+        if !waited_for {
+            self.front.flushed();
+        }
+    }
+
+    /// Returns `true` if a read-only drive rejects a write, and counts it.
+    pub(crate) fn refuses_write(&mut self) -> bool {
+        let is_refused = self.ftl.is_read_only();
+        if is_refused {
+            self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
+        }
+        is_refused
+    }
+
+    /// Returns `true` if an erase waits for programs. Writes wait until it starts: the mapping must
+    /// not run so far ahead of the flash that a loss of power leaves no unit free.
+    pub(crate) fn holds_writes(&mut self) -> bool {
+        let is_held = !self.backend.held_erases.is_empty();
+        if is_held {
+            self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
+        }
+        is_held
+    }
+
+    /// Slots of a write that it covers in part and that hold data.
+    pub(crate) fn slots_to_merge(&self, write: &Access<'_>) -> u32 {
+        let Access { command, first, slots, .. } = *write;
+        let slot = u64::from(SLOT_BYTES);
+        let end = command.offset + u64::from(command.length);
+        let last = Lpn(first.0 + slots - 1);
+        let is_mapped = |lpn: Lpn| u32::from(!self.ftl.lookup(lpn).is_none());
+        let head = if command.offset.is_multiple_of(slot) { 0 } else { is_mapped(first) };
+        let is_one = head == 1 && slots == 1;
+        let tail = if is_one || end.is_multiple_of(slot) { 0 } else { is_mapped(last) };
+        head + tail
+    }
+
+    /// Deallocates the slots that a command covers whole, and tells each to `trimmed`.
+    pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) {
+        let slot = u64::from(SLOT_BYTES);
+        let first = command.offset.div_ceil(slot);
+        let end = (command.offset + u64::from(command.length)) / slot;
+        let mut is_told = R::KEEPS_UNWRITTEN;
+        if R::KEEPS_UNWRITTEN {
+            self.backend.recorder.writing(command.tag);
+            let slots = end.saturating_sub(first) as u32;
+            is_told = !self.backend.recorder.journals(Lpn(first as u32), slots);
+        }
+        for lpn in first..end {
+            let lpn = Lpn(lpn as u32);
+            if is_told {
+                let before = self.location(lpn);
+                self.backend.recorder.trimmed(lpn, before);
+            }
+            self.ftl.trim(lpn);
+            trimmed(lpn);
+        }
+        if !self.front.is_direct() {
+            (first..end).for_each(|lpn| self.front.trim(Lpn(lpn as u32)));
+        }
+    }
+
+    /// Starts the flash reads of any read; returns their number, and the outcome of the read.
+    pub(crate) fn read(&mut self, number: u16, first: Lpn, slots: u32) -> (u32, Status) {
+        let lost_before = self.backend.mechanisms.lost_reads();
+        let reads = if slots == 1 && self.reads_slots_alone {
+            self.read_slot(number, first)
+        } else {
+            self.read_slots(number, first, slots)
+        };
+        debug_assert!(reads <= slots, "more flash reads than slots");
+        let is_lost = self.backend.mechanisms.lost_reads() > lost_before;
+        let outcome = if is_lost { Status::UnrecoveredRead } else { Status::Success };
+        (self.backend.mechanisms.awaited_reads(reads), outcome)
+    }
+
+    /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
+    /// flash.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
+        let ppa = self.ftl.lookup(lpn);
+        if ppa.is_none() {
+            self.unmapped_read_slots += 1;
+            return 0;
+        }
+        let location = self.backend.geometry.locate_plain(ppa);
+        if self.is_buffered(ppa, &location) {
+            return 0;
+        }
+        self.backend.host_read_slot(number, location);
+        1
+    }
+
+    /// Starts the flash reads of slots, one per run in a read group; returns their number.
+    fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
+        // Reads are counted in allocation units: slots, unless data are reduced.
+        let per_group = self.backend.geometry.slots_per_read_group;
+        let per_group = self.ftl.config().alloc_units(per_group);
+        let mut run: Option<(Source, u32)> = None;
+        let mut reads = 0;
+        for n in 0..slots {
+            let lpn = Lpn(first.0 + n);
+            let Some(source) = self.source(lpn) else { continue };
+            let units = match source {
+                Source::Ftl(..) => self.ftl.alloc_units_of(lpn),
+                Source::Front(_) => 1,
+            };
+            match &mut run {
+                Some((start, count)) if *start == source => {
+                    *count = (*count + units).min(per_group);
+                }
+                _ => {
+                    reads += self.read_run(number, run);
+                    run = Some((source, units));
+                }
+            }
+        }
+        reads + self.read_run(number, run)
+    }
+
+    fn read_run(&mut self, number: u16, run: Option<(Source, u32)>) -> u32 {
+        match run {
+            None => return 0,
+            Some((Source::Ftl(location, plane), units)) => {
+                let slots = self.ftl.config().slots_of(units);
+                let read = PageRead { location, plane, slots };
+                FlashMechanisms::host_read(&mut self.backend, number, &read);
+            }
+            Some((Source::Front(unit), slots)) => {
+                let purpose = ReadFor::Host { command: number };
+                let geometry = &self.backend.geometry;
+                let (die, operation) = FrontFlash::read(geometry, unit, slots, purpose);
+                self.backend.queue_read(die, operation);
+            }
+        }
+        1
+    }
+
+    /// Returns the location from which a slot must be read; `None` if it is not on flash.
+    fn source(&mut self, lpn: Lpn) -> Option<Source> {
+        if let Some((unit, filling)) = self.front.find(lpn) {
+            let buffered = filling || self.backend.front.is_in_flight(&self.backend.fills, unit);
+            return (!buffered).then_some(Source::Front(unit));
+        }
+        let ppa = self.ftl.lookup(lpn);
+        if ppa.is_none() {
+            self.unmapped_read_slots += 1;
+            return None;
+        }
+        let location = self.backend.geometry.locate(ppa);
+        let plane = self.backend.mechanisms.plane_of(&self.backend.geometry, ppa);
+        (!self.is_buffered(ppa, &location)).then_some(Source::Ftl(location, plane))
+    }
+
+    /// Returns `true` if the slot is still in the write buffer (its unit is not yet on flash).
+    #[inline]
+    pub(crate) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
+        self.ftl.is_filling(ppa, location.reclaim_unit)
+            || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
+    }
+
+    /// Returns `true` if a frontier is one of those that the host writes to.
+    #[inline]
+    pub(crate) fn is_of_host(&self, frontier: FrontierId) -> bool {
+        self.ftl.is_host_frontier(frontier) || self.front.frontier() == Some(frontier)
+    }
+
+    /// Returns `true` if there is work to do in idle time.
+    #[inline]
+    pub(crate) fn wants_idle_time(&self) -> bool {
+        self.ftl.needs_background_gc() || self.front.wants_idle_time()
+    }
+
+    /// Folds or garbage-collects in idle time, about one read group of each die. `free` slots of
+    /// the write buffer may be used; returns how many were, `None` if no work was left.
+    pub(crate) fn work_when_idle(&mut self, free: i64) -> Option<i64> {
+        let geometry = &self.backend.geometry;
+        let (dies, unit) = (geometry.dies, geometry.slots_per_program_unit);
+        let burst = i64::from(BURST_UNITS * dies * unit).min(free);
+        let used = self.front.idle_work(burst, &mut self.ftl, &mut self.backend);
+        if used.is_some() {
+            return used;
+        }
+        for _ in 0..dies {
+            let sink = &mut self.front.sink(&mut self.backend);
+            if !self.ftl.gc_in_background(sink) {
+                return None;
+            }
+        }
+        Some(0)
+    }
+
+    /// Lets the state of cells follow from what happened on the fast-forward clock.
+    pub(crate) fn after_untimed(&mut self) {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
+            ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The write buffer: which slots are free, and which writes wait for some.
+
+use std::collections::VecDeque;
+
+use writecliff_base::Nanos;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::config::DeviceConfig;
+
+/// The write buffer. Data are in it from the start of their transfer until their program unit is
+/// on flash.
+pub(crate) struct WriteBuffer {
+    slots: i64,
+    /// Free slots; negative while a command larger than the buffer is in it.
+    free: i64,
+    /// Slots that are free whenever no data are on their way to flash.
+    assured: i64,
+    /// Writes waiting for space, and the time when firmware had processed them.
+    waiting: VecDeque<(u16, Nanos)>,
+    /// Writes whose data are being transferred over the link.
+    in_transfer: u32,
+    is_cache: bool,
+    is_protected: bool,
+}
+
+impl WriteBuffer {
+    pub(crate) fn of(config: &DeviceConfig) -> Self {
+        let slots = i64::from(config.buffer_slots());
+        let geometry = &config.geometry;
+        // What partly filled units and mechanisms may occupy.
+        let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
+        let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
+        Self {
+            slots,
+            free: slots,
+            assured: slots - units - mechanisms.cast_signed(),
+            waiting: VecDeque::new(),
+            in_transfer: 0,
+            is_cache: config.controller.write_cache,
+            is_protected: config.controller.power_loss_protection,
+        }
+    }
+
+    pub(crate) fn free(&self) -> i64 {
+        self.free
+    }
+
+    /// Sets the free slots to what a saved state has.
+    pub(crate) fn restore_free(&mut self, free: i64) {
+        assert!(self.is_settled(), "restored while writes were on their way");
+        self.free = free;
+    }
+
+    /// Sets the buffer to contain exactly the `held` slots of partly filled units.
+    pub(crate) fn resynchronise(&mut self, held: u32) {
+        assert!(self.is_settled(), "resynchronised while writes were on their way");
+        self.free = self.slots - i64::from(held);
+    }
+
+    /// Whether the volatile write cache is enabled.
+    pub(crate) fn is_cache(&self) -> bool {
+        self.is_cache
+    }
+
+    pub(crate) fn set_cache(&mut self, enabled: bool) {
+        self.is_cache = enabled;
+    }
+
+    /// Returns `true` if a write may complete before its data are on flash.
+    #[inline]
+    pub(crate) fn completes_writes(&self) -> bool {
+        self.is_cache || self.is_protected
+    }
+
+    /// Returns `true` if a loss of power may lose data of completed writes.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.is_cache && !self.is_protected
+    }
+
+    /// Returns `true` if no write is being transferred or waits.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.in_transfer == 0 && self.waiting.is_empty()
+    }
+
+    /// Returns `true` if there is space for a write. One larger than what is assured need not wait
+    /// for more.
+    #[inline]
+    pub(crate) fn has_room(&self, slots: u32) -> bool {
+        self.free >= i64::from(slots).min(self.assured)
+    }
+
+    /// Reserves the slots of a write whose transfer starts.
+    #[inline]
+    pub(crate) fn admit(&mut self, slots: u32) {
+        debug_assert!(self.has_room(slots), "admitted without space");
+        self.free -= i64::from(slots);
+        self.in_transfer += 1;
+    }
+
+    /// The data of a write have arrived.
+    #[inline]
+    pub(crate) fn arrived(&mut self) {
+        debug_assert!(self.in_transfer > 0, "arrived without having been admitted");
+        self.in_transfer -= 1;
+    }
+
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.in_transfer > 0
+    }
+
+    /// Slots that have left the buffer; negative if the drive has added some.
+    #[inline]
+    pub(crate) fn release(&mut self, slots: i64) {
+        self.free += slots;
+    }
+
+    /// Lets a write wait that firmware has processed at `ready`.
+    #[inline]
+    pub(crate) fn wait(&mut self, number: u16, ready: Nanos) {
+        self.waiting.push_back((number, ready));
+    }
+
+    /// The write that has waited longest.
+    #[inline]
+    pub(crate) fn first_waiting(&self) -> Option<(u16, Nanos)> {
+        self.waiting.front().copied()
+    }
+
+    #[inline]
+    pub(crate) fn end_wait(&mut self) {
+        let ended = self.waiting.pop_front();
+        debug_assert!(ended.is_some(), "no write waits");
+    }
+
+    /// Forgets the writes, after a loss of power.
+    pub(crate) fn power_up(&mut self, config: &DeviceConfig) {
+        self.waiting.clear();
+        self.in_transfer = 0;
+        self.is_cache = config.controller.write_cache;
+    }
+}
