@@ -26,8 +26,8 @@ def _examples(name: str) -> list[str]:
     return re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S)
 
 
-def test_there_are_five_workloads() -> None:
-    assert len(_examples("workloads.md")) == 5
+def test_there_are_six_workloads() -> None:
+    assert len(_examples("workloads.md")) == 6
 
 
 @pytest.mark.parametrize("example", _examples("workloads.md"))
