@@ -151,6 +151,14 @@ PROCEDURES: Mapping[str, Entry] = {
             campaign="JESD218 and JESD219",
         ),
         Entry(
+            "Skew and Open-Loop Test",
+            "zipfian, static and zoned writes relative to uniform ones; tails of open loops",
+            "campaigns.ssd_iq:SsdIq",
+            (),
+            campaign="SSD-iq (2025)",
+            called="ssd-iq",
+        ),
+        Entry(
             "Replay-Native Test",
             "the time steps of an I/O capture in order, each with its streams and queue depth",
             "rwsw.replay_native:ReplayNative",

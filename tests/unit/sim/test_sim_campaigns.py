@@ -58,6 +58,10 @@ SHORT: dict[str, list[str]] = {
     "consistency": ["--price", "200"],
     "act": ["--test-duration-sec", "4", "--report-interval-sec", "1", "--slice-sec", "2"],
     "blocksizes": ["--step-seconds", "0.05", "--block-sizes-kib", "128,4", "--max-rounds", "5"],
+    "ssd-iq": [
+        *("--thetas", "0.8", "--static-pcts", "60", "--cold-pcts", "90", "--zone-gib", "0.03125"),
+        *("--rates-iops", "2000", "--open-seconds", "4", "--capacities", "1"),
+    ],
     "endurance": ["--price", "100", "--kwh-price", "0.2", "--pue", "1.5", "--watts", "4"],
 }
 
@@ -129,6 +133,22 @@ def test_the_white_paper_has_figures_of_every_part(runs: dict[str, Path]) -> Non
     assert messenger["read_iops_per_thread"] * 20 > messenger["write_iops"]
     (servers, *_) = [item for item in found if item["access"] == "web-server"]
     assert servers["oio"] == 1
+
+
+def test_skewed_writes_stand_beside_uniform_ones(runs: dict[str, Path]) -> None:
+    run = runs["ssd-iq"]
+    uniform = values(run, item="uniform writes")
+    assert uniform["relative_to_uniform"] == 1.0
+    static = values(run, item="60 % of pages static")
+    assert static["relative_to_uniform"] == pytest.approx(static["iops"] / uniform["iops"])
+    assert 0.7 < static["relative_to_uniform"] < 1.1 and static["waf"] > 2.5
+    assert 0.7 < values(run, item="zipf writes, theta 0.8")["relative_to_uniform"] < 1.1
+    assert 0.7 < values(run, item="90 % of pages get 10 % of writes")["relative_to_uniform"] < 1.1
+    zones = values(run, item="zones of 0.03125 GiB")
+    assert 1.0 <= zones["waf"] < 1.5
+    opened = values(run, item="2,000 arrivals a second")
+    assert opened["write_iops"] == pytest.approx(1980, rel=0.05)
+    assert opened["read_latency_p50"] < opened["read_latency_p99.9"]
 
 
 def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:
