@@ -111,7 +111,9 @@ def test_drives_are_found_by_name_and_capacity() -> None:
     assert sheet_of("Kioxia CM7-R 3.84 TB (PCIe 5) unit 4", sheets).name == "Kioxia CM7-R"
     assert sheet_of("Micron 7450 MAX 800 GB (PCIe 4)", sheets).sheet.tbw == 3 * 365 * 5 * 800e9
     assert sheet_of("WD DC SN640 960 GB (PCIe 3)", sheets).name == "WD DC (model not named)"
-    for name in ("Micron 7450 PRO 7.68 TB", "Micron 9999 960 GB"):
+    assert sheet_of("Solidigm P5520 1.92TB", sheets).name == "Solidigm D7-P5520"
+    assert sheet_of("Micron 7450 PRO 960 GB", sheets).name == "Micron 7450 PRO"
+    for name in ("Micron 7450 PRO 7.68 TB", "Micron 9999 960 GB", "Samsung 983 960 GB"):
         with pytest.raises(ConfigError, match="no data sheet"):
             sheet_of(name, sheets)
 

@@ -22,6 +22,7 @@ _YEARS = 5  # of a warranty, that drive writes a day are of
 # Year of the flash by PCIe generation, for drives that are not in `modern_drives.toml`.
 _YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
 _SAME_CAPACITY = 0.03  # relative difference of names such as "1.92 TB" and "1,920 GB"
+_SAME_NAME = 0.5  # more of the words of a sheet's name are in the name of its drive
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?) ?(TB|GB)\b", re.IGNORECASE)
 _ALIASES = {"solidigm": "intel"}
 
@@ -116,13 +117,18 @@ def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
 
     Raises ConfigError: no sheet has its name and capacity."""
     words, capacity = set(_words(drive)), capacity_in(drive)
-    named = [sheet for sheet in sheets if sheet.words and sheet.words <= words]
+
+    def likeness(sheet: Sheet) -> float:
+        """Share of the words of a sheet's name that the drive has."""
+        return len(sheet.words & words) / len(sheet.words) if sheet.words else 0.0
+
+    named = [sheet for sheet in sheets if likeness(sheet) > _SAME_NAME]
     if not named:
         raise ConfigError(f"no data sheet of '{drive}'")
     fitting = [one for one in named if _is_capacity(one.sheet.capacity, capacity)]
     if not fitting:
         raise ConfigError(f"no data sheet of '{drive}' with this capacity")
-    return max(fitting, key=lambda one: len(one.words))
+    return max(fitting, key=lambda one: (likeness(one), len(one.words)))
 
 
 def _is_capacity(have: float, wanted: float | None) -> bool:

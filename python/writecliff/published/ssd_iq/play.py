@@ -43,7 +43,7 @@ _FILL_BLOCK = 128 * KIB
 _IOS, _SECONDS_MIN, _SECONDS_MAX, _WARM_SECONDS = 1.5e6, 10.0, 30.0, 1.0
 _SEED = 5001
 # To weigh loads against each other: seconds of a slot that is fast-forwarded, and of a timed I/O.
-_FAST_S, _TIMED_S = 1.0e-7, 6e-7
+_FAST_S, _TIMED_S = 1.6e-7, 8e-7
 _GUESSED_IOPS = 100_000.0
 
 Log = Callable[[str], None]
@@ -391,7 +391,7 @@ def play_all(
     """The metrics of each load on its drive, drives and kinds of loads side by side. Rates are per
     second, latencies in ns. Raises ConfigError, EngineError."""
     watcher = Watcher(log)
-    tasks: list[Task[tuple[SmallDrive, dict[Load, Measured]]]] = []
+    tasks: list[tuple[float, Task[tuple[SmallDrive, dict[Load, Measured]]]]] = []
     for drive, loads in wanted.items():
         groups: dict[object, list[Load]] = {}
         for load in dict.fromkeys(loads):
@@ -401,9 +401,11 @@ def play_all(
         memory = 2 * drive_memory_bytes(size.capacity_bytes, size.mapped_bytes)
         for own in groups.values():
             player = _Player(drive, own, time_share, watcher)
-            tasks.append(Task(drive.name, memory, partial(_played, player)))
+            work = sum(work_s(drive, load) for load in own)
+            tasks.append((work, Task(drive.name, memory, partial(_played, player))))
+    tasks.sort(key=lambda pair: -pair[0])  # the longest first, so that none is left alone
     found: dict[SmallDrive, dict[Load, Measured]] = {drive: {} for drive in wanted}
-    for drive, metrics in run_side_by_side(tasks, workers=workers):
+    for drive, metrics in run_side_by_side([task for _, task in tasks], workers=workers):
         found[drive] |= metrics
     return found
 
