@@ -174,8 +174,7 @@ def test_zones_are_trimmed_and_written_in_order() -> None:
 def test_an_open_loop_reaches_its_rate_and_has_latencies(
     small: SmallDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(play, "_SECONDS_MIN", 0.2)
-    monkeypatch.setattr(play, "_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(play, "_SECONDS", 0.2)
     load = OpenLoop(20_000.0, aged_capacities=0.5)
     found = play_all({small: [load]})[small][load]
     assert found.write_iops == pytest.approx(19_800, rel=0.05)

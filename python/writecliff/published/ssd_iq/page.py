@@ -47,7 +47,7 @@ def page_of(found: Comparison) -> Page:
         "Every drive is derived from its data sheet by rule; no figure is adjusted after the "
         "simulation.",
         f"Drives are simulated at {_scales(found)} of their capacity, with ranges and zones in "
-        "proportion. Percentiles are those of some 10 to 30 s of an open loop, where the source "
+        "proportion. Percentiles are those of 22 s of an open loop, where the source "
         "has medians of minutes; maxima of the source are those of 48 minutes.",
     ]
     if unknown:
