@@ -55,7 +55,7 @@ def reproduce(
         A CSV file of your own in the form of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
         path of a device file. Rows that cannot be read or simulated are listed with the reason. For
-        ssd-iq: source, where, condition, metric, value, unit, address, as in the shipped table.
+        ssd-iq: condition, metric, value, unit (see the guide to the catalogue).
     sheets
         Of ssd-iq: a CSV file of data sheets from which the drives are derived: drive, capacity_gb,
         pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops, random_write_iops, dwpd,

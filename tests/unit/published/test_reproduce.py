@@ -142,13 +142,15 @@ def test_campaigns_are_listed(cli: CommandLine) -> None:
     said = cli("reproduce --list")
     names = [line.split()[0] for line in said.out.splitlines()[1:]]
     assert names == [
-        "pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others", "modern"
+        "pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others", "modern",
+        "ssd-iq",
     ]  # fmt: skip
     listed = json.loads(cli("reproduce --list --json").out)["campaigns"]
-    *campaigns, whole, others, modern = listed
+    *campaigns, whole, others, modern, ssd_iq = listed
     assert sum(one["figures"] for one in campaigns) == whole["figures"]
     assert len(choose("others").figures) == others["figures"] > 0
     assert len(choose("modern").figures) == modern["figures"] > 0
+    assert ssd_iq["figures"] > 0
 
 
 def test_a_campaign_takes_the_figures_of_its_source() -> None:

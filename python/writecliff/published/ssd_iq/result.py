@@ -37,7 +37,6 @@ FIGURES = Path(__file__).parent / "figures.csv"
 SSD_IQ_NAME = "ssd-iq"
 SSD_IQ_ABOUT = "current drives under skewed, static and open-loop loads (SSD-iq, PVLDB 2025)"
 SCHEMA = "writecliff/reproduce-ssd-iq/1"
-COLUMNS = ("source", "where", "condition", "metric", "value", "unit", "address")
 _NEEDED = ("condition", "metric", "value")
 _RATES = {"iops": 1.0, "kiops": 1e3, "": 1.0}
 _BYTES = {"mib/s": 2**20, "mb/s": 1e6, "gib/s": 2**30, "gb/s": 1e9, "kib/s": 2**10}
@@ -183,7 +182,7 @@ def read_rows(path: Path) -> list[dict[str, str | None]]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     for name in _NEEDED:
         if name not in (reader.fieldnames or ()):
-            hint = f"a table has the columns {', '.join(COLUMNS)}"
+            hint = "a table has the columns condition, metric, value and unit"
             raise ConfigError(f"{path}: no column '{name}'", hint=hint)
     return list(reader)
 
