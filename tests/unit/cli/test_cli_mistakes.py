@@ -78,7 +78,7 @@ def test_json_lists_the_tests(cli: CommandLine) -> None:
     campaigns = {entry["name"] for entry in listed if entry["campaign"]}
     real_world = {"replay-native", "multi-wsat", "is-wsat", "tcqd"}
     assert campaigns == {
-        "datacentre", "consistency", "act", "blocksizes", "endurance", *real_world
+        "datacentre", "consistency", "act", "blocksizes", "endurance", "ssd-iq", *real_world
     }  # fmt: skip
 
 
