@@ -112,6 +112,7 @@ impl WriteBuffer {
     #[inline]
     pub(crate) fn release(&mut self, slots: i64) {
         self.free += slots;
+        debug_assert!(self.free <= self.slots, "released more than was reserved");
     }
 
     /// Lets a write wait that firmware has processed at `ready`.

@@ -379,6 +379,7 @@ fn dynamic(mib: u32, rest: &str) -> Ssd {
 
 fn fill(ssd: &mut Ssd, slots: std::ops::Range<u64>) -> SlcCounters {
     slots.for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    ssd.end_fast_forward();
     ssd.ftl().check_invariants().unwrap();
     slc(ssd)
 }
