@@ -318,17 +318,18 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes the slots of an indirection unit, of which the host supplies `bytes` bytes. The FTL
-    /// reads the other data of the unit and writes them with the new data.
+    /// Writes the slots of an indirection unit, for which the host has written `bytes` bytes.
+    /// Unless the unit `is_whole`, the FTL reads its other data and writes them with the new data.
     pub fn write_unit<S: FlashSink>(
         &mut self,
         unit: Range<u32>,
         stream: StreamId,
-        bytes: u32,
+        is_whole: bool,
+        bytes: u64,
         sink: &mut S,
     ) {
-        let whole = unit.len() as u32 * SLOT_BYTES;
-        if bytes < whole {
+        let whole = unit.len() as u64 * u64::from(SLOT_BYTES);
+        if !is_whole {
             let frontier = self.host_frontier(stream);
             let group = self.parts.geometry.ppas_per_read_group;
             let read = |first, count| sink.read_for(frontier, first, count);
@@ -337,7 +338,8 @@ impl Ftl {
         for lpn in unit {
             self.write(Lpn(lpn), stream, SLOT_BYTES, sink);
         }
-        self.parts.counters.host_bytes -= u64::from(whole - bytes);
+        let counters = &mut self.parts.counters;
+        counters.host_bytes = counters.host_bytes + bytes - whole;
     }
 
     /// Unmaps a logical page (TRIM, deallocate).

@@ -76,7 +76,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         (root.required_table("controller")?, root.required_table("link")?);
     let placement_table = root.optional_table("data_placement")?;
     let (geometry, timing, rated_cycles) = flash::read(&flash_table)?;
-    let (mut ftl, indirection_unit) = ftl::read(&ftl_table, seed)?;
+    let (mut ftl, indirection_unit, merged_units) = ftl::read(&ftl_table, seed)?;
     let controller = ControllerConfig::read(&controller_table)?;
     let link = LinkConfig::read_keys(&link_table)?;
     let placement = placement_table.as_ref().map(|t| data_placement::config::read(t, ftl.streams));
@@ -107,8 +107,13 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let sections = Sections::read(&mut drive)?;
     let geometry = drive.geometry;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
-    let indirection_slots =
-        indirection_units::slots(&ftl_table, indirection_unit, &geometry, &controller)?;
+    let indirection_slots = indirection_units::slots(
+        &ftl_table,
+        indirection_unit,
+        merged_units,
+        &geometry,
+        &controller,
+    )?;
     let config = DeviceConfig {
         identity,
         user_capacity,
@@ -121,6 +126,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         power_state: 0,
         data_placement,
         indirection_slots,
+        merged_units,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;

@@ -97,8 +97,8 @@ pub(crate) trait Front {
         Ppa::NONE
     }
 
-    /// Returns the front's unit with the newest data of a logical page, and `true` if the unit is
-    /// being filled; `None` if the FTL has the newest data.
+    /// Returns the front's unit with the newest data of a logical page, and `true` if the data are
+    /// still in the buffer; `None` if the FTL has the newest data.
     fn find(&self, _lpn: Lpn) -> Option<(u32, bool)> {
         None
     }
@@ -136,7 +136,8 @@ pub(crate) trait Front {
         None
     }
 
-    /// Slots in the unit of its own flash that is being filled.
+    /// Slots in the buffer that it has not yet passed on: those of the unit of its own flash that
+    /// is being filled, or of units that wait for the rest of their data.
     fn filled(&self) -> u32 {
         0
     }
@@ -217,7 +218,7 @@ pub(crate) enum AnyFront {
     Grouped(Grouped),
 }
 
-saved! { enum AnyFront { Logged } }
+saved! { enum AnyFront { Logged, LargeUnits } }
 
 /// Returns the times of the front's own flash, if it has some.
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
@@ -264,7 +265,7 @@ impl AnyFront {
         } else if config.ftl.reduction.is_some() {
             Self::Reduced(Reduced)
         } else if config.indirection_slots > 1 {
-            Self::LargeUnits(LargeUnits { slots: config.indirection_slots })
+            Self::LargeUnits(LargeUnits::new(config.indirection_slots, config.merged_units))
         } else if config.geometry.reclaim_groups() > 1 {
             Self::Grouped(Grouped)
         } else {
@@ -275,6 +276,11 @@ impl AnyFront {
     /// Returns `true` if the FTL receives data unchanged.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self, Self::Direct(_))
+    }
+
+    /// Returns `true` if the front may have newer data than the FTL.
+    pub(crate) fn stores_data(&self) -> bool {
+        matches!(self, Self::Logged(_) | Self::LargeUnits(_))
     }
 
     /// Returns the log of an SLC cache.

@@ -84,7 +84,9 @@ impl<R: Recorder> Ssd<R> {
         let (ours, theirs) = (&self.config, &other.config);
         let place_alike = ours.data_placement.is_none()
             && theirs.data_placement.is_none()
-            && ours.sections.place_alike(&theirs.sections);
+            && ours.sections.place_alike(&theirs.sections)
+            && ours.indirection_slots == theirs.indirection_slots
+            && ours.merged_units == theirs.merged_units;
         let untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
         if !(untimed && place_alike) || ours.geometry != theirs.geometry || ours.ftl != theirs.ftl {
             let names = saved_state::first_difference(&ours.canonical, &theirs.canonical);

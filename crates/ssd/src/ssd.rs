@@ -405,7 +405,9 @@ impl<R: Recorder> Ssd<R> {
         }
         Mechanisms::before_write(self, &write);
         let storage = &mut self.storage;
-        let before = (storage.ftl.counters().moved_slots(), storage.front.folded_slots());
+        let counters = storage.ftl.counters();
+        let (moved, host) = (counters.moved_slots(), counters.host_slots);
+        let folded = storage.front.folded_slots();
         let merged = storage.slots_to_merge(&write);
         let awaiting = (!self.buffer.completes_writes()).then_some(number);
         let placed = storage.place(write.command, awaiting);
@@ -419,13 +421,16 @@ impl<R: Recorder> Ssd<R> {
         }
         // In a unit that the drive completes, all slots are mapped.
         let storage = &mut self.storage;
-        let is_unit = matches!(storage.front, AnyFront::LargeUnits(_));
-        let more = if is_unit { placed.extra_slots } else { 0 };
+        let counters = storage.ftl.counters();
+        let host = match storage.front {
+            AnyFront::LargeUnits(_) => (counters.host_slots - host) as u32,
+            _ => write.slots,
+        };
         let mapped = MappedSlots {
-            host: write.slots + more as u32,
-            moved: storage.ftl.counters().moved_slots() - before.0,
+            host,
+            moved: counters.moved_slots() - moved,
             merged,
-            folded: storage.front.folded_slots() - before.1,
+            folded: storage.front.folded_slots() - folded,
             suspensions: storage.backend.suspensions.as_mut().map_or(0, std::mem::take),
         };
         self.mechanisms.after_write(storage.backend.now, &mapped);

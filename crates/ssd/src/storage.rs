@@ -51,7 +51,7 @@ impl<R: Recorder> Storage<R> {
             ftl.gc_log_mut().listen(config.ftl.streams);
         }
         let front = AnyFront::of(config);
-        let reads_slots_alone = config.reads_slots_alone() && front.log().is_none();
+        let reads_slots_alone = config.reads_slots_alone() && !front.stores_data();
         let backend = Backend::new(config);
         Ok(Self { ftl, front, backend, data_placement, unmapped_read_slots: 0, reads_slots_alone })
     }

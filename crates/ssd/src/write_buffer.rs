@@ -30,10 +30,11 @@ impl WriteBuffer {
         // What partly filled units and mechanisms may occupy.
         let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
         let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
+        let merged = i64::from(config.merged_units * config.indirection_slots);
         Self {
             slots,
             free: slots,
-            assured: slots - units - mechanisms.cast_signed(),
+            assured: slots - units - mechanisms.cast_signed() - merged,
             waiting: VecDeque::new(),
             in_transfer: 0,
             is_cache: config.controller.write_cache,

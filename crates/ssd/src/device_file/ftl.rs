@@ -11,6 +11,8 @@ use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 
+use crate::mechanisms::indirection_units::MERGED_MAX;
+
 /// Largest quantum of garbage collection: some blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
@@ -67,14 +69,16 @@ section! {
             "free units that background garbage collection aims for while the host is idle";
         indirection_unit: optional Size = "4 KiB",
             "data per entry of the map; a power of two up to a program unit";
+        merged_units: default Count(0..=MERGED_MAX) = 0,
+            "partly written units above 4 KiB that wait in the buffer for the rest of their data";
     }
 }
 
-/// Reads the section and the size of an indirection unit.
+/// Reads the section, the size of an indirection unit and the number of units that are merged.
 pub(super) fn read(
     table: &Table<'_>,
     seed: u64,
-) -> Result<(FtlConfig, Option<Bytes>), LocatedError> {
+) -> Result<(FtlConfig, Option<Bytes>, u32), LocatedError> {
     let keys = Keys::read_keys(table)?;
     let is_windowed = matches!(keys.gc, GcPolicy::WindowedGreedy { .. });
     let refusal = "gc_window requires gc = \"windowed-greedy\"";
@@ -121,5 +125,5 @@ pub(super) fn read(
         reduction: None,
         bad_blocks: None,
     };
-    Ok((config, keys.indirection_unit))
+    Ok((config, keys.indirection_unit, keys.merged_units))
 }

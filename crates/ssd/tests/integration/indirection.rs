@@ -71,6 +71,77 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
     assert!(flash > host);
 }
 
+/// The same drive, with units that wait in the buffer for the rest of their data.
+fn merging(units: u32) -> Ssd {
+    let keys = format!("streams = 4\nindirection_unit = \"16 KiB\"\nmerged_units = {units}");
+    drive(&[UNITS[0], ("streams = 4", keys.as_str())])
+}
+
+#[test]
+fn small_writes_in_order_cost_what_large_ones_do_and_random_ones_a_unit() {
+    // Four sequences of 4 KiB writes, interleaved: every unit is complete when it leaves.
+    let mut ssd = merging(4);
+    for n in 0..256 {
+        (0..4).for_each(|sequence| ssd.fast_forward(&write(sequence * 2048 + n, 1)));
+    }
+    assert_eq!(bytes(&ssd), (4 << 20, 4 << 20));
+    // One more sequence than units that wait: each write displaces the unit of the next.
+    let mut ssd = merging(4);
+    for n in 0..256 {
+        (0..5).for_each(|sequence| ssd.fast_forward(&write(sequence * 1024 + n, 1)));
+    }
+    let (host, flash) = bytes(&ssd);
+    assert_eq!((host, flash), (5 << 20, 4 * ((5 << 20) - 4 * 4096)), "all but those that wait");
+    // At random over 8 MiB: units of four slots, of which few are found among four that wait.
+    let mut ssd = merging(4);
+    let mut random = Prng::new(3);
+    (0..20_000).for_each(|_| ssd.fast_forward(&write(random.below(2048), 1)));
+    let moved = ssd.ftl().counters().moved_slots() * 4096;
+    let (host, flash) = bytes(&ssd);
+    let amplification = (flash - moved) as f64 / host as f64;
+    // A write finds its unit, with one to three of its slots, among 4 of 512.
+    assert!((3.94..4.0).contains(&amplification), "{amplification}");
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
+    let (mut timed, mut fast) = (merging(8), merging(8));
+    let user = user_slots(&timed);
+    let mut random = Prng::new(7);
+    for n in 0..3000u32 {
+        let slots = 1 + random.below(9) as u32;
+        let slot = random.below(user - u64::from(slots));
+        let one = command(Operation::Write, slot, slots, n);
+        fast.fast_forward(&one);
+        crate::common::alone(&mut timed, one);
+    }
+    assert_eq!(bytes(&timed), bytes(&fast));
+    for lpn in 0..user as u32 {
+        assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
+    }
+    // Half of a unit, then a read of it: from the buffer, as fast as data that were never written.
+    let mut ssd = merging(8);
+    let unmapped = crate::common::alone(&mut ssd, crate::common::read(0, 2));
+    crate::common::alone(&mut ssd, write(0, 2));
+    ssd.quiesce();
+    assert_eq!(ssd.ftl().mapped_slots(), 0, "it waits");
+    assert_eq!(crate::common::alone(&mut ssd, crate::common::read(0, 2)), unmapped);
+    // Saved and restored, it still waits, and the other half completes it.
+    let state = ssd.save(Vec::new()).unwrap();
+    let mut ssd = merging(8);
+    ssd.restore(&state[..]).unwrap();
+    crate::common::alone(&mut ssd, write(2, 2));
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
+    // Deallocated data leave the unit incomplete.
+    crate::common::alone(&mut ssd, write(4, 3));
+    crate::common::alone(&mut ssd, command(Operation::Trim, 5, 1, 0));
+    crate::common::alone(&mut ssd, write(7, 1));
+    assert_eq!(bytes(&ssd), (32_768, 16_384));
+    crate::common::alone(&mut ssd, write(5, 1));
+    assert_eq!(bytes(&ssd), (36_864, 32_768));
+}
+
 #[test]
 fn a_merge_delays_the_program_by_its_read() {
     let time = |mapped: bool| {
@@ -99,6 +170,13 @@ fn what_is_no_unit_is_refused() {
     };
     assert_refused(&with("12 KiB", ""), "drive.toml", "power of two");
     assert_refused(&with("1 MiB", ""), "drive.toml", "program unit");
+    let merged = |size: &str, units: u32| {
+        with(size, "")
+            .replace("gc = ", &format!("merged_units = {units}\ngc = "))
+            .replace("power_loss_protection = false", "power_loss_protection = true")
+    };
+    assert_refused(&merged("4 KiB", 1), "drive.toml", "above 4 KiB");
+    assert_refused(&merged("16 KiB", 33), "drive.toml", "at most half");
     assert_refused(&with("16 KiB", ""), "drive.toml", "power-loss protection");
     let cache = "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n";
     assert_refused(&with("16 KiB", cache), "drive.toml", "[slc_cache]");

@@ -1,37 +1,169 @@
 //! Indirection units: logical pages that share an entry of the map. If a command writes a part of a
 //! unit above 4 KiB, the drive reads the rest and writes the whole unit.
+//!
+//! With `merged_units`, a partly written unit first waits in the protected buffer for the rest of
+//! its data, until more units wait than that; then the unit that was written least recently leaves.
+//! Sequential small writes therefore cost what large writes cost, and random ones a unit each. How
+//! long a unit waits depends on other writes, not on time, so both clocks place data equally.
 
 mod section;
 
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved};
+use writecliff_base::{Lpn, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::Ftl;
 
 use crate::front::{Front, Placed, PlacementSink, Write};
-pub(crate) use section::slots;
+pub(crate) use section::{MERGED_MAX, slots};
+
+/// A unit of which the host has written a part.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct PartialUnit {
+    unit: u32,
+    stream: StreamId,
+    /// Slots of the unit with data of the host, as bits.
+    written: u128,
+    /// Slots that are written in full.
+    complete: u128,
+    /// Bytes that the host has written.
+    bytes: u64,
+}
 
 /// Front that completes units before it passes them to the FTL.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LargeUnits {
     /// Slots per unit.
-    pub slots: u32,
+    slots: u32,
+    /// Maximum number of waiting units.
+    waiting_max: usize,
+    /// In the order of their last write.
+    waiting: VecDeque<PartialUnit>,
+}
+
+impl LargeUnits {
+    pub(crate) fn new(slots: u32, waiting_max: u32) -> Self {
+        Self { slots, waiting_max: waiting_max as usize, waiting: VecDeque::new() }
+    }
+
+    /// Returns the waiting unit of a slot, and the slot's bit in it.
+    fn waiting(&self, lpn: Lpn) -> Option<(usize, u128)> {
+        let unit = lpn.0 / self.slots;
+        let place = self.waiting.iter().position(|waiting| waiting.unit == unit)?;
+        Some((place, 1 << (lpn.0 % self.slots)))
+    }
+
+    /// Adds the slots of `unit` that lie in `offset..end` to those that wait; removes the unit.
+    fn take(&mut self, unit: u32, stream: StreamId, (offset, end): (u64, u64)) -> PartialUnit {
+        let place = self.waiting.iter().position(|waiting| waiting.unit == unit);
+        let known = place.and_then(|place| self.waiting.remove(place));
+        let new = PartialUnit { unit, stream, written: 0, complete: 0, bytes: 0 };
+        let mut partial = PartialUnit { stream, ..known.unwrap_or(new) };
+        if self.waiting_max == 0 {
+            partial.bytes = end - offset;
+            return partial;
+        }
+        let slot = u64::from(SLOT_BYTES);
+        let first = u64::from(unit * self.slots);
+        for n in (offset / slot)..end.div_ceil(slot) {
+            let bit = 1 << (n - first);
+            partial.written |= bit;
+            if n * slot >= offset && (n + 1) * slot <= end {
+                partial.complete |= bit;
+            }
+        }
+        partial.bytes += end - offset;
+        partial
+    }
+
+    /// Passes a unit to the FTL.
+    fn write<S: PlacementSink>(&self, partial: &PartialUnit, ftl: &mut Ftl, sink: &mut S) {
+        let first = partial.unit * self.slots;
+        let unit = first..(first + self.slots).min(ftl.user_slots());
+        let is_whole = if self.waiting_max == 0 {
+            partial.bytes == unit.len() as u64 * u64::from(SLOT_BYTES)
+        } else {
+            partial.complete.count_ones() == unit.len() as u32
+        };
+        ftl.write_unit(unit, partial.stream, is_whole, partial.bytes, sink);
+    }
+
+    fn is_complete(&self, partial: &PartialUnit, ftl: &Ftl) -> bool {
+        let len = self.slots.min(ftl.user_slots() - partial.unit * self.slots);
+        partial.complete.count_ones() == len
+    }
 }
 
 impl Front for LargeUnits {
-    /// Writes all units that the command touches. The rest of each unit also passes through the
-    /// buffer.
+    /// Writes all units that the command completes, and those that it displaces. The rest of each
+    /// unit also passes through the buffer.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let (slot, command) = (u64::from(SLOT_BYTES), write.command);
         let end = command.offset + u64::from(command.length);
         let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
-        let before = ftl.counters().host_slots;
+        let before = ftl.counters().host_slots + u64::from(self.filled());
+        let unit_bytes = u64::from(self.slots) * slot;
         for unit in first / self.slots..last.div_ceil(self.slots) {
-            let unit = unit * self.slots..((unit + 1) * self.slots).min(ftl.user_slots());
-            let from = (u64::from(unit.start) * slot).max(command.offset);
-            let bytes = (u64::from(unit.end) * slot).min(end) - from;
-            ftl.write_unit(unit, write.stream, bytes as u32, sink);
+            let start = u64::from(unit) * unit_bytes;
+            let range = (start.max(command.offset), (start + unit_bytes).min(end));
+            let partial = self.take(unit, write.stream, range);
+            if self.is_complete(&partial, ftl) {
+                self.write(&partial, ftl, sink);
+                continue;
+            }
+            self.waiting.push_back(partial);
+            if self.waiting.len() > self.waiting_max
+                && let Some(oldest) = self.waiting.pop_front()
+            {
+                self.write(&oldest, ftl, sink);
+            }
         }
-        let written = ftl.counters().host_slots - before;
-        let extra_slots = written.cast_signed() - i64::from(last - first);
+        let after = ftl.counters().host_slots + u64::from(self.filled());
+        let extra_slots = (after - before).cast_signed() - i64::from(last - first);
         Placed { extra_slots, ..Placed::default() }
+    }
+
+    /// Data in the buffer are found there, in no unit of flash.
+    fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+        let (place, bit) = self.waiting(lpn)?;
+        (self.waiting[place].complete & bit > 0).then_some((0, true))
+    }
+
+    /// The slot keeps its place in the buffer until its unit leaves.
+    fn trim(&mut self, lpn: Lpn) {
+        if let Some((place, bit)) = self.waiting(lpn) {
+            self.waiting[place].complete &= !bit;
+        }
+    }
+
+    fn purge(&mut self) -> u64 {
+        self.waiting.clear();
+        0
+    }
+
+    fn host_bytes(&self, of_ftl: u64) -> u64 {
+        of_ftl + self.waiting.iter().map(|waiting| waiting.bytes).sum::<u64>()
+    }
+
+    /// Slots of the units that wait.
+    fn filled(&self) -> u32 {
+        self.waiting.iter().map(|waiting| waiting.written.count_ones()).sum()
+    }
+}
+
+impl Saved for LargeUnits {
+    fn save(&self, out: &mut FieldWriter) {
+        if self.waiting_max > 0 {
+            out.put(&self.waiting);
+        }
+    }
+
+    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
+        if self.waiting_max > 0 {
+            self.waiting = input.get()?;
+        }
+        if self.waiting.len() > self.waiting_max { Err(Impossible) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The key `indirection_unit` of the section `[ftl]`.
+//! The keys `indirection_unit` and `merged_units` of the section `[ftl]`.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, Table};
@@ -8,6 +8,11 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use crate::config::ControllerConfig;
 
 const KEY: &str = "indirection_unit";
+const MERGED_KEY: &str = "merged_units";
+/// Maximum number of units that wait.
+pub(crate) const MERGED_MAX: u32 = 256;
+/// Maximum number of slots of a unit that waits.
+const MERGED_SLOTS_MAX: u32 = u128::BITS;
 
 /// Returns the slots of a unit of `size`, read from the section `[ftl]`.
 ///
@@ -17,11 +22,12 @@ const KEY: &str = "indirection_unit";
 pub(crate) fn slots(
     table: &Table<'_>,
     size: Option<Bytes>,
+    merged: u32,
     geometry: &Geometry,
     controller: &ControllerConfig,
 ) -> Result<u32, LocatedError> {
-    let Some(size) = size else { return Ok(1) };
     let slot = u64::from(SLOT_BYTES);
+    let size = size.unwrap_or(Bytes(slot));
     let most = u64::from(geometry.slots_per_program_unit) * slot;
     if !size.0.is_power_of_two() || size.0 < slot || size.0 > most {
         let most = Bytes(most);
@@ -35,6 +41,19 @@ pub(crate) fn slots(
         let message = format!("{KEY} above 4 KiB needs power-loss protection");
         let hint = "set controller.power_loss_protection = true".to_owned();
         return Err(table.error(KEY, message, Some(hint)));
+    }
+    if merged > 0 && !(2..=MERGED_SLOTS_MAX).contains(&slots) {
+        let most = Bytes(u64::from(MERGED_SLOTS_MAX) * slot);
+        let message = format!("{MERGED_KEY} needs {KEY} above 4 KiB, and up to {most}");
+        return Err(table.error(MERGED_KEY, message, None));
+    }
+    let (waiting, buffer) = (Bytes(u64::from(merged) * size.0), controller.write_buffer);
+    if waiting.0 > buffer.0 / 2 {
+        let message = format!(
+            "{MERGED_KEY} is {merged}; {waiting} could wait in a write_buffer of {buffer}, at most \
+             half of which may hold them"
+        );
+        return Err(table.error(MERGED_KEY, message, None));
     }
     Ok(slots)
 }
