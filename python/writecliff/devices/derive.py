@@ -13,6 +13,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from writecliff.devices.class_defaults import (
+    CLASS_DEFAULT,
+    CODEWORD_KIB,
+    CORRECTABLE,
+    ERASE_STEPS,
+    HICCUP_PROBABILITY,
+    HICCUP_SHARE,
+    LARGE_BYTES,
+    MAX_PROGRAM_STEP_US,
+    MERGED_UNITS,
+    PROGRAM_STEPS,
+    RBER,
+    RBER_AT_RATED,
+    RBER_SPREAD,
+    READ_AHEAD_MIB,
+    READ_SHARES,
+    RETRIES_MAX,
+    RETRY_GAIN,
+    SUSPEND_US,
+    UNIT_SLOTS,
+    WRITE_COMMAND_US,
+)
 from writecliff.devices.die_count import Reads, dies_of
 from writecliff.devices.generations import (
     BITS,
@@ -27,6 +49,7 @@ from writecliff.devices.generations import (
     MS,
     PLP_CYCLES,
     PROGRAM_BOUNDS,
+    RAW_WHOLE_BYTES,
     READ_BOUNDS,
     SLOT,
     US,
@@ -108,6 +131,10 @@ class _Derivation:
         self.sheet, self.usual = sheet, usual
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
+        # The class defaults of `class_defaults` are of these.
+        self.is_current = self.generation.independent and sheet.interface.startswith("pcie")
+        is_large = sheet.enterprise and self.cell == "qlc" and sheet.capacity >= LARGE_BYTES
+        self.unit_slots = UNIT_SLOTS if self.is_current and is_large else 1
         self.bandwidth, self.bandwidth_why = self._bandwidth()
         self.raw_bytes = raw_bytes_of(sheet.capacity)
         self.read_ns = self.generation.read_us[self.cell] * US
@@ -151,6 +178,9 @@ class _Derivation:
         read = 1e9 / sheet.random_read if sheet.random_read else usual
         burst = sheet.random_write if not sheet.enterprise else None
         write = 1e9 / burst if burst else read
+        if self.is_current and sheet.enterprise:
+            least = min(WRITE_COMMAND_US * US, 1e9 / (sheet.random_write or 1.0))
+            write = max(write, least)
         return min(read, write), read, write
 
     def _latency(self) -> tuple[float, str]:
@@ -159,9 +189,10 @@ class _Derivation:
         link_ns = self.link.command_us * US + SLOT / self.bandwidth * 1e9
         own_ns = 0.3 * US + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9 + link_ns
         own_ns += self.read_command_ns
+        self.fixed_ns = own_ns
         usual = 6 * US
         if sheet.write_latency is not None:
-            latency = max(sheet.write_latency - link_ns - self.write_command_ns, 1 * US)
+            latency = max(sheet.write_latency - link_ns - self.command_ns, 1 * US)
             why = f"leaves the sheet's {sheet.write_latency / US:g} us for a write"
             left = max((sheet.read_latency or math.inf) - own_ns - self.read_ns, 1 * US)
             if (
@@ -195,13 +226,17 @@ class _Derivation:
     def _dies(self) -> int:
         """Sets the dies and returns the channels."""
         sheet = self.sheet
-        usual = Reads(sheet.random_read or 0, sheet.sequential_read or 0, self.read_ns)
-        own = Reads(self._own("random_read"), self._own("sequential_read"), self.read_ns)
+        depth = min(self.link.queues * self.link.depth, 256)
+        times = (self.read_ns, self.read_ns + self.fixed_ns + self.latency_ns, depth)
+        usual = Reads(sheet.random_read or 0, sheet.sequential_read or 0, *times)
+        own = Reads(self._own("random_read"), self._own("sequential_read"), *times)
         found = dies_of(self.raw_bytes, self.generation, BITS[self.cell], usual, own)
         self.dies, self.planes, self.dies_why = found.count, found.planes, found.why
-        self.slower = found.slower
+        self.slower, self.independent = found.slower, found.independent
         channels = self.link.channels if sheet.dram is not False else 4
         channels = min(channels, self.dies)
+        if self.dies > channels and self.raw_bytes == RAW_WHOLE_BYTES:
+            self.dies = round(self.dies / channels) * channels  # not a power of two
         while self.dies % channels:
             channels -= 1
         while self.dies > channels * CHANNEL_DIES_MAX:
@@ -238,7 +273,8 @@ class _Derivation:
     def _steady_flash(self) -> float:
         """Bytes per second that flash must program for the steady random writes."""
         guessed = not self.sheet.sustained_write and "random_write" in self.usual
-        return 0.0 if guessed else (self.sheet.steady_write or 0) * SLOT * self.amplification
+        rate = (self.sheet.steady_write or 0) * self.unit_slots
+        return 0.0 if guessed else rate * SLOT * self.amplification
 
     @property
     def amplification(self) -> float:
@@ -254,7 +290,8 @@ class _Derivation:
     def _blocks_of(self, word_lines: int) -> int:
         g = self.generation
         pages = word_lines * BITS[self.cell]
-        return math.ceil(self.raw_bytes / self.dies / (self.planes * pages * g.page_kib * KIB))
+        blocks = self.raw_bytes / self.dies / (self.planes * pages * g.page_kib * KIB)
+        return int(blocks) if self.raw_bytes == RAW_WHOLE_BYTES else math.ceil(blocks)
 
     def _word_lines(self) -> tuple[int, str]:
         """Of a block. Small dies have fewer, so that the spare flash is enough units for garbage
@@ -271,7 +308,7 @@ class _Derivation:
 
     def values(self) -> list[Value]:
         return [*self._top(), *self._flash(), *self._ftl(), *self._controller(), *self._link(),
-                *self._cache()]  # fmt: skip
+                *self._class_defaults(), *self._cache()]  # fmt: skip
 
     def _top(self) -> list[Value]:
         sheet = self.sheet
@@ -297,7 +334,8 @@ class _Derivation:
         g, bits = self.generation, BITS[self.cell]
         pages = self.word_lines * bits
         usual = f"usual for {g.name}"
-        reads = ", ".join([f'"{time_text(self.read_ns)}"'] * bits)
+        shares = READ_SHARES[bits] if self.is_current else [1.0] * bits
+        reads = ", ".join(f'"{time_text(self.read_ns * share)}"' for share in shares)
         bus, bus_why = self._bus()
         suspend = min(20 * US, self.read_ns / 2)
         cycles, cycles_why = self._cycles()
@@ -308,8 +346,7 @@ class _Derivation:
         rows = [
             ("channels", self.channels, self._channels_why()),
             ("dies_per_channel", self.dies // self.channels, self.dies_why),
-            ("planes_per_die", self.planes, usual if self.planes == g.planes else
-             f"of {g.planes}, which read independently: the others are dies of their own"),
+            ("planes_per_die", self.planes, usual),
             ("blocks_per_plane", self._blocks(), f"fills {self.raw_bytes / GIB:,.0f} GiB: "
              f"{self.raw_bytes / self.sheet.capacity - 1:.1%} more than the user capacity"),
             ("pages_per_block", pages, f"{self.word_lines} word lines of {bits}"
@@ -321,13 +358,27 @@ class _Derivation:
             ("read", f"[{reads}]", self.read_why),
             ("program", f"[{programs}]", self.program_why),
             ("erase", f'"{g.erase_ms:g} ms"', usual),
+            *([("independent_plane_reads", "true", f"usual for {g.name}; the rated reads need it")]
+              if self.independent else []),
             ("bus", f'"{bus / 1e6:.0f} MB/s"', bus_why),
             ("command", '"300 ns"', "command, 5 address and confirm cycles"),
             ("program_suspend", quoted_time(suspend), "below tR, else suspension would not pay"),
             ("erase_suspend", quoted_time(1.5 * suspend), "as above"),
+            *self._suspend_steps(),
             ("rated_cycles", cycles, cycles_why),
         ]  # fmt: skip
         return [Value(f"flash.{key}", str(value), why) for key, value, why in rows]
+
+    def _suspend_steps(self) -> list[tuple[str, str, str]]:
+        if not self.is_current:
+            return []
+        g = self.generation
+        program_ns = g.program_us[self.cell] * US * BITS[self.cell]
+        program_ns = min(program_ns / PROGRAM_STEPS, MAX_PROGRAM_STEP_US * US)
+        return [
+            ("program_suspend_step", quoted_time(program_ns), CLASS_DEFAULT),
+            ("erase_suspend_step", quoted_time(g.erase_ms * MS / ERASE_STEPS), CLASS_DEFAULT),
+        ]
 
     def _channels_why(self) -> str:
         if self.channels > self.link.channels:
@@ -360,8 +411,19 @@ class _Derivation:
             ("wear_leveling", '"static"', "universal"),
             ("wear_threshold", "100", "erases a block may lag the mean"),
             *((key, value, _WATERMARKS_WHY[key]) for key, value in _WATERMARKS.items()),
+            *self._indirection(),
         )
         return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
+
+    def _indirection(self) -> list[tuple[str, str, str]]:
+        """Random writes of the sheet of such a drive are writes of a unit or less."""
+        if self.unit_slots == 1:
+            return []
+        size = f'"{self.unit_slots * SLOT // KIB} KiB"'
+        return [
+            ("indirection_unit", size, f"{CLASS_DEFAULT} of four bits a cell and 30 TB or more"),
+            ("merged_units", str(MERGED_UNITS), CLASS_DEFAULT),
+        ]
 
     def _controller(self) -> list[Value]:
         sheet = self.sheet
@@ -385,17 +447,31 @@ class _Derivation:
         ]  # fmt: skip
         for name, own in (("read", self.read_command_ns), ("write", self.write_command_ns)):
             if own > 1.001 * self.command_ns:
-                bound = f"bounds {name}s at {1e9 / own:,.0f}: {self._said(f'random_{name}')}"
+                of = self._said(f"random_{name}")
+                if name == "write" and sheet.enterprise:
+                    of = f"fresh, {CLASS_DEFAULT}"
+                bound = f"bounds {name}s at {1e9 / own:,.0f}: {of}"
                 rows.append((f"{name}_command_time", quoted_time(own), bound))
         rows += [
             ("latency", quoted_time(self.latency_ns), self.latency_why),
             ("mapping_update_time", quoted_time(mapping), mapping_why),
             ("relocation_time", quoted_time(moved), moved_why),
+            *self._shared_core(),
             ("reads_in_a_row", "16", "a program waits for 16 reads at most"),
             ("suspends_per_operation", "8", "bounds the stretch of a program"),
             ("idle_delay", '"20 ms"', "longer than any gap between commands of a busy host"),
         ]
         return [Value(f"controller.{key}", value, why) for key, value, why in rows]
+
+    def _shared_core(self) -> list[tuple[str, str, str]]:
+        """What reads take of the core that maps writes."""
+        if not self.is_current:
+            return []
+        lookup = quoted_time(self.read_command_ns)
+        return [
+            ("lookup_time", lookup, "reads and writes share a core: what reads leave of it"),
+            ("suspend_time", quoted_time(SUSPEND_US * US), CLASS_DEFAULT),
+        ]
 
     def _mapping(self) -> tuple[float, str]:
         if self.sheet.sequential_write is None:
@@ -409,7 +485,7 @@ class _Derivation:
         more = self.amplification - 1
         if steady is None:
             return mapping_ns, "as a written slot; the sheet gives no steady random writes"
-        time = (1e9 / steady - mapping_ns) / more
+        time = (1e9 / steady / self.unit_slots - mapping_ns) / more
         if time <= 0:
             return 0.0, "none is left by the rated random writes in steady state"
         return time, (
@@ -429,6 +505,27 @@ class _Derivation:
             ("queue_depth", str(link.depth), "usual"),
         )
         return [Value(f"link.{key}", value, why) for key, value, why in rows]
+
+    def _class_defaults(self) -> list[Value]:
+        """What no sheet says and every current drive has: read-ahead, delays, read retries."""
+        if not self.is_current:
+            return []
+        delay = self.sheet.write_latency or self.latency_ns
+        rows = {
+            "housekeeping.hiccup_probability": str(HICCUP_PROBABILITY),
+            "housekeeping.hiccup_time": quoted_time(HICCUP_SHARE * delay),
+            "ecc.rber": f"{RBER:g}",
+            "ecc.rber_at_rated": f"{RBER_AT_RATED:g}",
+            "ecc.rber_spread": f"{RBER_SPREAD:g}",
+            "ecc.codeword": f'"{CODEWORD_KIB} KiB"',
+            "ecc.correctable": str(CORRECTABLE),
+            "ecc.retry_time": quoted_time(self.read_ns),
+            "ecc.retry_gain": f"{RETRY_GAIN:g}",
+            "ecc.retries_max": str(RETRIES_MAX),
+        }
+        if not self.sheet.has_cache and self.unit_slots == 1:
+            rows["read_ahead.window"] = f'"{READ_AHEAD_MIB} MiB"'
+        return [Value(key, value, CLASS_DEFAULT) for key, value in rows.items()]
 
     def _cache(self) -> list[Value]:
         sheet = self.sheet

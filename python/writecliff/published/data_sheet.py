@@ -13,6 +13,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.devices import DeviceDescription, DeviceValue
+from writecliff.devices.class_defaults import CLASS_DEFAULT
 from writecliff.published.conditions import ALIASES, Load
 from writecliff.published.figures import SHIPPED, PublishedFigure, read_figures
 from writecliff.published.fit.progress import FitProgress
@@ -38,6 +39,13 @@ _STATED: tuple[tuple[str, str, str], ...] = (
     ("flash.rated_cycles", "Endurance", "Program/erase cycles"),
     ("uber", "Reliability", "Uncorrectable bit error rate (UBER)"),
     ("mtbf", "Reliability", "Mean time between failures (MTBF)"),
+)
+# The same for causes of tails, which no sheet states: shown where they are class defaults.
+_DEFAULTS: tuple[tuple[str, str, str], ...] = (
+    ("flash.program_suspend_step", "Quality of service", "longest wait until a program suspends"),
+    ("flash.erase_suspend_step", "Quality of service", "longest wait until an erase suspends"),
+    ("housekeeping.hiccup_time", "Quality of service", "delay of single commands"),
+    ("ecc.retry_time", "Quality of service", "read retry"),
 )
 # Metrics of the published table: the group and the name.
 _PUBLISHED: Mapping[str, tuple[str, str]] = {
@@ -115,7 +123,8 @@ def sheet_of(
 
 def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
     values: dict[str, DeviceValue] = {value.key: value for value in drive.values}
-    for key, group, name in _STATED:
+    defaults = [row for row in _DEFAULTS if _is_class_default(values.get(row[0]))]
+    for key, group, name in (*_STATED, *defaults):
         if (value := values.get(key)) is not None:
             given = tomllib.loads(f"value = {value.value}")["value"]
             shown = {True: "yes", False: "no"}[given] if isinstance(given, bool) else str(given)
@@ -126,6 +135,10 @@ def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
         per_day = drive.rated_tbw_bytes / drive.capacity_bytes / (365 * 5)
         source = "derived: TBW over the capacity and five years"
         yield SheetRow("Endurance", "Drive writes per day (DWPD)", _days(per_day), source)
+
+
+def _is_class_default(value: DeviceValue | None) -> bool:
+    return value is not None and CLASS_DEFAULT in (value.source or "")
 
 
 def _days(per_day: float) -> str:

@@ -52,17 +52,22 @@ def test_any_sheet_makes_a_drive_with_a_reason_for_every_value(sheet: dict[str, 
 
 def test_planes_read_by_themselves_where_reads_need_it() -> None:
     newest, bits, raw = GENERATIONS[-1], BITS["tlc"], 1 << 40
-    few, many = Reads(100_000, 0.0, 42_000), Reads(800_000, 0.0, 42_000)
-    none = Reads(0.0, 0.0, 42_000)
+
+    def reads(iops: float, alone_us: float = 60) -> Reads:
+        return Reads(iops, 0.0, 42_000, alone_us * 1000, 256)
+
+    few, many, none = reads(50_000), reads(800_000), reads(0.0)
     for usual, own, want in (
-        (few, few, (16, 4, 1)),  # dies of 512 Gbit, as made
-        (many, none, (64, 1, 1)),  # a plane of each as a die
-        (many, many, (64, 1, 1)),
-        (few, Reads(4_000_000, 0.0, 42_000), (128, 4, 8)),  # smaller ones, which are slower
+        (few, few, (16, 4, False, 1)),  # dies of 512 Gbit, as made
+        (many, none, (16, 4, True, 1)),
+        (many, many, (16, 4, True, 1)),
+        # 256 reads take 85 us each at 3 million a second, of which a lone one takes 80: at most
+        # 5.3 us remain to wait for others. Smaller dies, which are slower.
+        (many, reads(3_000_000, 80), (128, 4, True, 8)),
     ):
         found = dies_of(raw, newest, bits, usual, own)
-        assert (found.count, found.planes, found.slower) == want
-    assert dies_of(raw, GENERATIONS[3], bits, many, none).planes == GENERATIONS[3].planes
+        assert (found.count, found.planes, found.independent, found.slower) == want
+    assert not dies_of(raw, GENERATIONS[3], bits, many, none).independent
 
 
 def test_what_dies_program_does_not_depend_on_how_they_read() -> None:
@@ -73,9 +78,10 @@ def test_what_dies_program_does_not_depend_on_how_they_read() -> None:
 
     answers = {"interface": "pcie4", "capacity": "1TB", "year": "2023", "cell": "qlc"}
     slow, fast = (
-        device_text(sheet_of({**answers, "random_read": reads})) for reads in (50_000, 1_200_000)
+        device_text(sheet_of({**answers, "random_read": reads})) for reads in (20_000, 1_200_000)
     )
-    assert value_of(slow, "flash.planes_per_die") > value_of(fast, "flash.planes_per_die")
+    assert "independent_plane_reads = true" in fast
+    assert "independent_plane_reads" not in slow
     assert rate(fast) == pytest.approx(rate(slow), rel=0.01)
 
 
