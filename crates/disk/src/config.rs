@@ -1,23 +1,12 @@
 //! The checked configuration of a disk, as `device_file.rs` reads it from TOML.
 
 use thiserror::Error;
-use writecliff_base::keys::{
-    Count, Flag, Percent, PositiveRate, PositiveTime, Size, SizeWithin, Time,
-};
+use writecliff_base::keys::{Count, Flag, Percent, PositiveRate, PositiveTime, Size, Time};
 use writecliff_base::{Bytes, Nanos, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::layout::{Layout, Shape};
 use crate::seek::SeekCurve;
-
-section! {
-    /// Keys at the top of the file, besides the identity.
-    #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Top {
-        user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
-            "capacity for the host; an incomplete last sector is dropped";
-    }
-}
 
 section! {
     /// Mechanics of a disk: platters, arm and spindle.

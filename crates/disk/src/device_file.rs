@@ -6,12 +6,13 @@ mod scaled;
 
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::{Bytes, SECTOR_BYTES};
+use writecliff_host_interface::identity::InPlace;
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{
-    CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, Impossible, MechanicsConfig, Top,
+    CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, Impossible, MechanicsConfig,
 };
-use writecliff_base::{Bytes, SECTOR_BYTES};
 
 pub use scaled::{SCALES, scaled};
 
@@ -25,7 +26,7 @@ pub fn is_disk(toml: &LocatedToml) -> bool {
 /// Returns the keys of device files of disks.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
-        top::<Identity, Top>(),
+        top::<Identity, InPlace>(),
         MechanicsConfig::documented("disk", true),
         CacheConfig::documented("cache", true),
         ControllerConfig::documented("controller", true),
@@ -44,7 +45,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let root = toml.root();
     let identity = Identity::read_keys(&root)?;
-    let user_capacity = Top::read_keys(&root)?.user_capacity;
+    let user_capacity = InPlace::read_keys(&root)?.whole_sectors();
     let disk = root.required_table("disk")?;
     let cache = root.required_table("cache")?;
     let controller = root.required_table("controller")?;
@@ -52,8 +53,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let flash = root.optional_table("flash_cache")?;
     let config = DiskConfig {
         identity,
-        // Drop an incomplete last sector.
-        user_capacity: Bytes(user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES),
+        user_capacity,
         mechanics: mechanics(&disk)?,
         cache: read_cache(&cache)?,
         controller: ControllerConfig::read_keys(&controller)?,

@@ -1,7 +1,7 @@
 //! The identity of a drive, read from the top-level keys of its device file.
 
-use writecliff_base::keys::{Size, Text};
-use writecliff_base::section;
+use writecliff_base::keys::{Size, SizeWithin, Text};
+use writecliff_base::{Bytes, SECTOR_BYTES, section};
 
 section! {
     /// Identity of a drive.
@@ -16,6 +16,23 @@ section! {
         model: required Text, "shown in lists and reports";
         firmware: default Text = "simulated".to_owned(), "firmware revision, shown in reports";
         rated_writes: optional Size, "rated endurance in bytes written (TBW)";
+    }
+}
+
+section! {
+    /// Top-level keys of a drive that writes data in place, besides the identity.
+    #[derive(Clone, Copy, Debug)]
+    pub struct InPlace {
+        user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
+            "capacity for the host; an incomplete last sector is dropped";
+    }
+}
+
+impl InPlace {
+    /// Returns the capacity without an incomplete last sector.
+    #[must_use]
+    pub const fn whole_sectors(self) -> Bytes {
+        Bytes(self.user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES)
     }
 }
 

@@ -1,17 +1,8 @@
 //! The checked configuration of a drive, as `device_file.rs` reads it from TOML.
 
-use writecliff_base::keys::{Count, PositiveTime, Size, SizeWithin, Time};
+use writecliff_base::keys::{Count, PositiveTime, Size, Time};
 use writecliff_base::{Bytes, section};
 use writecliff_host_interface::{Identity, LinkConfig};
-
-section! {
-    /// Keys at the top of the file, besides the identity.
-    #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Top {
-        user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
-            "capacity for the host; an incomplete last sector is dropped";
-    }
-}
 
 section! {
     /// The memory: banks that are read and written in place.

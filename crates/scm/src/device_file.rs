@@ -5,9 +5,10 @@
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Change, LocatedError, LocatedToml, Table};
 use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES};
+use writecliff_host_interface::identity::InPlace;
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, MediaConfig, ScmConfig, Top};
+use crate::config::{ControllerConfig, MediaConfig, ScmConfig};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -22,7 +23,7 @@ pub fn is_scm(toml: &LocatedToml) -> bool {
 /// Returns the keys of device files of such drives.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
-        top::<Identity, Top>(),
+        top::<Identity, InPlace>(),
         MediaConfig::documented("media", true),
         ControllerConfig::documented("controller", true),
         LinkConfig::documented("link", true),
@@ -38,14 +39,13 @@ pub fn read(text: &str, file_name: &str) -> Answer<ScmConfig> {
 pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
     let root = toml.root();
     let identity = Identity::read_keys(&root)?;
-    let user_capacity = Top::read_keys(&root)?.user_capacity;
+    let user_capacity = InPlace::read_keys(&root)?.whole_sectors();
     let media = root.required_table("media")?;
     let controller = root.required_table("controller")?;
     let link = root.required_table("link")?;
     let config = ScmConfig {
         identity,
-        // Drop an incomplete last sector.
-        user_capacity: Bytes(user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES),
+        user_capacity,
         media: read_media(&media)?,
         controller: ControllerConfig::read_keys(&controller)?,
         link: LinkConfig::read_keys(&link)?,

@@ -2,19 +2,20 @@
 
 use writecliff_tracefs::{BlockEvent, EventKind, parse_rwbs};
 
+use crate::names::Names;
 use crate::number::whole;
 use crate::skipped::Reason;
 
 /// Address, size, and what stands in brackets at the end: `2048 + 8 [fio]`.
-pub(crate) struct Extent<'a> {
-    pub(crate) sector: u64,
-    pub(crate) sectors: u32,
+struct Extent<'a> {
+    sector: u64,
+    sectors: u32,
     /// The process, or the error of a completion.
-    pub(crate) bracket: &'a [u8],
+    bracket: &'a [u8],
 }
 
 /// Read the extent in the words after the letters of the operation; without one it is empty.
-pub(crate) fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
+fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let bracket = match (text.iter().rposition(|&b| b == b'['), text.trim_ascii_end().last()) {
         (Some(at), Some(b']')) => &text[at + 1..text.trim_ascii_end().len() - 1],
         _ => &[],
@@ -36,15 +37,23 @@ pub(crate) fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     Ok(Extent { sector, sectors, bracket })
 }
 
-/// An event of a device, without the name of its process.
-pub(crate) fn event(time_ns: u64, kind: EventKind, rwbs: &[u8], of: &Extent<'_>) -> BlockEvent {
+/// Reads an event of a device. `rest` are the words after the letters of the operation.
+pub(crate) fn event(
+    time_ns: u64,
+    kind: EventKind,
+    rwbs: &[u8],
+    rest: &[u8],
+    processes: &mut Names,
+) -> Result<BlockEvent, Reason> {
+    let of = extent(rest)?;
     // blkparse writes a flush without data as FN, the kernel as FF.
     let flush = rwbs.starts_with(b"FN") && of.sectors == 0;
     let (operation, flags) = parse_rwbs(if flush { b"FF" } else { rwbs }, of.sectors);
     let digits = of.bracket.strip_prefix(b"-").unwrap_or(of.bracket);
     let completion = matches!(kind, EventKind::Complete | EventKind::BioComplete);
     let errno = if completion { whole(digits).unwrap_or(0) as u16 } else { 0 };
-    BlockEvent {
+    let name = if kind == EventKind::Complete { 0 } else { processes.number(of.bracket) };
+    Ok(BlockEvent {
         time_ns,
         kind,
         operation,
@@ -52,7 +61,7 @@ pub(crate) fn event(time_ns: u64, kind: EventKind, rwbs: &[u8], of: &Extent<'_>)
         sector: of.sector,
         sectors: of.sectors,
         thread_id: 0,
-        name: 0,
+        name,
         errno,
-    }
+    })
 }

@@ -325,16 +325,8 @@ impl<'a> Table<'a> {
         required_table = optional_table -> Table<'a>;
     }
 
-    pub fn required_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<f64> {
-        self.optional_percent(key, range)?.ok_or_else(|| self.missing(key))
-    }
-
     pub fn required_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<u64> {
         self.optional_integer(key, range)?.ok_or_else(|| self.missing(key))
-    }
-
-    pub fn required_choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<T> {
-        self.optional_choice(key, choices)?.ok_or_else(|| self.missing(key))
     }
 
     /// Rejects the first key that was never requested and suggests the most similar one that was.

@@ -99,7 +99,7 @@ fn a_number_without_a_unit_is_rejected() {
     for (text, meant) in
         [("70", "70"), ("0.7", "70"), ("0.07", "7"), ("\"70\"", "70"), ("\"x\"", "7")]
     {
-        let share = failure(&format!("s = {text}"), |t| t.required_percent("s", 0.0..=100.0));
+        let share = failure(&format!("s = {text}"), |t| t.optional_percent("s", 0.0..=100.0));
         let hint = share.hint.unwrap();
         assert!(hint.ends_with(&format!(" \"{meant} %\"")), "{hint}");
     }
@@ -113,10 +113,10 @@ fn ranges_types_and_choices_are_checked() {
     assert_eq!(negative.message, "n: -1 is outside 1 to 8");
     let kind = failure("n = \"9\"", |t| t.required_integer("n", 1..=8));
     assert_eq!(kind.message, "n: expected a whole number, found text");
-    let share = failure("op = \"120 %\"", |t| t.required_percent("op", 0.0..=100.0));
+    let share = failure("op = \"120 %\"", |t| t.optional_percent("op", 0.0..=100.0));
     assert_eq!(share.message, "op: 120 % is outside 0 % to 100 %");
     let choices = [("greedy", 1), ("fifo", 2)];
-    let choice = failure("gc = \"gredy\"", |t| t.required_choice("gc", &choices));
+    let choice = failure("gc = \"gredy\"", |t| t.optional_choice("gc", &choices));
     assert_eq!(choice.to_string(), "d.toml:1: gc: 'gredy' is not one of greedy, fifo");
     assert_eq!(choice.hint.as_deref(), Some("did you mean 'greedy'?"));
     let table = failure("flash = 3", |t| t.required_table("flash").map(|_| ()));

@@ -2,7 +2,7 @@
 
 use writecliff_tracefs::EventKind;
 
-use crate::block_text::{event, extent};
+use crate::block_text::event;
 use crate::fields::Words;
 use crate::number::{NS_PER_S, time_ns, whole};
 use crate::pairing::Pairing;
@@ -66,14 +66,9 @@ impl LineFormat for Blkparse {
         let Some(kind) = kind_of(words.field()?)? else {
             return Ok(Line::Beside("event that is no step of a request"));
         };
-        let (rwbs, rest) = (words.field()?, words.rest());
-        let of = extent(rest)?;
-        let mut found = event(time, kind, rwbs, &of);
-        if kind != EventKind::Complete {
-            found.name = to.processes.number(of.bracket);
-        }
-        let volume = to.volumes.number(device);
-        self.pairing.add(volume, &found, to);
+        let rwbs = words.field()?;
+        let event = event(time, kind, rwbs, words.rest(), &mut to.processes)?;
+        self.pairing.add(to.volumes.number(device), &event, to);
         Ok(Line::Used)
     }
 

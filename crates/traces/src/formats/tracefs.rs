@@ -4,7 +4,7 @@
 use memchr::memmem;
 use writecliff_tracefs::EventKind;
 
-use crate::block_text::{event, extent};
+use crate::block_text::event;
 use crate::fields::Words;
 use crate::number::{NS_PER_S, time_ns};
 use crate::pairing::Pairing;
@@ -57,13 +57,8 @@ impl LineFormat for Tracefs {
         if !device.contains(&b',') {
             return Err("no device (maj,min)");
         }
-        let of = extent(words.rest())?;
-        let mut found = event(time, kind, rwbs, &of);
-        if kind != EventKind::Complete {
-            found.name = to.processes.number(of.bracket);
-        }
-        let volume = to.volumes.number(device);
-        self.pairing.add(volume, &found, to);
+        let event = event(time, kind, rwbs, words.rest(), &mut to.processes)?;
+        self.pairing.add(to.volumes.number(device), &event, to);
         Ok(Line::Used)
     }
 
