@@ -130,7 +130,7 @@ pub trait Drive {
 
     /// Returns the status of the data placement interface; `None` without one.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        None
+        self.data_placement()?.status()
     }
 
     /// Checks the invariants that hold between two host commands.

@@ -277,6 +277,9 @@ pub type Answer<T> = Result<T, Refusal>;
 pub trait DataPlacement {
     fn interface_name(&self) -> &'static str;
 
+    /// Returns the status of the interface; `None` for a drive that has none.
+    fn status(&mut self) -> Option<DataPlacementStatus>;
+
     // -- NVMe directives (8.1.8) ----------------------------------------------------------------
 
     /// Identify directive, Return Parameters.

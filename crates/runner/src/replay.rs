@@ -158,7 +158,7 @@ fn once(
         assigner,
         ledger: Ledger::new(trace, options.streams),
         before: ssd.counters(),
-        statistics: ssd.statistics(),
+        statistics: ssd.administration().statistics(),
         overflow: BTreeMap::new(),
         given: (options.scheme == Scheme::Rules).then_some(options.streams),
         pieces: Vec::new(),
@@ -179,11 +179,11 @@ fn once(
         interrupted =
             timed::run(&mut ssd, &mut run, slow, timed, options.seed, &mut latencies, observer);
     }
-    run.row(&ssd);
+    run.row(&mut ssd);
     ReplayOutcome {
         before: run.before,
         after: ssd.counters(),
-        statistics: (run.statistics, ssd.statistics()),
+        statistics: (run.statistics, ssd.administration().statistics()),
         data_placement: ssd.data_placement_status(),
         overflow: run.overflow,
         series: run.series,
@@ -218,7 +218,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Records a request in the ledger; the pieces of a write are in `self.pieces`.
     #[inline]
-    fn book(&mut self, request: &BlockRequest, ssd: &Ssd) {
+    fn book(&mut self, request: &BlockRequest, ssd: &mut Ssd) {
         let clock = self.ledger.clock();
         self.pieces.clear();
         if request.op == BlockOp::Trim {
@@ -243,7 +243,7 @@ impl Run<'_> {
     }
 
     #[cold]
-    fn row(&mut self, ssd: &Ssd) {
+    fn row(&mut self, ssd: &mut Ssd) {
         let host = u64::from(self.ledger.clock());
         let nand = (ssd.nand_write_bytes() - self.nand_at_start) / SLOT_BYTES;
         self.series.push((host, nand));
@@ -253,7 +253,7 @@ impl Run<'_> {
         } else if !self.measuring {
             self.measuring = true;
             self.before = ssd.counters();
-            self.statistics = ssd.statistics();
+            self.statistics = ssd.administration().statistics();
         }
     }
 

@@ -11,7 +11,7 @@ use crate::backend::{Backend, HostData};
 use crate::config::{DeviceConfig, ServiceOrder};
 use crate::event::{Lane, SsdEvent};
 use crate::fill::FillId;
-use crate::mechanisms::Access;
+use crate::mechanisms::{Access, FlashMechanisms};
 
 /// A command inside the drive.
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +188,14 @@ impl Commands {
             backend.recorder.read_done(number, die, read);
             backend.recorder.spent(number, Cause::Link, end);
             backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
+        }
+    }
+
+    /// Sends the data of a host read whose tR on a plane has ended.
+    #[inline(never)]
+    pub(crate) fn plane_done<R: Recorder>(&mut self, reader: u16, backend: &mut Backend<R>) {
+        if let Some(plane) = FlashMechanisms::plane_done(backend, reader) {
+            self.send_read((plane.die, plane.read), plane.data, backend);
         }
     }
 

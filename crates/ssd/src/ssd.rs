@@ -4,7 +4,7 @@ use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
-use writecliff_host_interface::placement::{self, DataPlacementStatus, FdpStatistics};
+use writecliff_host_interface::placement::DataPlacement;
 use writecliff_host_interface::{
     Arrival, Cause, Command, Completion, Drive, Operation, Status, TimeByCause,
 };
@@ -20,7 +20,7 @@ use crate::front::{AnyFront, Direct, Front};
 use crate::idle::IdleTime;
 use crate::mechanisms::power::{ActiveTime, Energy};
 use crate::mechanisms::power_loss::PowerCut;
-use crate::mechanisms::{Access, FlashMechanisms, MappedSlots, Mechanisms, Steps};
+use crate::mechanisms::{Access, MappedSlots, Mechanisms, Steps};
 use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
@@ -115,16 +115,6 @@ impl<R: Recorder> Ssd<R> {
         self.storage.main_write_bytes() + others * u64::from(SLOT_BYTES)
     }
 
-    /// The FDP statistics of any drive.
-    pub fn statistics(&self) -> FdpStatistics {
-        let erases = self.storage.ftl.wear().total();
-        FdpStatistics {
-            host_bytes: self.host_write_bytes(),
-            media_bytes: self.nand_write_bytes(),
-            erased_bytes: erases * self.storage.data_placement.sizes.reclaim_unit.0,
-        }
-    }
-
     /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
     /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
     /// lost, and the mapping is that of the newest data on flash; deallocations since the last
@@ -168,54 +158,6 @@ impl<R: Recorder> Ssd<R> {
     fn work_until(&mut self, limit: Nanos) {
         let lost = self.step(limit);
         assert!(lost.is_none(), "completion without a command");
-    }
-
-    /// Handles an event; returns the number of a command that it completes.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn handle(&mut self, event: SsdEvent) -> Option<u16> {
-        match event {
-            SsdEvent::Completed { command } => return Some(command),
-            SsdEvent::WriteArrived { command } => return self.arrived(command).then_some(command),
-            SsdEvent::ReadReady { command } => self.read(command),
-            SsdEvent::Sensed { die } => {
-                if let Some(data) = self.storage.backend.sensed(die as usize) {
-                    self.commands.send_read((die, die), data, &mut self.storage.backend);
-                }
-            }
-            SsdEvent::DieDone { die } => {
-                let outcome = self.storage.backend.die_done(die as usize);
-                self.flash_outcome(die, outcome);
-            }
-            rare => self.handle_rare(rare),
-        }
-        None
-    }
-
-    /// Handles the events that few commands cause.
-    fn handle_rare(&mut self, event: SsdEvent) {
-        match event {
-            SsdEvent::IdleCheck => {
-                let has_commands = self.commands.in_flight() > 0;
-                self.idle.check(&mut self.storage, &mut self.buffer, has_commands);
-            }
-            SsdEvent::Due { mechanism, token } => self.mechanism_due(mechanism, token),
-            SsdEvent::PlaneDone { reader } => {
-                let backend = &mut self.storage.backend;
-                if let Some(plane) = FlashMechanisms::plane_done(backend, reader) {
-                    self.commands.send_read((plane.die, plane.read), plane.data, backend);
-                }
-            }
-            _ => unreachable!("events of commands and dies are handled before"),
-        }
-    }
-
-    /// Handles an event or the end of a flash read that a mechanism has scheduled.
-    #[cold]
-    fn mechanism_due(&mut self, mechanism: u8, token: u16) {
-        if Mechanisms::due(self, mechanism, token) {
-            self.admit_writes();
-        }
     }
 
     /// Begins with a command that has waited at the host.
@@ -320,7 +262,7 @@ impl<R: Recorder> Ssd<R> {
 
     /// Starts the data transfer of waiting writes while the buffer has space.
     #[inline]
-    fn admit_writes(&mut self) {
+    pub(crate) fn admit_writes(&mut self) {
         while let Some((number, ready)) = self.buffer.first_waiting() {
             let (slots, length) = {
                 let c = self.commands.get(number);
@@ -386,7 +328,14 @@ impl<R: Recorder> Ssd<R> {
                 self.storage.trim(&command, |lpn| self.mechanisms.trimmed(lpn));
                 true
             }
-            Operation::Flush => self.flush(number),
+            Operation::Flush => {
+                // The mapping is journaled too, so that deallocations survive.
+                self.storage.backend.recorder.journaled();
+                let is_volatile = self.buffer.is_volatile();
+                let units = if is_volatile { self.storage.await_all_units(number) } else { 0 };
+                self.commands.get(number).pending = units;
+                units == 0
+            }
             Operation::Read => unreachable!("reads do not transfer data to the drive"),
         }
     }
@@ -437,18 +386,6 @@ impl<R: Recorder> Ssd<R> {
         self.commands.get(number).pending == 0
     }
 
-    /// Returns `true` if a flush may complete at once.
-    fn flush(&mut self, number: u16) -> bool {
-        // The mapping is journaled too, so that deallocations survive.
-        self.storage.backend.recorder.journaled();
-        if !self.buffer.is_volatile() {
-            return true;
-        }
-        let units = self.storage.await_all_units(number);
-        self.commands.get(number).pending = units;
-        units == 0
-    }
-
     /// Starts the flash reads of a command unless a mechanism holds it.
     #[expect(clippy::inline_always)]
     #[inline(always)]
@@ -457,21 +394,17 @@ impl<R: Recorder> Ssd<R> {
         let (first, length, slots) = (c.first(), c.command.length, c.slots);
         self.host_read_bytes += u64::from(length);
         if self.steps.reads || slots > 1 {
-            return self.read_among_mechanisms(number);
+            if !Mechanisms::holds_read(self, number) {
+                self.read_held(number);
+            }
+            return;
         }
         let reads = self.storage.read_slot(number, first);
         self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
     }
 
-    #[inline(never)]
-    fn read_among_mechanisms(&mut self, number: u16) {
-        let in_flight = *self.commands.get(number);
-        if !Mechanisms::holds_read(self, number, &in_flight.access()) {
-            self.read_held(number);
-        }
-    }
-
     /// Starts the flash reads of a command that no mechanism holds any more.
+    #[inline(never)]
     pub(crate) fn read_held(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
         let read = in_flight.access();
@@ -486,7 +419,9 @@ impl<R: Recorder> Ssd<R> {
     fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::Read { request } => self.mechanism_due((request >> 16) as u8, request as u16),
+            Outcome::Read { request } => {
+                Mechanisms::due(self, (request >> 16) as u8, request as u16);
+            }
             Outcome::Programmed { unit, frontier, fill } => {
                 if self.steps.programs {
                     Mechanisms::programmed(self);
@@ -502,15 +437,6 @@ impl<R: Recorder> Ssd<R> {
                     self.admit_writes();
                 }
             }
-        }
-    }
-
-    /// Writes data whose placement a mechanism affects, on the fast-forward clock.
-    #[cold]
-    fn fast_forward_otherwise(&mut self, command: &Command) {
-        if !self.storage.refuses_write() {
-            Mechanisms::before_write(self, &Access::untimed(command));
-            self.storage.place_untimed(command);
         }
     }
 }
@@ -543,11 +469,35 @@ impl<R: Recorder> Drive for Ssd<R> {
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
         let end = Nanos(limit.0.saturating_add(1));
         while let Some((time, packed)) = self.storage.backend.queue.pop_before(end) {
-            self.storage.backend.now = time;
+            let backend = &mut self.storage.backend;
+            backend.now = time;
             if let Some((mechanism, token)) = packed.due() {
-                self.mechanism_due(mechanism, token);
-            } else if let Some(number) = self.handle(packed.event()) {
-                return Some(self.complete(number));
+                Mechanisms::due(self, mechanism, token);
+                continue;
+            }
+            match packed.event() {
+                SsdEvent::Completed { command } => return Some(self.complete(command)),
+                SsdEvent::WriteArrived { command } => {
+                    if self.arrived(command) {
+                        return Some(self.complete(command));
+                    }
+                }
+                SsdEvent::ReadReady { command } => self.read(command),
+                SsdEvent::Sensed { die } => {
+                    if let Some(data) = backend.sensed(die as usize) {
+                        self.commands.send_read((die, die), data, backend);
+                    }
+                }
+                SsdEvent::DieDone { die } => {
+                    let outcome = backend.die_done(die as usize);
+                    self.flash_outcome(die, outcome);
+                }
+                SsdEvent::PlaneDone { reader } => self.commands.plane_done(reader, backend),
+                SsdEvent::IdleCheck => {
+                    let has_commands = self.commands.in_flight() > 0;
+                    self.idle.check(&mut self.storage, &mut self.buffer, has_commands);
+                }
+                SsdEvent::Due { .. } => unreachable!("mechanisms come first"),
             }
         }
         None
@@ -592,10 +542,13 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[inline]
     fn fast_forward(&mut self, command: &Command) {
         match command.operation {
-            Operation::Write => {
-                if self.steps.writes {
-                    return self.fast_forward_otherwise(command);
+            Operation::Write if self.steps.writes => {
+                if !self.storage.refuses_write() {
+                    Mechanisms::before_write(self, &Access::untimed(command));
+                    self.storage.place_untimed(command);
                 }
+            }
+            Operation::Write => {
                 let write = self.storage.route(command);
                 Direct.place(write, &mut self.storage.ftl, &mut FastForward);
             }
@@ -733,18 +686,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.mechanisms.thermal.as_ref().map(|thermal| thermal.counters(time, joules).celsius)
     }
 
-    fn data_placement(&mut self) -> Option<Box<dyn placement::DataPlacement + '_>> {
+    fn data_placement(&mut self) -> Option<Box<dyn DataPlacement + '_>> {
         Some(Box::new(self.administration()))
-    }
-
-    /// `None` for a drive without an interface.
-    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
-        self.storage.data_placement.gather_events(&mut self.storage.ftl, &mut self.storage.backend);
-        self.storage.data_placement.status(
-            &self.storage.ftl,
-            self.storage.backend.now,
-            self.statistics(),
-        )
     }
 
     fn check_invariants(&self) -> Result<(), String> {

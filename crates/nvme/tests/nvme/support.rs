@@ -2,8 +2,8 @@
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{
-    Answer, DataPlacement, Directives, FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics,
-    HandleStatus, Isolation, Refusal, StreamParameters,
+    Answer, DataPlacement, DataPlacementStatus, Directives, FdpConfiguration, FdpEvent,
+    FdpEventType, FdpStatistics, HandleStatus, Isolation, Refusal, StreamParameters,
 };
 use writecliff_nvme::{
     Access, Address, Drive, Entry, Erase, ErrorEntry, ErrorLog, Failure, Health, Identity, Outcome,
@@ -42,6 +42,10 @@ impl TestDrive {
 impl DataPlacement for TestDrive {
     fn interface_name(&self) -> &'static str {
         "test"
+    }
+
+    fn status(&mut self) -> Option<DataPlacementStatus> {
+        None
     }
     fn directives(&self) -> Answer<Directives> {
         let (streams, fdp) = (self.streams.as_ref(), self.fdp.is_some());

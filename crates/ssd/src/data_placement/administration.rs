@@ -4,6 +4,7 @@ use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::Ftl;
 use writecliff_ftl::frontier::FrontierId;
+use writecliff_host_interface::Drive;
 use writecliff_host_interface::placement::{
     self, Answer, BlockLimitsExtension, DataPlacementStatus, Directives, FdpConfiguration,
     FdpEvent, FdpEventType, FdpStatistics, FdpStatus, HandleStatus, Refusal, StreamParameters,
@@ -222,11 +223,29 @@ impl<R: Recorder> Administration<'_, R> {
             .data_placement
             .end_old_units(&mut self.0.storage.ftl, &mut self.0.storage.backend);
     }
+
+    /// Returns the FDP statistics, which a drive without FDP also counts.
+    pub fn statistics(&self) -> FdpStatistics {
+        let storage = &self.0.storage;
+        let erases = storage.ftl.wear().total();
+        FdpStatistics {
+            host_bytes: self.0.host_write_bytes(),
+            media_bytes: self.0.nand_write_bytes(),
+            erased_bytes: erases * storage.data_placement.sizes.reclaim_unit.0,
+        }
+    }
 }
 
 impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     fn interface_name(&self) -> &'static str {
         self.0.storage.data_placement.interface.name()
+    }
+
+    fn status(&mut self) -> Option<DataPlacementStatus> {
+        let storage = &mut self.0.storage;
+        storage.data_placement.gather_events(&mut storage.ftl, &mut storage.backend);
+        let (statistics, storage) = (self.statistics(), &self.0.storage);
+        storage.data_placement.status(&storage.ftl, storage.backend.now, statistics)
     }
 
     fn directives(&self) -> Answer<Directives> {
@@ -363,6 +382,6 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
 
     fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
         self.0.storage.data_placement.fdp()?;
-        Ok(self.0.statistics())
+        Ok(self.statistics())
     }
 }

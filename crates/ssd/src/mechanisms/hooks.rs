@@ -292,11 +292,11 @@ macro_rules! mechanisms {
                 $(if let Some(m) = &mut self.$name { m.after_write(now, mapped); })*
             }
 
-            pub(crate) fn holds_read<R: Recorder>(
-                drive: &mut Ssd<R>,
-                number: u16,
-                read: &Access<'_>,
-            ) -> bool {
+            /// Returns `true` if a mechanism holds the read of a command.
+            #[inline(never)]
+            pub(crate) fn holds_read<R: Recorder>(drive: &mut Ssd<R>, number: u16) -> bool {
+                let in_flight = *drive.commands.get(number);
+                let read = &in_flight.access();
                 let mut holds = false;
                 each!(drive, [$($name),*], m => holds = holds || m.holds_read(drive, number, read));
                 holds
@@ -320,13 +320,16 @@ macro_rules! mechanisms {
                 each!(drive, [$($name),*], m => m.programmed(drive));
             }
 
-            /// Returns `true` if writes may enter the buffer now.
-            pub(crate) fn due<R: Recorder>(drive: &mut Ssd<R>, number: u8, token: u16) -> bool {
+            /// Handles an event or the end of a flash read that a mechanism has scheduled.
+            #[cold]
+            pub(crate) fn due<R: Recorder>(drive: &mut Ssd<R>, number: u8, token: u16) {
                 let mut admits = false;
                 $(if number == Number::$name as u8 {
                     each!(drive, [$name], m => admits = m.due(drive, token));
                 })*
-                admits
+                if admits {
+                    drive.admit_writes();
+                }
             }
 
             /// Returns the time of the next work of any mechanism, unless it is after `until`.
