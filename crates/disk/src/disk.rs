@@ -3,10 +3,15 @@
 mod schedule;
 
 use std::collections::VecDeque;
+use std::io::{Read, Write};
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters};
-use writecliff_host_interface::{Command, Completion, Drive, EventLoop, Frontend, Operation};
+use writecliff_base::codec::CodecError;
+use writecliff_base::saved_state::{self, RestoreError};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters, saved};
+use writecliff_host_interface::{
+    Command, Completion, Drive, EventLoop, Frontend, Meters, Operation,
+};
 
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
@@ -37,6 +42,10 @@ pub struct Disk {
     flushes: Vec<(u16, u64)>,
     pub(crate) write_cache: bool,
     pub(crate) host: HostCounters,
+}
+
+saved! {
+    Disk { core, mechanics, reads, dirty, idle_since, write_cache, host, work } check resume
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -299,8 +308,8 @@ impl Drive for Disk {
         self.write_cache = enabled;
     }
 
-    fn host_write_bytes(&self) -> u64 {
-        self.host.write_bytes
+    fn meters(&self, _: Nanos) -> Meters {
+        Meters { host_write_bytes: self.host.write_bytes, ..Meters::default() }
     }
 
     fn check_invariants(&self) -> Result<(), String> {
@@ -323,5 +332,24 @@ impl Drive for Disk {
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {
         Err("a hard disk has no dies".to_owned())
+    }
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        assert_eq!(self.core.outstanding(), 0);
+        let mut out = saved_state::begin(out, &self.config.canonical, self)?;
+        if let Some(flash) = &self.flash {
+            flash.save(&mut out)?;
+        }
+        out.finish().map(|_| ())
+    }
+
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        assert_eq!(self.core.outstanding(), 0);
+        let canonical = self.config.canonical.clone();
+        let mut input = saved_state::open(input, &canonical, self)?;
+        if let Some(flash) = &mut self.flash {
+            flash.restore(&mut input)?;
+        }
+        Ok(input.end()?)
     }
 }

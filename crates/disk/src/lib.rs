@@ -14,7 +14,6 @@
 //! | `reads.rs`, `dirty.rs` | read cache with read-ahead, write cache |
 //! | `flash_cache.rs` | the flash cache of a hybrid disk |
 //! | `disk.rs`, `disk/schedule.rs` | the drive: commands in flight, scheduling of media accesses |
-//! | `snapshot.rs` | save and restore |
 //!
 //! The only random choice is which accesses need retries. The rotational position follows from the
 //! virtual time.
@@ -28,7 +27,6 @@ pub mod layout;
 pub mod mechanics;
 pub mod reads;
 pub mod seek;
-mod snapshot;
 
 pub use config::DiskConfig;
 pub use disk::{Disk, DiskCounters};

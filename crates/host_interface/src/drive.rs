@@ -1,10 +1,28 @@
 //! The contract between a host and the drive behind it, in virtual time.
 
+use std::io::{Read, Write};
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos, StreamId};
 
 use crate::cause::TimeByCause;
 use crate::command::{Command, Completion, Status};
 use crate::placement::{DataPlacement, DataPlacementStatus};
+
+/// Readings of a drive at a point in time. Bytes and energy are counted since the drive was new.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meters {
+    pub host_write_bytes: u64,
+    /// Bytes allocated on flash for any reason; `None` without flash.
+    pub nand_write_bytes: Option<u64>,
+    /// Empty reclaim units; `None` without flash.
+    pub free_units: Option<u32>,
+    /// Energy consumed; `None` if the device file has no power section.
+    pub joules: Option<f64>,
+    /// Temperature in degrees Celsius; `None` if the device file has no thermal section.
+    pub celsius: Option<f64>,
+}
 
 /// A simulated drive of any kind. The default methods suit a drive without flash: it has one
 /// stream, loses no data in a power loss, and models neither energy nor temperature.
@@ -99,29 +117,8 @@ pub trait Drive {
     /// Returns the reason why the drive cannot lose that die.
     fn lose_die(&mut self, die: u32) -> Result<(), String>;
 
-    fn host_write_bytes(&self) -> u64;
-
-    /// Returns the bytes written to flash for any reason; `None` for drives without flash.
-    fn nand_write_bytes(&self) -> Option<u64> {
-        None
-    }
-
-    /// Returns the number of empty reclaim units; `None` without flash.
-    fn free_units(&self) -> Option<u32> {
-        None
-    }
-
-    /// Returns the energy in joules consumed until `time`; `None` if the device file has no power
-    /// section.
-    fn joules_until(&self, _time: Nanos) -> Option<f64> {
-        None
-    }
-
-    /// Returns the temperature at `time` in degrees Celsius; `None` if the device file has no
-    /// thermal section.
-    fn celsius_at(&self, _time: Nanos) -> Option<f64> {
-        None
-    }
+    /// Reads the meters at `time`, which is not before [`Self::now`].
+    fn meters(&self, time: Nanos) -> Meters;
 
     /// Returns the administrative commands of the data placement interface; `None` without flash.
     fn data_placement(&mut self) -> Option<Box<dyn DataPlacement + '_>> {
@@ -131,6 +128,21 @@ pub trait Drive {
     /// Returns the status of the data placement interface; `None` without one.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
         self.data_placement()?.status()
+    }
+
+    /// Writes the state. The host must have nothing outstanding.
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError>;
+
+    /// Replaces the state of this drive. After an error the drive must not be used.
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
+
+    /// Writes the state, as [`Self::save_to`] does, and returns the output.
+    fn save<W: Write>(&self, mut out: W) -> Result<W, CodecError>
+    where
+        Self: Sized,
+    {
+        self.save_to(&mut out)?;
+        Ok(out)
     }
 
     /// Checks the invariants that hold between two host commands.

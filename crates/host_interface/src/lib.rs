@@ -27,7 +27,7 @@ pub use barrier::Barrier;
 pub use cause::{CAUSES, Cause, TimeByCause};
 pub use command::{Arrival, Command, CommandTable, Completion, Operation, Status};
 pub use content::Content;
-pub use drive::Drive;
+pub use drive::{Drive, Meters};
 pub use event_loop::EventLoop;
 pub use frontend::Frontend;
 pub use identity::Identity;

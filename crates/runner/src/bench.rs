@@ -18,7 +18,7 @@ use writecliff_filesystem::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_flash::{Geometry, GeometryError};
 use writecliff_ftl::{ConfigError, limit};
 use writecliff_ssd::snapshot::RestoreError;
-use writecliff_ssd::{DeviceConfig, Ssd};
+use writecliff_ssd::{DeviceConfig, Drive, Ssd};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 
 use crate::device::Counters;
@@ -208,7 +208,7 @@ impl Bench {
         let file = ssd.save(file).map_err(RestoreError::from)?;
         file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let saved = meter.elapsed();
-        ssd.restore(BufReader::with_capacity(BUFFER, File::open(path)?))?;
+        ssd.restore_from(&mut BufReader::with_capacity(BUFFER, File::open(path)?))?;
         let mut row = meter.row(case, &[]);
         row.more = vec![
             ("save_cpu_s", saved.0),

@@ -5,10 +5,8 @@
 //! that only have a device file.
 
 use std::any::Any;
-use std::io::{Read, Write};
 
 use writecliff_base::Bytes;
-use writecliff_base::codec::CodecError;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_base::keys::SectionKeys;
@@ -33,11 +31,6 @@ pub trait DriveModel: Drive + Any + Send + Sync {
     fn fresh(&self) -> Result<Self, String>
     where
         Self: Sized;
-
-    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError>;
-
-    /// Replaces the state of this drive. After an error the drive must not be used.
-    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
 
     /// Copies the state of another drive directly, if possible. After an error the drive must not
     /// be used.
@@ -136,14 +129,6 @@ impl<R: Recorder + Send + Sync + 'static> DriveModel for Ssd<R> {
         Ok(ssd)
     }
 
-    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
-        self.save(out).map(|_| ())
-    }
-
-    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
-        self.restore(input)
-    }
-
     fn copy_of(&mut self, other: &dyn Any) -> Option<Result<(), RestoreError>> {
         other.downcast_ref::<Ssd>().map(|other| self.copy_from(other))
     }
@@ -177,14 +162,6 @@ impl DriveModel for Disk {
     fn fresh(&self) -> Result<Self, String> {
         Self::new(self.config().clone()).map_err(|e| e.to_string())
     }
-
-    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
-        self.save(out).map(|_| ())
-    }
-
-    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
-        self.restore(input)
-    }
 }
 
 impl DriveModel for Scm {
@@ -198,14 +175,6 @@ impl DriveModel for Scm {
 
     fn fresh(&self) -> Result<Self, String> {
         Ok(Self::new(self.config().clone()))
-    }
-
-    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
-        self.save(out).map(|_| ())
-    }
-
-    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
-        self.restore(input)
     }
 }
 

@@ -167,22 +167,23 @@ fn once(
         next_row: 0,
         measure_from: trace.written_blocks / 2,
         measuring: false,
-        nand_at_start: ssd.nand_write_bytes(),
+        nand_at_start: ssd.counters().nand_write_bytes,
     };
     let split = options.timed.as_ref().map_or(trace.requests.len(), |t| t.begin(trace));
     let (fast, slow) = trace.requests.split_at(split);
     let mut interrupted = run.fast(&mut ssd, fast, observer);
     ssd.end_fast_forward();
     let mut latencies = (Histogram::new(), Histogram::new());
-    let (begin_ns, begin_bytes) = (ssd.now().0, ssd.host_write_bytes());
+    let (begin_ns, begin) = (ssd.now().0, ssd.counters());
     if let (Some(timed), false) = (&options.timed, interrupted) {
         interrupted =
             timed::run(&mut ssd, &mut run, slow, timed, options.seed, &mut latencies, observer);
     }
     run.row(&mut ssd);
+    let after = ssd.counters();
     ReplayOutcome {
         before: run.before,
-        after: ssd.counters(),
+        after,
         statistics: (run.statistics, ssd.administration().statistics()),
         data_placement: ssd.data_placement_status(),
         overflow: run.overflow,
@@ -191,7 +192,7 @@ fn once(
         reads: latencies.0,
         writes: latencies.1,
         timed_ns: ssd.now().0 - begin_ns,
-        timed_written_bytes: ssd.host_write_bytes() - begin_bytes,
+        timed_written_bytes: after.host_write_bytes - begin.host_write_bytes,
         bucketing: None,
         interrupted,
     }
@@ -245,7 +246,7 @@ impl Run<'_> {
     #[cold]
     fn row(&mut self, ssd: &mut Ssd) {
         let host = u64::from(self.ledger.clock());
-        let nand = (ssd.nand_write_bytes() - self.nand_at_start) / SLOT_BYTES;
+        let nand = (ssd.counters().nand_write_bytes - self.nand_at_start) / SLOT_BYTES;
         self.series.push((host, nand));
         self.next_row = host + self.row_blocks;
         if host < self.measure_from {

@@ -10,7 +10,6 @@
 //! | `config.rs`, `device_file.rs` | the configuration, and device files in TOML |
 //! | `media.rs` | the controller and the banks: when the accesses of a command are done |
 //! | `scm.rs` | the drive: commands in flight |
-//! | `snapshot.rs` | save and restore |
 //!
 //! The memory is written where it is read. Nothing is erased, nothing is moved, and no map says
 //! where data are, so the drive has no state that makes later commands slower or faster. It makes
@@ -20,7 +19,6 @@ pub mod config;
 pub mod device_file;
 pub mod media;
 pub mod scm;
-mod snapshot;
 
 pub use config::ScmConfig;
 pub use scm::{Scm, ScmCounters};

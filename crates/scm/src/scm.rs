@@ -1,8 +1,14 @@
 //! The drive: processes host commands through queues, link, controller and banks.
 
+use std::io::{Read, Write};
+
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Bytes, Nanos, counters};
-use writecliff_host_interface::{Command, Completion, Drive, EventLoop, Frontend, Operation};
+use writecliff_base::codec::CodecError;
+use writecliff_base::saved_state::{self, RestoreError};
+use writecliff_base::{Bytes, Nanos, counters, saved};
+use writecliff_host_interface::{
+    Command, Completion, Drive, EventLoop, Frontend, Meters, Operation,
+};
 
 use crate::config::ScmConfig;
 use crate::media::{Media, MediaCounters, Served};
@@ -16,6 +22,8 @@ pub struct Scm {
     pub(crate) media: Media,
     pub(crate) host: HostCounters,
 }
+
+saved! { Scm { core, host, media } check is_possible }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ScmEvent {
@@ -71,6 +79,10 @@ impl Scm {
             host_read_bytes: self.host.read_bytes,
             media: self.media.counters,
         }
+    }
+
+    fn is_possible(&mut self) -> bool {
+        self.media.counters.write_bytes >= self.host.write_bytes
     }
 
     fn begin(&mut self, command: Command) {
@@ -187,8 +199,8 @@ impl Drive for Scm {
     /// Has no effect: a write completes when its data are in the memory.
     fn set_write_cache(&mut self, _: bool) {}
 
-    fn host_write_bytes(&self) -> u64 {
-        self.host.write_bytes
+    fn meters(&self, _: Nanos) -> Meters {
+        Meters { host_write_bytes: self.host.write_bytes, ..Meters::default() }
     }
 
     fn check_invariants(&self) -> Result<(), String> {
@@ -205,5 +217,16 @@ impl Drive for Scm {
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {
         Err("a drive of storage-class memory loses no die".to_owned())
+    }
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        assert_eq!(self.core.outstanding(), 0);
+        saved_state::begin(out, &self.config.canonical, self)?.finish().map(|_| ())
+    }
+
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        assert_eq!(self.core.outstanding(), 0);
+        let canonical = self.config.canonical.clone();
+        Ok(saved_state::open(input, &canonical, self)?.end()?)
     }
 }

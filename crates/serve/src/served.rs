@@ -309,11 +309,11 @@ impl Served {
         let now = core.drive.now();
         let outstanding = core.outstanding();
         let drive = &mut core.drive;
-        let (counters, celsius) = (drive.counters(), drive.celsius_at(now));
+        let (counters, meters) = (drive.counters(), drive.meters(now));
         let data_placement = drive.data_placement_status();
         let streams = core.by_stream.used();
         let moved = core.moved_by_stream();
-        let (free_units, operations) = (core.drive.free_units(), core.operations.clone());
+        let operations = core.operations.clone();
         let life = core.life;
         drop(batch);
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
@@ -330,8 +330,8 @@ impl Served {
             power: self.shared.power_history(),
             life,
             error_entries: locked(&self.shared.errors).count(),
-            free_units,
-            celsius,
+            free_units: meters.free_units,
+            celsius: meters.celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),
             outstanding,
             used: contents.used().unwrap_or_default(),

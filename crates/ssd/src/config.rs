@@ -142,6 +142,17 @@ impl DeviceConfig {
         Ok(self.geometry.check_addresses(self.sections.addresses())?)
     }
 
+    /// Returns `true` if fast-forward has the same effect on both drives.
+    pub(crate) fn fast_forwards_like(&self, other: &Self) -> bool {
+        self.data_placement.is_none()
+            && other.data_placement.is_none()
+            && self.sections.place_alike(&other.sections)
+            && self.indirection_slots == other.indirection_slots
+            && self.merged_units == other.merged_units
+            && self.geometry == other.geometry
+            && self.ftl == other.ftl
+    }
+
     pub fn raw_capacity(&self) -> Bytes {
         self.geometry.raw_bytes()
     }

@@ -95,12 +95,12 @@ impl DriveCounters {
         let slc = storage.log().map(SlcCache::counters);
         let ecc = backend.mechanisms.ecc.as_ref();
         let energy = Energy::taken(drive, now);
-        let joules = energy.map(|energy| energy.total());
+        let meters = drive.meters(now);
         Self {
-            host_write_bytes: drive.host_write_bytes(),
+            host_write_bytes: meters.host_write_bytes,
             host_read_bytes: drive.host_read_bytes,
             unmapped_read_bytes: bytes(storage.unmapped_read_slots),
-            nand_write_bytes: drive.nand_write_bytes(),
+            nand_write_bytes: meters.nand_write_bytes.unwrap_or_default(),
             gc_moved_bytes: allocated.gc.0,
             wear_moved_bytes: allocated.wear.0,
             padding_bytes: allocated.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
@@ -110,7 +110,10 @@ impl DriveCounters {
             housekeeping: mechanisms.housekeeping.as_ref().map(|h| h.counters),
             ecc: ecc.map(|ecc| ecc.counters),
             energy,
-            thermal: joules.zip(mechanisms.thermal.as_ref()).map(|(j, t)| t.counters(now, j)),
+            thermal: meters
+                .joules
+                .zip(mechanisms.thermal.as_ref())
+                .map(|(j, t)| t.counters(now, j)),
             held_up: mechanisms.endurance.as_ref().map(|plan| plan.held_up()),
             slc_cache: slc,
             reduction: ftl.reduction().copied(),

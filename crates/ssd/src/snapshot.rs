@@ -4,10 +4,7 @@
 //! of the state, so saving does not change the run. The file contains the canonical device
 //! description, and a state cannot be restored into a different device.
 
-use std::io::{Read, Write};
-
 use writecliff_base::Nanos;
-use writecliff_base::codec::CodecError;
 use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved, from_bytes, to_bytes};
 use writecliff_base::saved_state;
 use writecliff_host_interface::Drive;
@@ -54,14 +51,6 @@ impl<R: Recorder> Saved for Ssd<R> {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// Writes the state. The host must have nothing outstanding.
-    pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
-        self.commands.assert_none();
-        let mut out = saved_state::begin(out, &self.config.canonical, self)?;
-        self.storage.ftl.save(&mut out)?;
-        out.finish()
-    }
-
     /// Takes the state of `other`, which has nothing outstanding. After an error this drive must
     /// not be used.
     ///
@@ -69,26 +58,15 @@ impl<R: Recorder> Ssd<R> {
     /// only been fast-forwarded: fast-forward depends on nothing else, neither on times nor on the
     /// link or the buffer.
     pub fn copy_from<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
-        if self.config.canonical != other.config.canonical {
-            return self.take_fast_forwarded(other);
-        }
-        from_bytes(&to_bytes(other), self)?;
-        self.storage.ftl.copy_from(&other.storage.ftl);
-        if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
-            ecc.take_wear(self.storage.ftl.wear());
-        }
-        Ok(())
-    }
-
-    fn take_fast_forwarded<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
-        let place_alike = ours.data_placement.is_none()
-            && theirs.data_placement.is_none()
-            && ours.sections.place_alike(&theirs.sections)
-            && ours.indirection_slots == theirs.indirection_slots
-            && ours.merged_units == theirs.merged_units;
-        let untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
-        if !(untimed && place_alike) || ours.geometry != theirs.geometry || ours.ftl != theirs.ftl {
+        if ours.canonical == theirs.canonical {
+            from_bytes(&to_bytes(other), self)?;
+            self.storage.ftl.copy_from(&other.storage.ftl);
+            self.storage.take_wear();
+            return Ok(());
+        }
+        let is_untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
+        if !(is_untimed && ours.fast_forwards_like(theirs)) {
             let names = saved_state::first_difference(&ours.canonical, &theirs.canonical);
             return Err(RestoreError::OtherDevice(names));
         }
@@ -97,17 +75,5 @@ impl<R: Recorder> Ssd<R> {
         from_bytes(&to_bytes(&other.storage.front), &mut self.storage.front)?;
         self.end_fast_forward();
         Ok(())
-    }
-
-    /// Replaces the state of this drive. After an error the drive must not be used.
-    pub fn restore<I: Read>(&mut self, input: I) -> Result<(), RestoreError> {
-        self.commands.assert_none();
-        let canonical = self.config.canonical.clone();
-        let mut input = saved_state::open(input, &canonical, self)?;
-        self.storage.ftl.restore(&mut input)?;
-        if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
-            ecc.take_wear(self.storage.ftl.wear());
-        }
-        Ok(input.end()?)
     }
 }

@@ -1,12 +1,16 @@
 //! The drive: decodes commands, places their data and completes them, on two clocks.
 
+use std::io::{Read, Write};
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::saved_state::{self, RestoreError};
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::bad_blocks::BadBlocks;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::placement::DataPlacement;
 use writecliff_host_interface::{
-    Arrival, Cause, Command, Completion, Drive, Operation, Status, TimeByCause,
+    Arrival, Cause, Command, Completion, Drive, Meters, Operation, Status, TimeByCause,
 };
 
 use crate::attribution::{Recorder, Unrecorded};
@@ -106,50 +110,13 @@ impl<R: Recorder> Ssd<R> {
         DriveCounters::of(self)
     }
 
-    /// Bytes allocated on flash so far, for any reason.
-    #[inline]
-    pub fn nand_write_bytes(&self) -> u64 {
-        let in_front = self.storage.front.programmed_slots();
-        let moved = self.storage.ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        let others = in_front + moved + Mechanisms::own_slots(self);
-        self.storage.main_write_bytes() + others * u64::from(SLOT_BYTES)
-    }
-
-    /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
-    /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
-    /// lost, and the mapping is that of the newest data on flash; deallocations since the last
-    /// flush are undone if the journal does not have them.
-    ///
-    /// # Panics
-    /// Panics if [`Storage::refuses_power_cut`] has a reason.
-    pub fn power_off(&mut self) -> PowerCut {
-        self.storage.power_off(&self.config)
-    }
-
-    /// Powers the drive up again after [`Self::power_off`]: its time passes until it takes
-    /// commands. It first makes the room that garbage collection needs, if the cut has taken it.
-    pub fn power_up(&mut self, cut: &PowerCut) {
-        if self.commands.in_flight() > 0 {
-            self.active.end(self.storage.backend.now);
-        }
-        let now = self.storage.power_up(cut);
-        self.commands.power_up(now);
-        self.mechanisms.powered_up(&self.config);
-        self.idle.restart(now);
-        self.buffer.power_up(&self.config);
-        self.buffer.resynchronise(self.storage.filled());
-        if self.storage.restore_reserve() {
-            self.quiesce();
-        }
-    }
-
     /// Cuts the power now and powers the drive up again.
     ///
     /// # Panics
     /// Panics if [`Storage::refuses_power_cut`] has a reason.
     pub fn cut_power(&mut self) -> PowerCut {
-        let cut = self.power_off();
-        self.power_up(&cut);
+        let cut = PowerCut::of(self);
+        cut.power_up(self);
         cut
     }
 
@@ -663,31 +630,40 @@ impl<R: Recorder> Drive for Ssd<R> {
         Ok(())
     }
 
-    #[inline]
-    fn host_write_bytes(&self) -> u64 {
-        self.storage.front.host_bytes(self.storage.ftl.counters().host_bytes)
-    }
-
-    #[inline]
-    fn nand_write_bytes(&self) -> Option<u64> {
-        Some(self.nand_write_bytes())
-    }
-
-    fn free_units(&self) -> Option<u32> {
-        Some(self.storage.ftl.free_units())
-    }
-
-    fn joules_until(&self, time: Nanos) -> Option<f64> {
-        Energy::taken(self, time).map(|energy| energy.total())
-    }
-
-    fn celsius_at(&self, time: Nanos) -> Option<f64> {
-        let joules = self.joules_until(time)?;
-        self.mechanisms.thermal.as_ref().map(|thermal| thermal.counters(time, joules).celsius)
+    fn meters(&self, time: Nanos) -> Meters {
+        let Storage { ftl, front, .. } = &self.storage;
+        let moved = ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
+        let others = front.programmed_slots() + moved + Mechanisms::own_slots(self);
+        let main = self.storage.main_write_bytes();
+        let joules = Energy::taken(self, time).map(|energy| energy.total());
+        let thermal = joules.zip(self.mechanisms.thermal.as_ref());
+        Meters {
+            host_write_bytes: front.host_bytes(ftl.counters().host_bytes),
+            nand_write_bytes: Some(main + others * u64::from(SLOT_BYTES)),
+            free_units: Some(ftl.free_units()),
+            joules,
+            celsius: thermal.map(|(joules, thermal)| thermal.counters(time, joules).celsius),
+        }
     }
 
     fn data_placement(&mut self) -> Option<Box<dyn DataPlacement + '_>> {
         Some(Box::new(self.administration()))
+    }
+
+    fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {
+        self.commands.assert_none();
+        let mut out = saved_state::begin(out, &self.config.canonical, self)?;
+        self.storage.ftl.save(&mut out)?;
+        out.finish().map(|_| ())
+    }
+
+    fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError> {
+        self.commands.assert_none();
+        let canonical = self.config.canonical.clone();
+        let mut input = saved_state::open(input, &canonical, self)?;
+        self.storage.ftl.restore(&mut input)?;
+        self.storage.take_wear();
+        Ok(input.end()?)
     }
 
     fn check_invariants(&self) -> Result<(), String> {

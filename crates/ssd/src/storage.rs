@@ -392,6 +392,13 @@ impl<R: Recorder> Storage<R> {
         Some(0)
     }
 
+    /// Lets the state of cells follow from wear that was restored.
+    pub(crate) fn take_wear(&mut self) {
+        if let Some(ecc) = &mut self.backend.mechanisms.ecc {
+            ecc.take_wear(self.ftl.wear());
+        }
+    }
+
     /// Lets the state of cells follow from what happened on the fast-forward clock.
     pub(crate) fn after_untimed(&mut self) {
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {

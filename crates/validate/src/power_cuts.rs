@@ -235,7 +235,7 @@ impl Bench {
         if self.fault == Fault::ForgottenTrims {
             self.ssd.recorder_mut().forget_journal();
         }
-        let cut = self.ssd.power_off();
+        let cut = PowerCut::of(&mut self.ssd);
         self.tally.cut(&cut);
         self.outstanding.clear();
         self.owed_flushes = 0;
@@ -245,7 +245,7 @@ impl Bench {
         let is_oldest = self.fault == Fault::OldestCopy;
         let found = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;
         let (lost, kept) = self.promises.check(&found)?;
-        self.ssd.power_up(&cut);
+        cut.power_up(&mut self.ssd);
         self.ssd.check_invariants()?;
         self.tally.lost += lost;
         self.tally.kept += kept;

@@ -37,7 +37,7 @@ fn a_restored_disk_behaves_like_the_saved_one() {
     let state = one.save(Vec::new()).unwrap();
     let mut other = disk(&EVERYTHING);
     keep(&mut other, 4, 100, random_blocks(4, Write));
-    other.restore(state.as_slice()).unwrap();
+    other.restore_from(&mut state.as_slice()).unwrap();
     assert_eq!(other.counters(), one.counters());
     assert_eq!(other.save(Vec::new()).unwrap(), state);
     assert_eq!(keep(&mut one, 8, 3000, mixed(2)), keep(&mut other, 8, 3000, mixed(2)));
@@ -50,12 +50,12 @@ fn a_restored_disk_behaves_like_the_saved_one() {
 #[test]
 fn damaged_states_and_states_of_other_disks_are_rejected() {
     let state = disk(&EVERYTHING).save(Vec::new()).unwrap();
-    let refused = disk(&[]).restore(state.as_slice()).unwrap_err();
+    let refused = disk(&[]).restore_from(&mut state.as_slice()).unwrap_err();
     assert!(matches!(refused, RestoreError::OtherDevice(_)), "{refused}");
     for at in (20..state.len()).step_by(41) {
         let mut damaged = state.clone();
         damaged[at] ^= 0x10;
-        assert!(disk(&EVERYTHING).restore(damaged.as_slice()).is_err(), "byte {at}");
+        assert!(disk(&EVERYTHING).restore_from(&mut damaged.as_slice()).is_err(), "byte {at}");
     }
 }
 

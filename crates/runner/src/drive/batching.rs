@@ -10,8 +10,9 @@ use crate::device::DriveModel;
 
 /// Bytes written to the drive and to its flash since it was new.
 pub(super) fn written<D: DriveModel>(drive: &D) -> Written {
-    let nand = drive.nand_write_bytes().map_or(f64::NAN, |bytes| bytes as f64);
-    Written { host: drive.host_write_bytes() as f64, nand }
+    let meters = drive.meters(drive.now());
+    let nand = meters.nand_write_bytes.map_or(f64::NAN, |bytes| bytes as f64);
+    Written { host: meters.host_write_bytes as f64, nand }
 }
 
 /// Code of a flush in the batches.

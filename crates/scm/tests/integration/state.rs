@@ -16,7 +16,7 @@ fn a_restored_drive_behaves_like_the_saved_one() {
     let state = one.save(Vec::new()).unwrap();
     let mut other = scm(&[]);
     keep(&mut other, 4, 100, random(4, 0.0, 4096));
-    other.restore(state.as_slice()).unwrap();
+    other.restore_from(&mut state.as_slice()).unwrap();
     assert_eq!(other.counters(), one.counters());
     assert_eq!(other.save(Vec::new()).unwrap(), state);
     assert_eq!(
@@ -31,12 +31,13 @@ fn damaged_states_and_states_of_other_drives_are_rejected() {
     let mut drive = scm(&[]);
     keep(&mut drive, 8, 300, random(1, 50.0, 4096));
     let state = drive.save(Vec::new()).unwrap();
-    let refused = scm(&[("banks = 8", "banks = 9")]).restore(state.as_slice()).unwrap_err();
+    let refused =
+        scm(&[("banks = 8", "banks = 9")]).restore_from(&mut state.as_slice()).unwrap_err();
     assert!(matches!(refused, RestoreError::OtherDevice(_)), "{refused}");
     for at in (20..state.len()).step_by(11) {
         let mut damaged = state.clone();
         damaged[at] ^= 0x10;
-        assert!(scm(&[]).restore(damaged.as_slice()).is_err(), "byte {at}");
+        assert!(scm(&[]).restore_from(&mut damaged.as_slice()).is_err(), "byte {at}");
     }
 }
 

@@ -226,11 +226,11 @@ impl<R: Recorder> Administration<'_, R> {
 
     /// Returns the FDP statistics, which a drive without FDP also counts.
     pub fn statistics(&self) -> FdpStatistics {
-        let storage = &self.0.storage;
+        let (storage, meters) = (&self.0.storage, self.0.meters(self.0.now()));
         let erases = storage.ftl.wear().total();
         FdpStatistics {
-            host_bytes: self.0.host_write_bytes(),
-            media_bytes: self.0.nand_write_bytes(),
+            host_bytes: meters.host_write_bytes,
+            media_bytes: meters.nand_write_bytes.unwrap_or_default(),
             erased_bytes: erases * storage.data_placement.sizes.reclaim_unit.0,
         }
     }

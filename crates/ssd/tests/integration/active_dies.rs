@@ -66,7 +66,7 @@ fn any(random: &mut Prng) -> Command {
 
 /// Seconds and mean watts of a load.
 fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Command) -> (f64, f64) {
-    let joules = |ssd: &Ssd<R>| ssd.joules_until(ssd.now()).unwrap();
+    let joules = |ssd: &Ssd<R>| ssd.meters(ssd.now()).joules.unwrap();
     let (from, before) = (ssd.now(), joules(ssd));
     run(ssd, 6_000, next);
     let seconds = (ssd.now() - from).as_secs_f64();
@@ -135,7 +135,7 @@ fn a_saved_drive_goes_on_as_if_it_had_not_been_saved() {
     let saved = working(limits, 2).save(Vec::new()).unwrap();
     let restored = |state| {
         let mut ssd = Ssd::<Attribution>::recording(config(limits, state)).unwrap();
-        ssd.restore(&*saved).unwrap();
+        ssd.restore_from(&mut &*saved).unwrap();
         ssd
     };
     let mut copy = Ssd::<Attribution>::recording(config(limits, 2)).unwrap();
@@ -146,7 +146,7 @@ fn a_saved_drive_goes_on_as_if_it_had_not_been_saved() {
     // In a state with more active dies what waited begins at once, also where there is no limit.
     assert!(run(&mut restored(1), 3_000, any).last().unwrap().at < expected.last().unwrap().at);
     let mut free = Ssd::new(config(limits, 0)).unwrap();
-    free.restore(&*saved).unwrap();
+    free.restore_from(&mut &*saved).unwrap();
     free.quiesce();
 }
 

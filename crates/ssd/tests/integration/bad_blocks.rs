@@ -79,7 +79,7 @@ fn a_saved_drive_goes_on_as_it_would_have() {
     closed_loop(&mut one, 8, 500, |n| write(u64::from(n) * 7, 1));
     let mut other = new();
     let saved = one.save(Vec::new()).unwrap();
-    other.restore(saved.as_slice()).unwrap();
+    other.restore_from(&mut saved.as_slice()).unwrap();
     for ssd in [&mut one, &mut other] {
         overwrite(ssd, 3, true);
     }

@@ -106,7 +106,7 @@ fn a_saved_drive_goes_on_as_it_would_have() {
     closed_loop(&mut one, 4, 300, |n| read(u64::from(n % 9), 1));
     after(&mut one, 3);
     let saved = one.save(Vec::new()).unwrap();
-    other.restore(saved.as_slice()).unwrap();
+    other.restore_from(&mut saved.as_slice()).unwrap();
     for ssd in [&mut one, &mut other] {
         closed_loop(ssd, 4, 300, |n| read(u64::from(n % 9), 1));
         after(ssd, 40);

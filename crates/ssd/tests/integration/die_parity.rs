@@ -58,7 +58,7 @@ fn parity_takes_one_die_s_share_of_space_and_programs() {
         let found = parity(&ssd);
         assert_eq!(found.counts.programs * (n - 1), programs, "one for the others of each stripe");
         assert_eq!(found.parity_slots, found.counts.programs * 4);
-        assert_eq!(ssd.nand_write_bytes() * (n - 1), user * 4096 * n);
+        assert_eq!(ssd.counters().nand_write_bytes * (n - 1), user * 4096 * n);
         ssd.ftl().check_invariants().unwrap();
     }
 }
@@ -111,7 +111,7 @@ fn a_drive_that_is_saved_while_it_relocates_goes_on() {
     ssd.idle_until(until);
     ssd.quiesce();
     let mut restored = drive_of(&striped(4, "relocate_interval = \"2 ms\"\n"));
-    restored.restore(ssd.save(Vec::new()).unwrap().as_slice()).unwrap();
+    restored.restore_from(&mut ssd.save(Vec::new()).unwrap().as_slice()).unwrap();
     let counts = [&mut ssd, &mut restored].map(|ssd| {
         assert!(ssd.storage().is_relocating());
         let until = ssd.now() + Nanos::from_micros(200_000);

@@ -21,7 +21,7 @@ fn writes_beyond_the_reserve_go_on_at_the_rate_of_the_plan() {
     let reserve = 0.00025 * RATED;
     let count = 20_000;
     closed_loop(&mut ssd, 16, count, |_| write(random.below(user), 1));
-    let expected = (ssd.nand_write_bytes() as f64 - reserve) / (RATED / 10_000.0);
+    let expected = (ssd.counters().nand_write_bytes as f64 - reserve) / (RATED / 10_000.0);
     let took = ssd.now().as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.005, "{took:.2} s, expected {expected:.2}");
     assert!(ssd.counters().held_up.unwrap().0.as_secs_f64() > 0.5 * took);
@@ -59,7 +59,7 @@ fn idle_time_restores_credit_and_fast_forward_writes_use_it_up() {
     }
     ssd.end_fast_forward();
     // 20 fills of 40 MiB are 125 s of the plan.
-    let due = ssd.nand_write_bytes() as f64 / (RATED / 10_000.0);
+    let due = ssd.counters().nand_write_bytes as f64 / (RATED / 10_000.0);
     let waited = alone(&mut ssd, write(0, 1)) as f64 / 1e9;
     assert!((waited - (due - 100.0)).abs() < 0.1, "{waited:.1} s until {due:.1} s");
     assert!(free < 20_000);

@@ -353,7 +353,7 @@ fn a_restored_drive_remembers_since_when_units_are_open() {
     ssd.idle_until(Nanos::from_secs(9));
     let saved = ssd.save(Vec::new()).unwrap();
     let mut restored = with(LIMITED, &[]);
-    restored.restore(&saved[..]).unwrap();
+    restored.restore_from(&mut &saved[..]).unwrap();
     for ssd in [&mut ssd, &mut restored] {
         write_at(ssd, Nanos::from_secs(11), 1, 7);
         assert_eq!(happened(ssd, FdpEventType::TimeLimitExceeded), 1);
@@ -374,7 +374,7 @@ fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
     let saved = ssd.save(Vec::new()).unwrap();
     let mut restored = with("", &[SHARED]);
     churn(&mut restored, 5_000);
-    restored.restore(&saved[..]).unwrap();
+    restored.restore_from(&mut &saved[..]).unwrap();
     assert_eq!(restored.save(Vec::new()).unwrap(), saved);
     for of_host in [true, false] {
         let events = restored.administration().fdp_events(of_host).unwrap();

@@ -54,7 +54,7 @@ proptest! {
             state.splice(at.., more.iter().copied());
         }
         let mut other = drive(changes);
-        let restored = other.restore(state.as_slice());
+        let restored = other.restore_from(&mut state.as_slice());
         if state != whole && !state.starts_with(&whole) {
             prop_assert!(restored.is_err());
         }

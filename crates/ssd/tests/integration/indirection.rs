@@ -11,7 +11,7 @@ const UNITS: [(&str, &str); 2] = [
 
 /// Bytes of the host and bytes of flash for them, since the drive was new.
 fn bytes(ssd: &Ssd) -> (u64, u64) {
-    (ssd.host_write_bytes(), ssd.nand_write_bytes())
+    (ssd.counters().host_write_bytes, ssd.counters().nand_write_bytes)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
     // Saved and restored, it still waits, and the other half completes it.
     let state = ssd.save(Vec::new()).unwrap();
     let mut ssd = merging(8);
-    ssd.restore(&state[..]).unwrap();
+    ssd.restore_from(&mut &state[..]).unwrap();
     crate::common::alone(&mut ssd, write(2, 2));
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
     // Deallocated data leave the unit incomplete.

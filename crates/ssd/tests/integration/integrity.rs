@@ -72,7 +72,7 @@ fn both_clocks_and_a_restored_drive_have_the_same_faults() {
     fast.end_fast_forward();
     assert_eq!(timed.counters().integrity, fast.counters().integrity);
     let mut restored = drive(keys);
-    restored.restore(timed.save(Vec::new()).unwrap().as_slice()).unwrap();
+    restored.restore_from(&mut timed.save(Vec::new()).unwrap().as_slice()).unwrap();
     for ssd in [&mut timed, &mut restored] {
         closed_loop(ssd, 4, 1000, |n| read(u64::from(n), 2));
     }

@@ -358,7 +358,7 @@ proptest! {
         closed_loop(&mut ssd, depth, count, &mut next);
         let saved = ssd.save(Vec::new()).unwrap();
         let mut restored = Ssd::new(config(&changes)).unwrap();
-        restored.restore(&saved[..]).unwrap();
+        restored.restore_from(&mut &saved[..]).unwrap();
         prop_assert_eq!(&restored.save(Vec::new()).unwrap(), &saved);
         let commands: Vec<Command> = (0..count).map(&mut next).collect();
         let done = [&mut ssd, &mut restored].map(|ssd| {

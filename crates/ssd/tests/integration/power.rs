@@ -122,7 +122,7 @@ fn energy_goes_on_in_a_restored_drive() {
     closed_loop(&mut ssd, 4, 500, |n| write(u64::from(n), 1));
     let saved = ssd.save(Vec::new()).unwrap();
     let mut restored = settled(&[]);
-    restored.restore(&saved[..]).unwrap();
+    restored.restore_from(&mut &saved[..]).unwrap();
     assert_eq!(energy(&restored), energy(&ssd));
     for drive in [&mut ssd, &mut restored] {
         closed_loop(drive, 4, 500, |n| write(u64::from(n), 1));

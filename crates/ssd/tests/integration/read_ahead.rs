@@ -176,7 +176,7 @@ fn a_restored_drive_goes_on_alike() {
             }
             let image = ssd.save(Vec::new()).unwrap();
             let mut other = Ssd::new(config(&changes)).unwrap();
-            other.restore(&image[..]).unwrap();
+            other.restore_from(&mut &image[..]).unwrap();
             assert_eq!(other.save(Vec::new()).unwrap(), image);
             let next = (round + 1) * 200;
             assert_eq!(mixed(&mut ssd, next), mixed(&mut other, next));

@@ -189,7 +189,7 @@ fn a_restored_drive_goes_on_like_the_one_that_was_saved() {
         let saved = through.save(Vec::new()).unwrap();
         let mut restored = drive(&GROUPS);
         mixed(&mut restored, 77);
-        restored.restore(&saved[..]).unwrap();
+        restored.restore_from(&mut &saved[..]).unwrap();
         assert_eq!(restored.save(Vec::new()).unwrap(), saved);
         assert_eq!(mixed(&mut restored, 100 + seed), mixed(&mut through, 100 + seed));
         assert_eq!(restored.ftl().digest(), through.ftl().digest());

@@ -70,7 +70,7 @@ fn writes_have_the_speed_of_slc_until_it_is_full_and_again_after_idle_time() {
         assert_eq!(slc(&ssd).held, 0);
     }
     assert_eq!(slc(&ssd).folds, 3 * CAPACITY);
-    assert_eq!(ssd.host_write_bytes(), 3 * 260 * 65_536, "each host byte once");
+    assert_eq!(ssd.counters().host_write_bytes, 3 * 260 * 65_536, "each host byte once");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
 }
@@ -81,7 +81,7 @@ fn the_cliff_is_at_the_size_to_the_slot() {
     (0..CAPACITY).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     assert_eq!((slc(&ssd).held, slc(&ssd).bypassed), (CAPACITY, 0));
     assert_eq!(ssd.ftl().mapped_slots(), 0, "the FTL has seen nothing");
-    assert_eq!(ssd.nand_write_bytes(), CAPACITY * 4096);
+    assert_eq!(ssd.counters().nand_write_bytes, CAPACITY * 4096);
     ssd.fast_forward(&write(CAPACITY, 1));
     assert_eq!((slc(&ssd).held, slc(&ssd).bypassed), (CAPACITY, 1));
     assert_eq!(ssd.ftl().mapped_slots(), 1);
@@ -139,8 +139,8 @@ fn data_written_again_are_folded_once() {
     idle(&mut ssd, 200);
     let count = slc(&ssd);
     assert_eq!((count.folds, count.held), (16, 0));
-    assert_eq!(ssd.host_write_bytes(), 160 * 4096);
-    assert_eq!(ssd.nand_write_bytes(), (160 + 16) * 4096);
+    assert_eq!(ssd.counters().host_write_bytes, 160 * 4096);
+    assert_eq!(ssd.counters().nand_write_bytes, (160 + 16) * 4096);
     assert_eq!(ssd.ftl().mapped_slots(), 16);
 }
 
@@ -226,7 +226,7 @@ fn a_part_of_a_slot_is_merged_with_what_is_there() {
     assert_eq!(merged, CACHED - LINK_SLOT + 1_024 + sense + SLC_PROGRAM);
     alone(&mut ssd, sector(0));
     idle(&mut ssd, 100);
-    assert_eq!(ssd.host_write_bytes(), 4 * 4096 + 512);
+    assert_eq!(ssd.counters().host_write_bytes, 4 * 4096 + 512);
     assert_eq!((slc(&ssd).folds, ssd.ftl().mapped_slots()), (5, 4));
 }
 
@@ -320,7 +320,7 @@ fn every_page_is_stored_once_and_a_restored_drive_continues_identically() {
             let saved = ssd.save(Vec::new()).unwrap();
             let mut restored = drive(changes);
             mixed(&mut restored, 99, &mut BTreeSet::new());
-            restored.restore(&saved[..]).unwrap();
+            restored.restore_from(&mut &saved[..]).unwrap();
             assert_eq!(restored.save(Vec::new()).unwrap(), saved, "saving takes all of it");
             let mut other = written.clone();
             let expected = mixed(&mut ssd, 50 + seed, &mut written);

@@ -188,7 +188,7 @@ fn restore_then_continue_equals_run_through() {
             // Into a drive that has a later life behind it, which must leave no trace.
             let mut restored = drive(changes);
             mixed(&mut restored, 77, 20_000);
-            restored.restore(&saved[..]).unwrap();
+            restored.restore_from(&mut &saved[..]).unwrap();
             assert_eq!(restored.save(Vec::new()).unwrap(), saved, "saving takes all of it");
             let mut copied = drive(changes);
             mixed(&mut copied, 78, 20_000);
@@ -229,12 +229,12 @@ fn saving_disturbs_nothing() {
 fn a_state_is_not_restored_into_another_drive() {
     let saved = drive(&[]).save(Vec::new()).unwrap();
     let mut other = drive(&[("erase = \"3 ms\"", "erase = \"4 ms\"")]);
-    let error = other.restore(&saved[..]).unwrap_err().to_string();
+    let error = other.restore_from(&mut &saved[..]).unwrap_err().to_string();
     let expected = "the state was saved by a different device: \
                     'flash.erase = Nanos(3000000)' in the state, \
                     'flash.erase = Nanos(4000000)' in this device";
     assert_eq!(error, expected);
-    assert!(drive(&[]).restore(&saved[..saved.len() / 2]).is_err());
+    assert!(drive(&[]).restore_from(&mut &saved[..saved.len() / 2]).is_err());
 }
 
 /// A drive whose times are others needs no preconditioning of its own.
@@ -277,7 +277,7 @@ fn a_purged_drive_is_fresh_but_not_new() {
     assert!(after.wear.mean > before.wear.mean, "a purge erases");
     ssd.ftl().check_invariants().unwrap();
     // Writing it once more amplifies nothing.
-    let nand = ssd.nand_write_bytes();
+    let nand = ssd.counters().nand_write_bytes;
     (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
-    assert_eq!(ssd.nand_write_bytes() - nand, user_slots(&ssd) * 4096);
+    assert_eq!(ssd.counters().nand_write_bytes - nand, user_slots(&ssd) * 4096);
 }

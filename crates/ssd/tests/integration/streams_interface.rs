@@ -257,7 +257,7 @@ fn both_clocks_route_alike_and_a_restored_drive_keeps_its_streams() {
         let saved = timed.save(Vec::new()).unwrap();
         let mut restored = with(section);
         alone(&mut restored, Command { stream: StreamId(9), ..command(Operation::Write, 1, 1, 0) });
-        restored.restore(&saved[..]).unwrap();
+        restored.restore_from(&mut &saved[..]).unwrap();
         assert_eq!(restored.data_placement_status(), status, "{section}");
         assert_eq!(restored.save(Vec::new()).unwrap(), saved, "{section}");
         assert_eq!(restored.storage().routed(9), timed.storage().routed(9));

@@ -279,7 +279,7 @@ fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
     precondition(&mut ssd, 3);
     let saved = ssd.save(Vec::new()).unwrap();
     let mut restored = drive(&[]);
-    restored.restore(&saved[..]).unwrap();
+    restored.restore_from(&mut &saved[..]).unwrap();
     for ssd in [&mut ssd, &mut restored] {
         let (due, before) = (ssd.now() + Nanos(10_000_000), ssd.counters().gc_moved_bytes);
         ssd.idle_until(due - Nanos(1));

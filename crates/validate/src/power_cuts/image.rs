@@ -160,7 +160,7 @@ impl FlashImage {
     /// Begins to watch a drive that has been fast-forwarded: powers it up, so that its buffer is
     /// empty, and takes what it holds as given.
     pub(super) fn begin(ssd: &mut Ssd<Self>) {
-        let cut = ssd.power_off();
+        let cut = PowerCut::of(ssd);
         let is_protected = ssd.config().controller.power_loss_protection;
         let geometry = ssd.ftl().geometry().clone();
         let (ftl, table) = (ssd.ftl(), ssd.ftl().table());
@@ -196,7 +196,7 @@ impl FlashImage {
             versions,
             ..Self::default()
         };
-        ssd.power_up(&cut);
+        cut.power_up(ssd);
     }
 
     /// What was wrong with the operations on flash, if anything.

@@ -4,6 +4,7 @@ use writecliff_base::{Nanos, ReclaimUnitId};
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
+use writecliff_host_interface::Drive;
 
 use crate::attribution::Recorder;
 use crate::backend::Unfinished;
@@ -11,6 +12,7 @@ use crate::config::DeviceConfig;
 use crate::front::Front;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
+use crate::ssd::Ssd;
 use crate::storage::Storage;
 
 impl<R: Recorder> Storage<R> {
@@ -20,24 +22,33 @@ impl<R: Recorder> Storage<R> {
         let records = config.controller.power_loss_protection || R::KEEPS_UNWRITTEN;
         config.refuses_power_cut().or((!records).then_some(unrecorded))
     }
+}
 
-    /// Drops the operations on flash, and finds the mapping that remains.
-    pub(crate) fn power_off(&mut self, config: &DeviceConfig) -> PowerCut {
-        let refused = self.refuses_power_cut(config);
+impl PowerCut {
+    /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
+    /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
+    /// lost, and the mapping is that of the newest data on flash; deallocations since the last
+    /// flush are undone if the journal does not have them.
+    ///
+    /// # Panics
+    /// Panics if [`Storage::refuses_power_cut`] has a reason.
+    pub fn of<R: Recorder>(drive: &mut Ssd<R>) -> Self {
+        let (storage, config) = (&mut drive.storage, &drive.config);
+        let refused = storage.refuses_power_cut(config);
         assert!(refused.is_none(), "{}", refused.unwrap_or_default());
-        let mut cut = PowerCut::default();
+        let mut cut = Self::default();
         let is_protected = config.controller.power_loss_protection;
-        let unfinished = self.backend.power_off();
+        let unfinished = storage.backend.power_off();
         if is_protected {
-            cut.save_buffer(self, &unfinished, config.timing.program_mean());
+            cut.save_buffer(storage, &unfinished, config.timing.program_mean());
         } else {
-            cut.lose_buffer(self, &unfinished);
+            cut.lose_buffer(storage, &unfinished);
         }
-        let units = self.ftl.open_units();
+        let (ftl, front) = (&storage.ftl, &storage.front);
         let lost = Lost {
-            programmed_slots: self.ftl.counters().programmed_slots + self.front.programmed_slots(),
-            open_log_units: self.front.units_in_open_block(),
-            open_units: units.map(|unit| u64::from(self.ftl.full_units(unit))).sum(),
+            programmed_slots: ftl.counters().programmed_slots + front.programmed_slots(),
+            open_log_units: front.units_in_open_block(),
+            open_units: ftl.open_units().map(|unit| u64::from(ftl.full_units(unit))).sum(),
             interrupted_erases: cut.interrupted_erases,
             is_protected,
         };
@@ -45,27 +56,32 @@ impl<R: Recorder> Storage<R> {
         cut
     }
 
-    /// Lets the time of a cut pass, and forgets the host's streams; returns the time then.
-    pub(crate) fn power_up(&mut self, cut: &PowerCut) -> Nanos {
-        assert!(self.backend.is_quiet(), "see power_off");
-        self.backend.now += cut.hold_up + cut.rebuild.total();
-        self.data_placement.release_all_streams();
-        self.data_placement.reset_streams();
-        if self.data_placement.is_limited {
-            self.data_placement.note_units(&self.ftl, self.backend.now);
+    /// Powers the drive up again: its time passes until it takes commands, and the host's streams
+    /// are gone. It first makes the room that garbage collection needs, if the cut has taken it.
+    pub fn power_up<R: Recorder>(&self, drive: &mut Ssd<R>) {
+        let Storage { ftl, data_placement, backend, .. } = &mut drive.storage;
+        assert!(backend.is_quiet(), "the power is on");
+        if drive.commands.in_flight() > 0 {
+            drive.active.end(backend.now);
         }
-        self.backend.now
+        backend.now += self.hold_up + self.rebuild.total();
+        let now = backend.now;
+        data_placement.release_all_streams();
+        data_placement.reset_streams();
+        if data_placement.is_limited {
+            data_placement.note_units(ftl, now);
+        }
+        drive.commands.power_up(now);
+        drive.mechanisms.powered_up(&drive.config);
+        drive.idle.restart(now);
+        drive.buffer.power_up(&drive.config);
+        drive.buffer.resynchronise(drive.storage.filled());
+        let Storage { ftl, front, backend, .. } = &mut drive.storage;
+        if ftl.restore_reserve(&mut front.sink(backend)) {
+            drive.quiesce();
+        }
     }
 
-    /// Makes the room that garbage collection needs, if a cut has taken it; returns `true` if it
-    /// had to.
-    pub(crate) fn restore_reserve(&mut self) -> bool {
-        let sink = &mut self.front.sink(&mut self.backend);
-        self.ftl.restore_reserve(sink)
-    }
-}
-
-impl PowerCut {
     /// Lets the dies finish their work and program the buffer on the power of the capacitors.
     fn save_buffer<R: Recorder>(
         &mut self,
