@@ -12,12 +12,12 @@ use std::io::{self, BufReader, BufWriter};
 use std::time::Instant;
 
 use thiserror::Error;
+use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_filesystem::assign::Scheme;
 use writecliff_filesystem::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_flash::{Geometry, GeometryError};
 use writecliff_ftl::{ConfigError, limit};
-use writecliff_ssd::snapshot::RestoreError;
 use writecliff_ssd::{DeviceConfig, Drive, Ssd};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 

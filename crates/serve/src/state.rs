@@ -13,10 +13,8 @@
 //! "WCSERVE4"                      8 bytes
 //! ```
 //!
-//! Version 3 has no errors and no life, which is what the drive has counted then. Version 2 has no
-//! power-ups either, and counts none. Version 1 has no size of a logical block either,
-//! which is that of a new drive then. The state of a
-//! drive alone, as runs keep it, is a state file without contents, and the same holds.
+//! The state of a drive alone, as runs keep it, is a state file without contents. Its logical block
+//! and its power-ups are those of a new drive, and its life is what the drive has counted.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -39,15 +37,10 @@ use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
 const VERSION: u8 = b'4';
-const VERSION_WITHOUT_LIFE: u8 = b'3';
-const VERSION_WITHOUT_POWER: u8 = b'2';
-const VERSION_WITHOUT_BLOCK: u8 = b'1';
-/// Of all versions; the power history, since version 3, is before it.
+/// Size of a logical block, offset of the contents, magic and version.
 const TRAILER_BYTES: usize = 24;
-const POWER_BYTES: usize = 16;
-const LIFE_BYTES: usize = 8 * Life::WORDS;
-/// Before these: life, and the error log with the number of errors; since version 4.
-const ERRORS_BYTES: usize = ENTRY_BYTES * ENTRIES_MAX + 8;
+/// Error log, number of errors, life, power-ups and unsafe shutdowns: what precedes the trailer.
+const HISTORY_BYTES: usize = ENTRY_BYTES * ENTRIES_MAX + 8 * (1 + Life::WORDS + 2);
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Why a state file cannot be written or read.
@@ -154,7 +147,7 @@ struct Trailer {
     /// Where the contents begin; 0 for a state without.
     contents_begin: u64,
     power: PowerHistory,
-    /// `None` in older versions.
+    /// `None` in the state of a drive alone.
     lived: Option<(Life, ErrorLog)>,
 }
 
@@ -173,37 +166,25 @@ fn trailer(file: &mut File) -> Result<Trailer, StateError> {
     if magic != MAGIC {
         return Ok(alone);
     }
-    let contents_begin = number(8);
-    let said = match *version {
-        VERSION | VERSION_WITHOUT_LIFE | VERSION_WITHOUT_POWER => number(0),
-        VERSION_WITHOUT_BLOCK => return Ok(Trailer { contents_begin, ..alone }),
-        other => return Err(StateError::Version(char::from(other))),
-    };
-    let logical_block = Bytes(said);
-    if !LOGICAL_BLOCKS.contains(&logical_block) {
-        return Err(StateError::LogicalBlock(said));
+    if *version != VERSION {
+        return Err(StateError::Version(char::from(*version)));
     }
-    let power = if *version >= VERSION_WITHOUT_LIFE { power_history(file)? } else { power };
-    let lived = if *version == VERSION { Some(lived(file)?) } else { None };
-    Ok(Trailer { logical_block, contents_begin, power, lived })
+    let logical_block = Bytes(number(0));
+    if !LOGICAL_BLOCKS.contains(&logical_block) {
+        return Err(StateError::LogicalBlock(logical_block.0));
+    }
+    let (lived, power) = history(file)?;
+    Ok(Trailer { logical_block, contents_begin: number(8), power, lived: Some(lived) })
 }
 
-fn lived(file: &mut File) -> Result<(Life, ErrorLog), StateError> {
-    let from_end = TRAILER_BYTES + POWER_BYTES + LIFE_BYTES + ERRORS_BYTES;
-    file.seek(SeekFrom::End(-(from_end as i64)))?;
+fn history(file: &mut File) -> Result<((Life, ErrorLog), PowerHistory), StateError> {
+    file.seek(SeekFrom::End(-((TRAILER_BYTES + HISTORY_BYTES) as i64)))?;
     let mut page = [[0; ENTRY_BYTES]; ENTRIES_MAX];
     file.read_exact(page.as_flattened_mut())?;
-    let mut bytes = [[0; 8]; 1 + Life::WORDS];
+    let mut bytes = [[0; 8]; 1 + Life::WORDS + 2];
     file.read_exact(bytes.as_flattened_mut())?;
-    let [count, life @ ..] = bytes.map(u64::from_le_bytes);
+    let [count, life @ .., cycles, unsafe_shutdowns] = bytes.map(u64::from_le_bytes);
     let entries = page.into_iter().filter(|entry| entry[..8] != [0; 8]);
-    Ok((Life::from_words(life), ErrorLog::saved(count, entries)))
-}
-
-fn power_history(file: &mut File) -> Result<PowerHistory, StateError> {
-    file.seek(SeekFrom::End(-((TRAILER_BYTES + POWER_BYTES) as i64)))?;
-    let mut bytes = [[0; 8]; 2];
-    file.read_exact(bytes.as_flattened_mut())?;
-    let [cycles, unsafe_shutdowns] = bytes.map(u64::from_le_bytes);
-    Ok(PowerHistory { cycles, unsafe_shutdowns })
+    let lived = (Life::from_words(life), ErrorLog::saved(count, entries));
+    Ok((lived, PowerHistory { cycles, unsafe_shutdowns }))
 }

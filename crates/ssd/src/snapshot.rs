@@ -6,13 +6,11 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved, from_bytes, to_bytes};
-use writecliff_base::saved_state;
+use writecliff_base::saved_state::{self, RestoreError};
 use writecliff_host_interface::Drive;
 
 use crate::attribution::Recorder;
 use crate::ssd::Ssd;
-
-pub use writecliff_base::saved_state::RestoreError;
 
 impl<R: Recorder> Saved for Ssd<R> {
     fn save(&self, out: &mut FieldWriter) {

@@ -1,7 +1,7 @@
 //! Device files and saved states that somebody sent: read or refused, never more than that.
 
 use proptest::prelude::*;
-use writecliff_ssd::device_file;
+use writecliff_ssd::{Drive, device_file};
 
 use crate::common::{self, SLC, drive};
 use crate::mutate::{changes, corpus, mutated};
