@@ -65,7 +65,7 @@ fn ssds() -> [String; 11] {
     assert!(SSD.contains(fold_at));
     let units = plain.split_once("[integrity]").map_or(plain, |(before, _)| before);
     let units = units
-        .replace("[ftl]\n", "[ftl]\nindirection_unit = \"8 KiB\"\n")
+        .replace("[ftl]\n", "[ftl]\nindirection_unit = \"8 KiB\"\nmerged_units = 2\n")
         .replace("power_loss_protection = false", "power_loss_protection = true");
     [
         SSD.to_owned(),
