@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from writecliff.engines.base import StepResult
+from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.published.ssd_iq import play
 from writecliff.published.ssd_iq.conditions import (
@@ -32,6 +34,7 @@ from writecliff.published.ssd_iq.result import (
     read_rows,
 )
 from writecliff.report.pages import render_page
+from writecliff.workload.model import Workload
 
 _FILLED = (
     "sanitize, sequential fill of 100 %, then 4 KiB random writes, QD 128 x 4 threads, io_uring"
@@ -158,6 +161,29 @@ def test_a_part_of_the_drive_amplifies_less(small: SmallDrive) -> None:
     half = RandomWrites(Spread(), capacities=3.0, range_bytes=small.capacity_bytes / 2)
     found = play_all({small: [half]})[small][half]
     assert found.waf is not None and 1.0 <= found.waf < 1.3
+
+
+def test_a_window_is_one_of_time() -> None:
+    steady, slowing = [0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0, 2.0, 5.0, 8.0]
+    assert [play.volume_at(share, steady) for share in (0, 0.6, 1)] == [0, 0.6, 1]
+    # Half of the time, 4 of 8, is over in the third of four parts, which takes from 2 to 5.
+    assert play.volume_at(0.5, slowing) == pytest.approx((2 + 2 / 3) / 4)
+
+
+def test_a_load_that_slows_down_is_measured_late(
+    small: SmallDrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: dict[str, int] = {}
+    precondition = SimEngine.precondition
+
+    def noting(engine: SimEngine, workload: Workload) -> StepResult:
+        written[workload.name] = workload.jobs[0].volume_bytes or 0
+        return precondition(engine, workload)
+
+    monkeypatch.setattr(SimEngine, "precondition", noting)
+    play_all({small: [RandomWrites(Spread(), capacities=0.3, window=(0.5, 1))]})
+    # Until its spare flash is used up, a drive writes without garbage collection.
+    assert 0.55 < written["to the window"] / (0.3 * written["fill"]) < 0.75
 
 
 def test_zones_are_trimmed_and_written_in_order() -> None:

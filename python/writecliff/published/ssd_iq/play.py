@@ -2,13 +2,15 @@
 
 Drives are simulated smaller (`scaled`), with ranges and zones in proportion. Between timed windows
 the drive is fast-forwarded, which takes it through the same states. Every load begins on a copy of
-the state that it needs.
+the state that it needs. A source averages over a window of a run's time; a first pass finds which
+bytes are written in it, from what the flash programs for them.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 PAGE = 4 * KIB
 SMALL_BYTES = 4e9  # of the drive that is simulated, at least
 _WINDOWS = 4  # timed parts of a run, evenly spaced
+_PASS_STEPS = 24  # of the pass that finds the windows
 _WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01  # of the used range, written in each
 _FILL_BLOCK = 128 * KIB
 # Of an open loop: p99.999 of the 5,000 reads a second of the usual probe needs 20 s.
@@ -133,7 +136,7 @@ def work_s(drive: SmallDrive, load: Load, share: float = 1.0) -> float:
     if isinstance(load, RandomWrites):
         used = slots * _used(drive, load)
         timed = used * _WINDOWS * (_WINDOW_SHARE + _WARM_SHARE) * share
-        return used * load.capacities * _FAST_S + timed * _TIMED_S
+        return used * load.capacities * 2 * _FAST_S + timed * _TIMED_S
     if isinstance(load, ZoneWrites):
         return slots * load.capacities * _FAST_S
     rate = min(load.rate_iops, _GUESSED_IOPS) + load.probe_iops
@@ -230,8 +233,8 @@ class _Player:
         writes: Callable[[int, float, str], Workload],
     ) -> Measured:
         """Rates of timed parts of a run of `total` bytes, and write amplification of all of it
-        between the shares of `window`."""
-        begin, end = (total * share for share in window)
+        between the shares of `window` of its time. Begins in the prepared state."""
+        begin, end = self._volumes(window, total, writes)
         parts = _WINDOWS
         step = (end - begin) / parts
         warm = min(used * _WARM_SHARE, step / 4)
@@ -251,6 +254,25 @@ class _Player:
                 self.engine.precondition(writes(seed + 2, rest, "between windows"))
         waf = self.engine.counters().write_amplification_since(before)
         return Measured(ios / seconds, size / seconds, waf)
+
+    def _volumes(
+        self,
+        window: tuple[float, float],
+        total: float,
+        writes: Callable[[int, float, str], Workload],
+    ) -> tuple[float, float]:
+        """Bytes that have been written at the two shares of the time of a run of `total` bytes.
+        Time is in proportion to what the flash programs: a drive that slows down spends most of it
+        on its last bytes."""
+        step, programmed = total / _PASS_STEPS, [0.0]
+        for at in range(_PASS_STEPS):
+            before = self.engine.counters()
+            self.engine.precondition(writes(-1 - at, step, "to find the window"))
+            waf = self.engine.counters().write_amplification_since(before)
+            programmed.append(programmed[-1] + step * (waf or 1.0))
+        self.engine.copy_from(self.ready)
+        begin, end = (volume_at(share, programmed) * total for share in window)
+        return begin, end
 
     # -- zones ------------------------------------------------------------------------------
 
@@ -317,6 +339,15 @@ class _Player:
             result.waf,
             times,
         )
+
+
+def volume_at(share: float, programmed: Sequence[float]) -> float:
+    """Share of the bytes of a run that are written after `share` of its time. `programmed`: what
+    flash has programmed after equal parts of the bytes, from 0, in proportion to the time."""
+    wanted = share * programmed[-1]
+    at = max(1, bisect_left(programmed, wanted))
+    low, high = programmed[at - 1 : at + 1]
+    return (at - 1 + (wanted - low) / (high - low)) / (len(programmed) - 1)
 
 
 def _pages(drive: SmallDrive, load: RandomWrites) -> int:
