@@ -59,12 +59,17 @@ fn got(fd: c_int, offset: Option<off_t>, length: ssize_t) {
     }
 }
 
-fn synced(fd: c_int, result: c_int) {
-    if result == 0
-        && let Some(file) = File::open(fd)
-    {
+/// Records an event of an open file.
+pub(crate) fn record(op: Op, fd: c_int, a: u64, b: u64) {
+    if let Some(file) = File::open(fd) {
         file.record_name(fd);
-        note(Op::Fsync, file, 0, 0);
+        note(op, file, a, b);
+    }
+}
+
+fn synced(fd: c_int, result: c_int) {
+    if result == 0 {
+        record(Op::Fsync, fd, 0, 0);
     }
 }
 
@@ -77,34 +82,22 @@ fn durable(fd: c_int) {
 }
 
 fn resized(fd: c_int, size: off_t, result: c_int) {
-    if result == 0
-        && let Some(file) = File::open(fd)
-    {
-        file.record_name(fd);
-        note(Op::Truncate, file, size as u64, 0);
+    if result == 0 {
+        record(Op::Truncate, fd, size as u64, 0);
     }
 }
 
 fn punched(fd: c_int, mode: c_int, offset: off_t, length: off_t, result: c_int) {
     let frees = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
-    if result == 0
-        && mode & frees != 0
-        && let Some(file) = File::open(fd)
-    {
-        file.record_name(fd);
-        note(Op::Punch, file, offset as u64, length as u64);
+    if result == 0 && mode & frees != 0 {
+        record(Op::Punch, fd, offset as u64, length as u64);
     }
 }
 
 fn mapped(fd: c_int, access: c_int, flags: c_int, offset: off_t, length: size_t, at: *mut c_void) {
     let shared = flags & 0xf == libc::MAP_SHARED || flags & 0xf == libc::MAP_SHARED_VALIDATE;
-    if at != libc::MAP_FAILED
-        && shared
-        && access & libc::PROT_WRITE != 0
-        && let Some(file) = File::open(fd)
-    {
-        file.record_name(fd);
-        note(Op::Mmap, file, offset as u64, length as u64);
+    if fd >= 0 && at != libc::MAP_FAILED && shared && access & libc::PROT_WRITE != 0 {
+        record(Op::Mmap, fd, offset as u64, length as u64);
     }
 }
 
@@ -154,38 +147,8 @@ hook!(ftruncate | ftruncate64(fd: c_int, size: off_t) -> c_int, r => resized(fd,
 hook!(fallocate | fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
     r => punched(fd, mode, at, size, r));
 
-macro_rules! mmap_hook {
-    ($name:ident) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(
-            hint: *mut c_void,
-            size: size_t,
-            access: c_int,
-            flags: c_int,
-            fd: c_int,
-            at: off_t,
-        ) -> *mut c_void {
-            type Real = unsafe extern "C" fn(
-                *mut c_void,
-                size_t,
-                c_int,
-                c_int,
-                c_int,
-                off_t,
-            ) -> *mut c_void;
-            let Some(real) = real!($name as Real) else { return libc::MAP_FAILED };
-            // SAFETY: the caller's arguments, passed on.
-            let map = unsafe { real(hint, size, access, flags, fd, at) };
-            if fd >= 0 {
-                crate::after(|| mapped(fd, access, flags, at, size, map));
-            }
-            map
-        }
-    };
-}
-
-mmap_hook!(mmap);
-mmap_hook!(mmap64);
+hook!(mmap | mmap64(hint: *mut c_void, size: size_t, access: c_int, flags: c_int, fd: c_int,
+    at: off_t) -> *mut c_void = libc::MAP_FAILED, map => mapped(fd, access, flags, at, size, map));
 
 /// The kernel's `struct iocb`, which libaio duplicates.
 #[repr(C)]

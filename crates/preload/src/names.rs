@@ -3,7 +3,7 @@
 //! querying it each time would double the cost of an event.
 
 use crate::events::{self, Note, Op};
-use crate::next::{hook, real};
+use crate::next::hook;
 use crate::text::Text;
 use libc::{c_char, c_int, c_ulong};
 use std::cell::Cell;
@@ -106,15 +106,14 @@ fn renamed() {
 
 hook!(pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int, _r => renamed());
 
-/// Variadic in C; all callers pass integers, which have the same calling convention.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
-    type Real = unsafe extern "C" fn(c_int, ...) -> c_int;
-    let Some(real) = real!(prctl as Real) else { return -1 };
-    // SAFETY: the caller's arguments, passed on.
-    let result = unsafe { real(option, a, b, c, d) };
+type Prctl = unsafe extern "C" fn(c_int, ...) -> c_int;
+
+// Variadic in C; all callers pass integers, which have the same calling convention.
+hook!(prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int as Prctl,
+|real| {
+    let result = real();
     if option == libc::PR_SET_NAME {
         renamed();
     }
     result
-}
+});

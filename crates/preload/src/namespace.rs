@@ -3,7 +3,7 @@
 use crate::data::made;
 use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED};
 use crate::files::File;
-use crate::next::{hook, real};
+use crate::next::hook;
 use crate::stdio;
 use crate::text::Text;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
@@ -53,81 +53,47 @@ pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
     events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
 }
 
-/// Hooks of functions with a variadic mode in C. The mode is always passed on, because the C
-/// library reads it only if the flags require one.
-macro_rules! open_hooks {
-    ($($name:ident $at:ident,)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-            type Real = unsafe extern "C" fn(*const c_char, c_int, ...) -> c_int;
-            let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's arguments, passed on.
-            unsafe {
-                let before = Before::opening(AT_FDCWD, path, flags);
-                let fd = real(path, flags, mode);
-                crate::after(|| before.note_open(fd, flags));
-                fd
-            }
-        }
+type Open = unsafe extern "C" fn(*const c_char, c_int, ...) -> c_int;
+type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, ...) -> c_int;
 
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $at(
-            dirfd: c_int,
-            path: *const c_char,
-            flags: c_int,
-            mode: mode_t,
-        ) -> c_int {
-            type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, ...) -> c_int;
-            let Some(real) = real!($at as Real) else { return -1 };
-            // SAFETY: the caller's arguments, passed on.
-            unsafe {
-                let before = Before::opening(dirfd, path, flags);
-                let fd = real(dirfd, path, flags, mode);
-                crate::after(|| before.note_open(fd, flags));
-                fd
-            }
-        }
-    )*};
+/// # Safety
+/// `path` is a C string.
+unsafe fn opening(
+    dirfd: c_int,
+    path: *const c_char,
+    flags: c_int,
+    open: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: by the contract.
+    let before = unsafe { Before::opening(dirfd, path, flags) };
+    let fd = open();
+    crate::after(|| before.note_open(fd, flags));
+    fd
 }
 
-open_hooks! {
-    open openat,
-    open64 openat64,
-    __open_2 __openat_2,
-    __open64_2 __openat64_2,
-}
-
-macro_rules! creat_hook {
-    ($name:ident) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(path: *const c_char, mode: mode_t) -> c_int {
-            type Real = unsafe extern "C" fn(*const c_char, mode_t) -> c_int;
-            let Some(real) = real!($name as Real) else { return -1 };
-            let flags = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY;
-            // SAFETY: the caller's arguments, passed on.
-            unsafe {
-                let before = Before::opening(AT_FDCWD, path, flags);
-                let fd = real(path, mode);
-                crate::after(|| before.note_open(fd, flags));
-                fd
-            }
-        }
-    };
-}
-
-creat_hook!(creat);
-creat_hook!(creat64);
+// The mode is variadic in C. It is always passed on, because the C library reads it only if the
+// flags require one.
+hook!(open | open64 | __open_2 | __open64_2
+    (path: *const c_char, flags: c_int, mode: mode_t) -> c_int as Open,
+    // SAFETY: the caller's C string.
+    |real| unsafe { opening(AT_FDCWD, path, flags, real) });
+hook!(openat | openat64 | __openat_2 | __openat64_2
+    (dirfd: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int as OpenAt,
+    // SAFETY: the caller's C string.
+    |real| unsafe { opening(dirfd, path, flags, real) });
+hook!(creat | creat64(path: *const c_char, mode: mode_t) -> c_int,
+// SAFETY: the caller's C string.
+|real| unsafe {
+    opening(AT_FDCWD, path, libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY, real)
+});
 
 hook!(mkstemp | mkstemp64(template: *mut c_char) -> c_int, fd => made(fd));
 hook!(mkostemp | mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
 hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
 hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
 
-/// Records the close of a file without a name, because it frees the space.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn close(fd: c_int) -> c_int {
-    type Real = unsafe extern "C" fn(c_int) -> c_int;
-    let Some(real) = real!(close as Real) else { return -1 };
+// Records the close of a file without a name, because it frees the space.
+hook!(close(fd: c_int) -> c_int, |real| {
     crate::after(|| {
         stdio::closed(fd);
         if let Some(file) = File::open(fd)
@@ -136,9 +102,8 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
             events::note(Op::Close, file.note(), &[]);
         }
     });
-    // SAFETY: the caller's argument, passed on.
-    unsafe { real(fd) }
-}
+    real()
+});
 
 /// Records that the name of a regular file was removed.
 fn removed(file: &File, path: &Text) {
@@ -171,34 +136,15 @@ unsafe fn removing(dirfd: c_int, path: *const c_char, call: impl FnOnce() -> c_i
     result
 }
 
-macro_rules! unlink_hook {
-    ($name:ident) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(path: *const c_char) -> c_int {
-            type Real = unsafe extern "C" fn(*const c_char) -> c_int;
-            let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's argument, passed on.
-            unsafe { removing(AT_FDCWD, path, || real(path)) }
-        }
-    };
-}
+hook!(unlink | remove(path: *const c_char) -> c_int,
+    // SAFETY: the caller's C string.
+    |real| unsafe { removing(AT_FDCWD, path, real) });
+hook!(unlinkat(dirfd: c_int, path: *const c_char, flags: c_int) -> c_int,
+    // SAFETY: the caller's C string.
+    |real| unsafe { removing(dirfd, path, real) });
 
-unlink_hook!(unlink);
-unlink_hook!(remove);
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn unlinkat(dirfd: c_int, path: *const c_char, flags: c_int) -> c_int {
-    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
-    let Some(real) = real!(unlinkat as Real) else { return -1 };
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { removing(dirfd, path, || real(dirfd, path, flags)) }
-}
-
-#[derive(Clone, Copy)]
-struct Name {
-    dirfd: c_int,
-    path: *const c_char,
-}
+/// A name, relative to a folder.
+type Name = (c_int, *const c_char);
 
 /// # Safety
 /// Both names hold C strings.
@@ -210,10 +156,10 @@ unsafe fn renaming(from: Name, to: Name, flags: c_uint, call: impl FnOnce() -> c
     // SAFETY: by the contract.
     let (file, replaced, old, new) = unsafe {
         (
-            File::at(from.dirfd, from.path, false),
-            File::at(to.dirfd, to.path, false),
-            Text::absolute(from.dirfd, from.path),
-            Text::absolute(to.dirfd, to.path),
+            File::at(from.0, from.1, false),
+            File::at(to.0, to.1, false),
+            Text::absolute(from.0, from.1),
+            Text::absolute(to.0, to.1),
         )
     };
     crate::set_errno(errno);
@@ -247,43 +193,16 @@ fn renamed(file: &File, old: &Text, new: &Text, flags: u8) {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
-    type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
-    let Some(real) = real!(rename as Real) else { return -1 };
-    let names = (Name { dirfd: AT_FDCWD, path: from }, Name { dirfd: AT_FDCWD, path: to });
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { renaming(names.0, names.1, 0, || real(from, to)) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn renameat(
-    from_dir: c_int,
-    from: *const c_char,
-    to_dir: c_int,
-    to: *const c_char,
-) -> c_int {
-    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char) -> c_int;
-    let Some(real) = real!(renameat as Real) else { return -1 };
-    let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { renaming(names.0, names.1, 0, || real(from_dir, from, to_dir, to)) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn renameat2(
-    from_dir: c_int,
-    from: *const c_char,
-    to_dir: c_int,
-    to: *const c_char,
-    flags: c_uint,
-) -> c_int {
-    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_uint) -> c_int;
-    let Some(real) = real!(renameat2 as Real) else { return -1 };
-    let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { renaming(names.0, names.1, flags, || real(from_dir, from, to_dir, to, flags)) }
-}
+hook!(rename(from: *const c_char, to: *const c_char) -> c_int,
+    // SAFETY: the caller's C strings.
+    |real| unsafe { renaming((AT_FDCWD, from), (AT_FDCWD, to), 0, real) });
+hook!(renameat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char) -> c_int,
+    // SAFETY: the caller's C strings.
+    |real| unsafe { renaming((from_dir, from), (to_dir, to), 0, real) });
+hook!(renameat2(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char,
+    flags: c_uint) -> c_int,
+    // SAFETY: the caller's C strings.
+    |real| unsafe { renaming((from_dir, from), (to_dir, to), flags, real) });
 
 /// # Safety
 /// `to` is a C string.

@@ -54,24 +54,40 @@ macro_rules! real {
     }};
 }
 
-/// Defines a hook that calls the real function, then evaluates `$note` with its result; names
-/// joined by `|` share a signature.
+/// Defines hooks, functions that override those of the C library with the same names; names joined
+/// by `|` share a signature. `result => note` evaluates `note` after the real call. `|real| call`
+/// evaluates to the hook's result; `real()` calls the real function with the caller's arguments.
+/// `as` names the type of a real function that is variadic in C, `=` the hook's result if there is
+/// no real function, by default -1.
 macro_rules! hook {
-    ($name:ident | $($more:ident)|+ ($($arg:tt)*) -> $ret:ty, $result:ident => $note:expr) => {
-        $crate::next::hook!($name($($arg)*) -> $ret, $result => $note);
-        $crate::next::hook!($($more)|+ ($($arg)*) -> $ret, $result => $note);
+    (@type [$variadic:ty] $plain:ty) => { $variadic };
+    (@type [] $plain:ty) => { $plain };
+    (@none [$none:expr]) => { $none };
+    (@none []) => { -1 };
+    ($name:ident | $($more:ident)|+ ($($arg:tt)*) $($rest:tt)*) => {
+        $crate::next::hook!($name($($arg)*) $($rest)*);
+        $crate::next::hook!($($more)|+ ($($arg)*) $($rest)*);
     };
-    ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $result:ident => $note:expr) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
-            type Real = unsafe extern "C" fn($($type),*) -> $ret;
-            let Some(real) = $crate::next::real!($name as Real) else {
-                return -1;
-            };
-            // SAFETY: the caller's arguments, passed on.
-            let $result = unsafe { real($($arg),*) };
+    ($name:ident($($arg:tt)*) -> $ret:ty $(= $none:expr)?, $result:ident => $note:expr) => {
+        $crate::next::hook!($name($($arg)*) -> $ret $(= $none)?, |real| {
+            let $result = real();
             $crate::after(|| $note);
             $result
+        });
+    };
+    ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty $(as $variadic:ty)? $(= $none:expr)?,
+        |$real:ident| $call:expr) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            type Real = $crate::next::hook!(
+                @type [$($variadic)?] unsafe extern "C" fn($($type),*) -> $ret
+            );
+            let Some(real) = $crate::next::real!($name as Real) else {
+                return $crate::next::hook!(@none [$($none)?]);
+            };
+            // SAFETY: the caller's arguments, passed on.
+            let $real = || unsafe { real($($arg),*) };
+            $call
         }
     };
 }

@@ -10,7 +10,7 @@ use crate::data;
 use crate::events::Op;
 use crate::files::File;
 use crate::namespace::Before;
-use crate::next::{hook, real};
+use crate::next::hook;
 use libc::{AT_FDCWD, FILE, c_char, c_int, c_long, c_void, off_t, size_t};
 use std::ffi::CStr;
 use std::ptr;
@@ -88,12 +88,8 @@ fn record_written(fd: c_int) {
     entry.pending.store(0, Ordering::Relaxed);
     let now = position(fd);
     let before = entry.position.swap(now, Ordering::Relaxed);
-    if before >= 0
-        && now > before
-        && let Some(file) = File::open(fd)
-    {
-        file.record_name(fd);
-        data::note(Op::Write, file, before as u64, (now - before) as u64);
+    if before >= 0 && now > before {
+        data::record(Op::Write, fd, before as u64, (now - before) as u64);
     }
 }
 
@@ -158,68 +154,36 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
     }
 }
 
-macro_rules! fopen_hooks {
-    ($($name:ident $again:ident,)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
-            type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE;
-            let Some(real) = real!($name as Real) else { return ptr::null_mut() };
-            // SAFETY: the caller's arguments, passed on.
-            unsafe {
-                let flags = flags_of(mode);
-                let before = Before::opening(AT_FDCWD, path, flags);
-                let stream = real(path, mode);
-                crate::after(|| follow(stream, flags, &before));
-                stream
-            }
-        }
-
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $again(
-            path: *const c_char,
-            mode: *const c_char,
-            stream: *mut FILE,
-        ) -> *mut FILE {
-            type Real =
-                unsafe extern "C" fn(*const c_char, *const c_char, *mut FILE) -> *mut FILE;
-            let Some(real) = real!($again as Real) else { return ptr::null_mut() };
-            crate::after(|| closed(descriptor(stream)));
-            // SAFETY: the caller's arguments, passed on. Without a path only the mode changes.
-            unsafe {
-                if path.is_null() {
-                    return real(path, mode, stream);
-                }
-                let flags = flags_of(mode);
-                let before = Before::opening(AT_FDCWD, path, flags);
-                let stream = real(path, mode, stream);
-                crate::after(|| follow(stream, flags, &before));
-                stream
-            }
-        }
-    )*};
-}
-
-fopen_hooks! {
-    fopen freopen,
-    fopen64 freopen64,
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
-    type Real = unsafe extern "C" fn(c_int, *const c_char) -> *mut FILE;
-    let Some(real) = real!(fdopen as Real) else { return ptr::null_mut() };
-    // SAFETY: the caller's arguments, passed on.
-    unsafe {
-        let stream = real(fd, mode);
-        crate::after(|| follow(stream, flags_of(mode) & !libc::O_CREAT, &Before::NotQueried));
-        stream
+hook!(fopen | fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE = ptr::null_mut(),
+// SAFETY: the caller's C strings.
+|real| unsafe {
+    let flags = flags_of(mode);
+    let before = Before::opening(AT_FDCWD, path, flags);
+    let stream = real();
+    crate::after(|| follow(stream, flags, &before));
+    stream
+});
+hook!(freopen | freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE)
+-> *mut FILE = ptr::null_mut(), |real| {
+    crate::after(|| closed(descriptor(stream)));
+    // Without a path only the mode changes.
+    if path.is_null() {
+        return real();
     }
-}
+    // SAFETY: the caller's C strings.
+    let (flags, before) = unsafe {
+        let flags = flags_of(mode);
+        (flags, Before::opening(AT_FDCWD, path, flags))
+    };
+    let stream = real();
+    crate::after(|| follow(stream, flags, &before));
+    stream
+});
+hook!(fdopen(fd: c_int, mode: *const c_char) -> *mut FILE = ptr::null_mut(),
+    // SAFETY: the caller's C string.
+    stream => follow(stream, unsafe { flags_of(mode) } & !libc::O_CREAT, &Before::NotQueried));
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
-    type Real = unsafe extern "C" fn(*mut FILE) -> c_int;
-    let Some(real) = real!(fclose as Real) else { return -1 };
+hook!(fclose(stream: *mut FILE) -> c_int, |real| {
     crate::after(|| {
         let fd = descriptor(stream);
         if entry(fd).is_some() {
@@ -230,62 +194,38 @@ unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
             closed(fd);
         }
     });
-    // SAFETY: the caller's argument, passed on.
-    unsafe { real(stream) }
-}
+    real()
+});
 
 hook!(fflush(stream: *mut FILE) -> c_int, _r => record_written(descriptor(stream)));
 
-macro_rules! fwrite_hook {
-    ($name:ident) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(
-            data: *const c_void,
-            size: size_t,
-            count: size_t,
-            stream: *mut FILE,
-        ) -> size_t {
-            type Real = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
-            let Some(real) = real!($name as Real) else { return 0 };
-            // SAFETY: the caller's arguments, passed on.
-            let done = unsafe { real(data, size, count, stream) };
-            let fd = descriptor(stream);
-            if let Some(entry) = entry(fd)
-                && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed)
-                    >= MEMORY_PAGE
-            {
-                crate::after(|| record_written(fd));
-            }
-            done
-        }
-    };
+hook!(fwrite | fwrite_unlocked
+(data: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t = 0, |real| {
+    let done = real();
+    let fd = descriptor(stream);
+    if let Some(entry) = entry(fd)
+        && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed) >= MEMORY_PAGE
+    {
+        crate::after(|| record_written(fd));
+    }
+    done
+});
+
+fn seeking(stream: *mut FILE, seek: impl FnOnce() -> c_int) -> c_int {
+    let fd = descriptor(stream);
+    if entry(fd).is_some() {
+        crate::after(|| {
+            // SAFETY: seeking flushes as well; the position shows how much.
+            unsafe { libc::fflush(stream) };
+            record_written(fd);
+        });
+    }
+    let result = seek();
+    crate::after(|| moved(fd));
+    result
 }
 
-fwrite_hook!(fwrite);
-fwrite_hook!(fwrite_unlocked);
-
-macro_rules! fseek_hook {
-    ($name:ident($offset:ty)) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(stream: *mut FILE, offset: $offset, whence: c_int) -> c_int {
-            type Real = unsafe extern "C" fn(*mut FILE, $offset, c_int) -> c_int;
-            let Some(real) = real!($name as Real) else { return -1 };
-            let fd = descriptor(stream);
-            if entry(fd).is_some() {
-                crate::after(|| {
-                    // SAFETY: seeking flushes as well; the position shows how much.
-                    unsafe { libc::fflush(stream) };
-                    record_written(fd);
-                });
-            }
-            // SAFETY: the caller's arguments, passed on.
-            let result = unsafe { real(stream, offset, whence) };
-            crate::after(|| moved(fd));
-            result
-        }
-    };
-}
-
-fseek_hook!(fseek(c_long));
-fseek_hook!(fseeko(off_t));
-fseek_hook!(fseeko64(off_t));
+hook!(fseek(stream: *mut FILE, offset: c_long, whence: c_int) -> c_int,
+    |real| seeking(stream, real));
+hook!(fseeko | fseeko64(stream: *mut FILE, offset: off_t, whence: c_int) -> c_int,
+    |real| seeking(stream, real));
