@@ -53,8 +53,8 @@ test-served: ## served drives against simulated ones, in real time; needs a quie
 test-python: setup ## all other Python tests: units, fio, browser
 	$(BIN)/python -m pytest --quiet -m "not measures and not long" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
 
-# One trace of each kind of proof is part of test.
-test-long: setup ## those proofs of test that take longest, at full length; before a release
+# `make test` runs one case of each of these tests.
+test-long: setup ## the longest cases of the Python tests; run them before a release
 	$(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
@@ -73,7 +73,7 @@ test-drives-quick: setup ## those of test-drives that do not take minutes each
 # A guest whose processor is interpreted may lose a race on a busy machine: a test that fails twice fails. One
 # processor costs a third less than the two of test-drives (tests/guest/machine.py).
 test-drives-twice: export WRITECLIFF_GUEST_PROCESSORS ?= 1
-test-drives-twice: setup ## the same, and those that fail once more (a step of CI)
+test-drives-twice: setup ## test-drives-quick, with a second run of the failed tests (a step of CI)
 	$(BIN)/python -m tests.guest --or-skip --quick --twice test
 
 drives-shell: setup ## a shell in that machine

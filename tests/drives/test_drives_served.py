@@ -47,7 +47,7 @@ def test_the_guest_uses_a_served_drive(
         smart = json.loads(run("nvme", "smart-log", str(device), "-o", "json"))
         written = server.snapshot().counters.host_write_bytes
         data = int(smart["data_units_written"]) * 512_000
-        # Newer kernels write zeros for mkfs, which Data Units Written leaves out.
+        # Data Units Written does not count the zeros that newer kernels write for mkfs.
         assert 5_000_000 <= data < written + 512_000
         run("nvme", "format", str(device), "-l", "1", "--force")
         assert run("blockdev", "--getss", str(device)).strip() == "4096"

@@ -61,7 +61,7 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
         "--quick", action="store_true", help="those in the guest that are not marked long"
     )
     parser.add_argument(
-        "--twice", action="store_true", help="run those that fail once more, in a new guest"
+        "--twice", action="store_true", help="run failed tests a second time, in a new guest"
     )
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
@@ -112,7 +112,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
                 pytest_words("/run/out/figures.json", QUIET, *in_guest, *failed) if failed else []
             )
         if again:
-            print("once more, in a new guest, what failed", flush=True)
+            print("running the failed tests again, in a new guest", flush=True)
             with Job(parts, again, run=run, out=out, images=run / "again", more=where) as job:
                 status = job.follow(options.seconds)
             print_table(job.out / "figures.json")

@@ -43,11 +43,11 @@ def pytest_words(figures: Path | str, *more: str) -> list[str]:
 
 
 def failed_in(results: Path) -> list[str]:
-    """The ids of the tests that failed or ended in errors, of a file of `--junitxml` (none without it)."""
+    """Return the ids of failed tests from a file of `--junitxml`; empty if the file does not exist."""
     if not results.exists():
         return []
     cases = ElementTree.parse(results).getroot().iter("testcase")
-    failed = [case for case in cases if {"failure", "error"} & {part.tag for part in case}]
+    failed = [case for case in cases if {"failure", "error"} & {child.tag for child in case}]
     ids = (
         f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}" for case in failed
     )

@@ -186,7 +186,7 @@ def test_a_skip_without_a_reason_is_seen(code: str, found: list[int]) -> None:
     assert _skips_without_reason(ast.parse(code)) == found
 
 
-# Expressions that readers of this field stumble over, with words to use instead.
+# Expressions that a storage engineer has to decode, with words to use instead.
 PRIVATE_WORDS = {
     r"(?:is|are|was|were|be|been) (?:told|said)": "reports, prints, states",
     r"(?:tells?|told) (?:how|what|whether|which|where)": "shows, reports",

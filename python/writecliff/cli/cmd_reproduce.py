@@ -54,12 +54,13 @@ def reproduce(
     figures
         A CSV file of your own in the form of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
-        path of a device file. Rows that cannot be read or simulated are listed with the reason. For
-        ssd-iq: condition, metric, value, unit (see the guide to the catalogue).
+        path of a device file. Rows that cannot be read or simulated are listed with the reason. The
+        columns for ssd-iq are condition, metric, value, unit (see the guide to the catalogue).
     sheets
-        Of ssd-iq: a CSV file of data sheets from which the drives are derived: drive, capacity_gb,
-        pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops, random_write_iops, dwpd,
-        read_latency_us, write_latency_us (default: the drives of the paper).
+        For ssd-iq: a CSV file of data sheets, from which the drives are derived. Its columns are
+        drive, capacity_gb, pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops,
+        random_write_iops, dwpd, read_latency_us, write_latency_us (default: the drives of the
+        paper).
     kind
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
@@ -85,10 +86,10 @@ def reproduce(
     check_jobs(jobs)
     if campaign == SSD_IQ:
         if kind is not None or scheduler is not None:
-            raise ConfigError("ssd-iq has no --kind and no --scheduler")
+            raise ConfigError("`reproduce ssd-iq` does not accept --kind or --scheduler")
         return _ssd_iq(figures, sheets, output, jobs, short=short, json=json, quiet=quiet)
     if sheets is not None:
-        raise ConfigError("--sheets is only for `reproduce ssd-iq`")
+        raise ConfigError("only `reproduce ssd-iq` accepts --sheets")
     from writecliff.engines.state_cache import StateCache
     from writecliff.published import output as files
     from writecliff.published.measure import SHORT
@@ -138,7 +139,7 @@ def _ssd_iq(
 
     path = output or new_path("reproductions", SSD_IQ)
     files.check_output(path)
-    found = compare(
+    comparison = compare(
         figures,
         sheets,
         workers=jobs,
@@ -146,21 +147,22 @@ def _ssd_iq(
         log=(lambda text: None) if quiet else log,
     )
     texts = {
-        files.PAGE: render_page(page_of(found)),
-        CSV: rows_csv(found),
-        files.JSON: json_text(found),
+        files.PAGE: render_page(page_of(comparison)),
+        CSV: rows_csv(comparison),
+        files.JSON: json_text(comparison),
     }
     files.write_files(texts, path)
     page = path / files.PAGE
     if json:
-        emit_json({"report": page, **mapping(found)})
+        emit_json({"report": page, **mapping(comparison)})
         return 0
-    shown = [scores_table(found.scores)] if found.scores else []
-    if len(found.rows) <= ROWS_SHOWN:
-        shown += rows_tables(found)
-    for one in shown:
-        print(one.title)
-        print(table(one.header, one.rows, "".join(side[0] for side in one.align)), end="\n\n")
+    tables = [scores_table(comparison.scores)] if comparison.scores else []
+    if len(comparison.rows) <= ROWS_SHOWN:
+        tables += rows_tables(comparison)
+    for shown in tables:
+        align = "".join(side[0] for side in shown.align)
+        print(shown.title)
+        print(table(shown.header, shown.rows, align), end="\n\n")
     print(page)
     return 0
 

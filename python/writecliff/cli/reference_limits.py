@@ -22,21 +22,21 @@ Sizes and counts that writecliff accepts, from the constants of the program. Unl
 otherwise, input beyond a limit is refused before the run, with exit code 2 and an error that names
 the file and the limit.
 
-The simulated drives leave out further subjects:
-see [What is not modelled](../explanation/model.md#what-is-not-modelled).
+[What is not modelled](../explanation/model.md#what-is-not-modelled) lists the effects that the
+simulator leaves out.
 """
 # Keys of device files whose bounds limit the model: kind of drive, section, key, description.
 _MODEL = (
     ("SSDs", "", "user_capacity", "capacity of an SSD"),
     ("SSDs", "flash", "channels", "channels"),
-    ("SSDs", "flash", "dies_per_channel", "dies of a channel"),
-    ("SSDs", "flash", "planes_per_die", "planes of a die"),
-    ("SSDs", "flash", "blocks_per_plane", "blocks of a plane, and reclaim units"),
-    ("SSDs", "flash", "pages_per_block", "pages of a block"),
+    ("SSDs", "flash", "dies_per_channel", "dies per channel"),
+    ("SSDs", "flash", "planes_per_die", "planes per die"),
+    ("SSDs", "flash", "blocks_per_plane", "blocks per plane, and reclaim units"),
+    ("SSDs", "flash", "pages_per_block", "pages per block"),
     ("SSDs", "ftl", "streams", "streams, or reclaim unit handles"),
     ("SSDs", "data_placement", "reclaim_groups", "reclaim groups"),
-    ("SSDs", "link", "queues", "queues of the drive"),
-    ("SSDs", "link", "queue_depth", "commands of a queue"),
+    ("SSDs", "link", "queues", "I/O queues"),
+    ("SSDs", "link", "queue_depth", "commands per queue"),
     ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
     ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
 )

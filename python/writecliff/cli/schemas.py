@@ -364,17 +364,17 @@ SCHEMAS: Mapping[str, Schema] = {
             "report": "the page",
             "campaign": "",
             "build": "the build of the simulator",
-            "wall_s": "time that it took",
+            "wall_s": "duration of the simulations in seconds",
             "rows": "each figure of the table with `condition`, `metric`, `value`, `unit`, "
             "`simulated` (`null` with a `reason` if it could not be simulated), `error_pct` "
-            "(simulated over published, minus 1), `note`, `drive` (of the data sheet), `load`",
-            "curves": "write rates over those of uniform writes: `drive`, `load`, `kind` "
+            "(simulated over published, minus 1), `note`, `drive` (name on the data sheet), `load`",
+            "curves": "write rates relative to uniform writes: `drive`, `load`, `kind` "
             "(`zipf`, `static`, `zones`), `published`, `simulated`, `error_pct`",
-            "scores": "sizes of the errors by `kind`: number of `figures`, `median` and `p90` in "
-            "`unit` (`%`; `x`: the larger over the smaller), `within`: share of factors up to "
-            "1.5, in percent",
-            "drives": "`drive`, `name`, `device_hash`, `scale` (how many times smaller it was "
-            "simulated), `loads` of each",
+            "scores": "absolute errors by `kind`: number of `figures`, `median` and `p90` in "
+            "`unit` (`%`, or `x` for the larger value over the smaller), `within` (percentage of "
+            "factors up to 1.5)",
+            "drives": "each simulated drive: `drive` (name on the data sheet), `name`, "
+            "`device_hash`, `scale` (factor by which it was scaled down), number of `loads`",
         },
     ),
     "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),

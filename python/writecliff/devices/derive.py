@@ -131,7 +131,7 @@ class _Derivation:
         self.sheet, self.usual = sheet, usual
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
-        # The class defaults of `class_defaults` are of these.
+        # `class_defaults` applies only to these drives.
         self.is_current = self.generation.independent and sheet.interface.startswith("pcie")
         is_large = sheet.enterprise and self.cell == "qlc" and sheet.capacity >= LARGE_BYTES
         self.unit_slots = UNIT_SLOTS if self.is_current and is_large else 1
@@ -179,8 +179,8 @@ class _Derivation:
         burst = sheet.random_write if not sheet.enterprise else None
         write = 1e9 / burst if burst else read
         if self.is_current and sheet.enterprise:
-            least = min(WRITE_COMMAND_US * US, 1e9 / (sheet.random_write or 1.0))
-            write = max(write, least)
+            fresh_ns = min(WRITE_COMMAND_US * US, 1e9 / (sheet.random_write or 1.0))
+            write = max(write, fresh_ns)
         return min(read, write), read, write
 
     def _latency(self) -> tuple[float, str]:
@@ -236,7 +236,7 @@ class _Derivation:
         channels = self.link.channels if sheet.dram is not False else 4
         channels = min(channels, self.dies)
         if self.dies > channels and self.raw_bytes == RAW_WHOLE_BYTES:
-            self.dies = round(self.dies / channels) * channels  # not a power of two
+            self.dies = round(self.dies / channels) * channels  # the count is not a power of two
         while self.dies % channels:
             channels -= 1
         while self.dies > channels * CHANNEL_DIES_MAX:
@@ -416,12 +416,13 @@ class _Derivation:
         return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
 
     def _indirection(self) -> list[tuple[str, str, str]]:
-        """Random writes of the sheet of such a drive are writes of a unit or less."""
+        """Return the keys of a coarse map. The rated random writes of such a drive are assumed to
+        be no larger than a unit."""
         if self.unit_slots == 1:
             return []
         size = f'"{self.unit_slots * SLOT // KIB} KiB"'
         return [
-            ("indirection_unit", size, f"{CLASS_DEFAULT} of four bits a cell and 30 TB or more"),
+            ("indirection_unit", size, f"{CLASS_DEFAULT} with QLC and 30 TB or more"),
             ("merged_units", str(MERGED_UNITS), CLASS_DEFAULT),
         ]
 
@@ -447,10 +448,10 @@ class _Derivation:
         ]  # fmt: skip
         for name, own in (("read", self.read_command_ns), ("write", self.write_command_ns)):
             if own > 1.001 * self.command_ns:
-                of = self._said(f"random_{name}")
+                target, source = f"{name}s", self._said(f"random_{name}")
                 if name == "write" and sheet.enterprise:
-                    of = f"fresh, {CLASS_DEFAULT}"
-                bound = f"bounds {name}s at {1e9 / own:,.0f}: {of}"
+                    target, source = "writes to a fresh drive", CLASS_DEFAULT
+                bound = f"bounds {target} at {1e9 / own:,.0f}: {source}"
                 rows.append((f"{name}_command_time", quoted_time(own), bound))
         rows += [
             ("latency", quoted_time(self.latency_ns), self.latency_why),
@@ -464,12 +465,12 @@ class _Derivation:
         return [Value(f"controller.{key}", value, why) for key, value, why in rows]
 
     def _shared_core(self) -> list[tuple[str, str, str]]:
-        """What reads take of the core that maps writes."""
+        """Return the times that lookups and suspensions take on the core that also maps writes."""
         if not self.is_current:
             return []
         lookup = quoted_time(self.read_command_ns)
         return [
-            ("lookup_time", lookup, "reads and writes share a core: what reads leave of it"),
+            ("lookup_time", lookup, "time of a read on the core that reads and writes share"),
             ("suspend_time", quoted_time(SUSPEND_US * US), CLASS_DEFAULT),
         ]
 
@@ -507,7 +508,7 @@ class _Derivation:
         return [Value(f"link.{key}", value, why) for key, value, why in rows]
 
     def _class_defaults(self) -> list[Value]:
-        """What no sheet says and every current drive has: read-ahead, delays, read retries."""
+        """Return read-ahead, delays of commands and read retries, which no data sheet states."""
         if not self.is_current:
             return []
         delay = self.sheet.write_latency or self.latency_ns

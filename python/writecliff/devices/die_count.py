@@ -1,9 +1,9 @@
-"""The number of dies of a drive, and whether their planes read independently.
+"""Number of dies of a drive, and use of independent plane reads.
 
-Planes of newer flash read independently of each other. A drive uses that if the rates of its reads
-need it; programs and erases take the whole die, so reads collide with them on as many dies as the
-drive really has. If that is not enough, dies are smaller than usual, and program as slowly as the
-dies that they stand for.
+Planes of newer flash read independently of each other. A drive uses this if its read rates require
+it. Programs and erases occupy the whole die, so reads collide with them on as many dies as the
+drive really has. If independent reads do not suffice, dies are smaller than usual. The small dies
+that replace a die together program as slowly as that die.
 """
 
 from __future__ import annotations
@@ -13,32 +13,31 @@ from dataclasses import dataclass
 from writecliff.devices.generations import BLOCK, DIES_MAX, GIB, KIB, SLOT, Generation
 
 _RANDOM, _IN_ORDER = 1.6, 2.0  # dies that are there for each that reads: reads collide
-_PLANES = 4.0  # with fewer dies for each that reads, planes read independently
-_COLLISIONS = 1.1  # margin on the time for which reads wait
-_LEAST_WAIT = 0.1  # of tR: more dies would hardly shorten reads
+_PLANES = 4.0  # planes read independently below this number of dies per busy die
+_COLLISIONS = 1.1  # margin on the waiting time of reads
+_LEAST_WAIT = 0.1  # share of tR below which more dies hardly shorten reads
 _WINDOW = 32 * BLOCK  # bytes in flight while a sheet's sequential reads are measured
 
 
 @dataclass(frozen=True)
 class Reads:
-    """What flash must give: random reads a second, bytes/s in order, tR, and the time of a read at
-    queue depth 1. Random reads are measured with `depth` outstanding."""
+    """Read rates that the flash must sustain."""
 
-    random: float
-    in_order: float
-    read_ns: float
-    alone_ns: float
+    random: float  # random reads per second, with `depth` outstanding
+    in_order: float  # bytes per second of sequential reads
+    read_ns: float  # tR
+    alone_ns: float  # latency of a read at queue depth 1
     depth: int
 
 
 @dataclass(frozen=True)
 class Dies:
-    """`count` dies of `planes` planes each. `slower`: number of them that stand for a die that was
-    made, which programs as slowly as these together."""
+    """`count` dies of `planes` planes each. `slower` of them replace one die of the usual size, and
+    together program as slowly as that die."""
 
     count: int
     planes: int
-    independent: bool  # whether planes read independently
+    independent: bool  # `True` if planes read independently
     slower: float
     why: str
 
@@ -64,22 +63,22 @@ def dies_of(raw_bytes: float, generation: Generation, bits: int, usual: Reads, o
         gbit, count, slower = gbit // 2, 2 * count, 2 * slower
         why = f"as many as {own.random:,.0f} reads a second need"
         if count * readers >= 2 * _busy(generation, own) * _RANDOM:
-            why = f"as many as {own.in_order / 1e6:,.0f} MB/s of reads in order need"
+            why = f"as many as {own.in_order / 1e6:,.0f} MB/s of sequential reads need"
     return Dies(max(2, round(count)), planes, independent, slower, why)
 
 
 def _busy(generation: Generation, reads: Reads) -> float:
-    """How many dies are busy with the random reads."""
+    """Return the mean number of dies that random reads keep busy."""
     return reads.random * (reads.read_ns / 1e9 + SLOT / (generation.bus_mb_s * 1e6))
 
 
 def _give(count: float, planes: int, generation: Generation, bits: int, reads: Reads) -> bool:
-    """Whether so many dies, or planes that read independently, give these reads."""
+    """Return `True` if `count` dies, or independent planes, sustain these reads."""
     busy = _busy(generation, reads) / count
     if busy > 1 / _RANDOM:
         return False
     if reads.random:
-        # Reads wait for each other on their dies, as a queue with constant service times.
+        # Reads wait for each other as in a queue with constant service times (M/D/1).
         spare_ns = 1e9 * reads.depth / reads.random - reads.alone_ns
         service_ns = 1e9 * _busy(generation, reads) / reads.random
         wait_ns = _COLLISIONS * service_ns * busy / (1 - busy) / 2

@@ -177,7 +177,8 @@ class ScaledEngine:
         return zones.job(job, small) if zones else small
 
     def _addresses(self, job: Job) -> Addresses:
-        """Zipf with the ranks of the whole drive, because fewer ranks would be less skewed."""
+        """Return the addresses of a scaled job. Zipf keeps the ranks of the whole drive, because
+        fewer ranks would be less skewed."""
         addresses = job.addresses
         if addresses.kind != "zipf" or addresses.generator != "exact" or addresses.ranks:
             return addresses

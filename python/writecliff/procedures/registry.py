@@ -152,7 +152,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Skew and Open-Loop Test",
-            "zipfian, static and zoned writes relative to uniform ones; tails of open loops",
+            "zipfian, static and zoned writes relative to uniform writes; tails of open loops",
             "campaigns.ssd_iq:SsdIq",
             (),
             campaign="SSD-iq (2025)",

@@ -40,7 +40,7 @@ _STATED: tuple[tuple[str, str, str], ...] = (
     ("uber", "Reliability", "Uncorrectable bit error rate (UBER)"),
     ("mtbf", "Reliability", "Mean time between failures (MTBF)"),
 )
-# The same for causes of tails, which no sheet states: shown where they are class defaults.
+# Causes of tail latency, which no data sheet states. Shown if their values are class defaults.
 _DEFAULTS: tuple[tuple[str, str, str], ...] = (
     ("flash.program_suspend_step", "Quality of service", "longest wait until a program suspends"),
     ("flash.erase_suspend_step", "Quality of service", "longest wait until an erase suspends"),

@@ -50,7 +50,7 @@ def write_folder(found: Reproduction, path: Path) -> Path:
 
 
 def write_files(files: Mapping[str, str], path: Path) -> None:
-    """Write a folder of texts by name, as a whole or not at all. Raises StoreError."""
+    """Write texts by file name to a new folder, atomically. Raises StoreError."""
     part = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

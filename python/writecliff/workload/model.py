@@ -55,8 +55,8 @@ class Addresses:
     kind:
 
     - `uniform`: every block equally likely
-    - `zipf`: rank r with weight r^-theta, ranks scattered over the range by a permutation; with
-      the `generator` "fio", fio's approximation and hash, which is more skewed
+    - `zipf`: rank r with weight r^-theta, ranks scattered over the range by a permutation. The
+      `generator` "fio" uses fio's approximation and hash, which are more skewed
     - `pareto`: `hot_pct` of the blocks take the other 100 - `hot_pct` % of the accesses, and so on
       within them; scattered as with zipf
     - `normal`: ranks around the middle one, with a standard deviation of `deviation_pct` of the
@@ -73,7 +73,7 @@ class Addresses:
     kind: AddressKind = "uniform"  # see above
     theta: float | None = None  # of zipf: how much the first ranks are preferred, up to 10
     generator: Literal["exact", "fio"] = "exact"  # of zipf, see above
-    ranks: int | None = None  # of zipf; neighbours share a block; None: one rank a block
+    ranks: int | None = None  # of zipf; adjacent ranks share a block; None: one per block
     hot_pct: float | None = None  # of pareto, see above
     deviation_pct: float | None = None  # of normal, see above
     zones: tuple[Zone, ...] = ()  # of zoned and hot_cold

@@ -174,7 +174,7 @@ Commands:
   act            Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
   blocksizes     Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
   endurance      Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
-  ssd-iq         Skew and Open-Loop Test: zipfian, static and zoned writes relative to uniform ones; tails of open loops.
+  ssd-iq         Skew and Open-Loop Test: zipfian, static and zoned writes relative to uniform writes; tails of open loops.
   replay-native  Replay-Native Test: the time steps of an I/O capture in order, each with its streams and queue depth.
   multi-wsat     Multi-WSAT Test: the applied workload of an I/O capture, all streams at once, from purge on.
   is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, from a preconditioned drive on.
@@ -330,7 +330,7 @@ consistency    Performance Consistency Test                     AnandTech (2012-
 act            Aerospike Certification Test                     Aerospike ACT               reads at a fixed rate beside large-block reads and writes, judged hour by hour
 blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    IOPS, latency and power by block size and mix in steady state
 endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload; TBW, DWPD and lifetime from it
-ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               zipfian, static and zoned writes relative to uniform ones; tails of open loops
+ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               zipfian, static and zoned writes relative to uniform writes; tails of open loops
 replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  the time steps of an I/O capture in order, each with its streams and queue depth
 multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture, all streams at once, from purge on
 is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, from a preconditioned drive on

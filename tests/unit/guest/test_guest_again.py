@@ -1,4 +1,4 @@
-"""What failed in a guest is run once more, and nothing else."""
+"""Second run of the tests that failed in a guest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_passes():
 """
 
 
-def test_what_failed_is_named_so_that_it_runs_again(tmp_path: Path) -> None:
+def test_only_the_failed_tests_run_again(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "test_some.py").write_text(TESTS)
     results = tmp_path / "junit.xml"

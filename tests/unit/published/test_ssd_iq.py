@@ -97,11 +97,11 @@ def test_every_shipped_figure_has_a_drive_and_a_load() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SSD-iq GC simulator, uniform, greedy, fill factor 0.1", "no drive and load"),
-        ("x; something else", "no known load"),
-        (condition("zipf, pages shuffled"), "zipf without a theta"),
+        ("SSD-iq GC simulator, uniform, greedy, fill factor 0.1", "no semicolon between"),
+        ("x; something else", "unknown load"),
+        (condition("zipf, pages shuffled"), "zipf needs a theta"),
         (condition("30 % of pages get 0 % of writes, 30 % of pages get 9 % of writes"), "add up"),
-        ("x; open loop at full speed", "without a rate"),
+        ("x; open loop at full speed", "needs a rate"),
     ],
 )
 def test_an_unknown_condition_has_a_reason(text: str, message: str) -> None:
@@ -109,7 +109,7 @@ def test_an_unknown_condition_has_a_reason(text: str, message: str) -> None:
         load_of(text)
 
 
-def test_drives_are_found_by_name_and_capacity() -> None:
+def test_a_sheet_matches_by_name_and_capacity() -> None:
     sheets = read_sheets()
     assert sheet_of("Kioxia CM7-R 3.84 TB (PCIe 5) unit 4", sheets).name == "Kioxia CM7-R"
     assert sheet_of("Micron 7450 MAX 800 GB (PCIe 4)", sheets).sheet.tbw == 3 * 365 * 5 * 800e9
@@ -140,7 +140,7 @@ def test_a_wrong_sheet_is_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def small() -> SmallDrive:
     """A drive of some hundred megabytes."""
-    sheet = next(one for one in read_sheets() if one.name == "Samsung PM9A3")
+    sheet = next(sheet for sheet in read_sheets() if sheet.name == "Samsung PM9A3")
     return SmallDrive.of(sheet.sheet.name, device_text(sheet), 3e8)
 
 
@@ -148,25 +148,26 @@ def test_static_pages_cost_more_scattered_than_contiguous(small: SmallDrive) -> 
     scattered = Spread(zones=((60, 0), (40, 100)))
     contiguous = Spread(zones=((60, 0), (40, 100)), is_scattered=False)
     loads = [RandomWrites(Spread(), capacities=2.0)]
-    loads += [RandomWrites(one, capacities=2.0) for one in (scattered, contiguous)]
-    uniform, mixed, apart = (play_all({small: loads})[small][load] for load in loads)
-    assert uniform.waf is not None and mixed.waf is not None and apart.waf is not None
+    loads += [RandomWrites(spread, capacities=2.0) for spread in (scattered, contiguous)]
+    measured = play_all({small: loads})[small]
+    uniform, mixed, separate = (measured[load] for load in loads)
+    assert uniform.waf is not None and mixed.waf is not None and separate.waf is not None
     assert 3.5 < uniform.waf < 5.0
-    assert mixed.waf > 3.5 > 2.5 > apart.waf
-    assert apart.write_iops > 1.3 * mixed.write_iops
+    assert mixed.waf > 3.5 > 2.5 > separate.waf
+    assert separate.write_iops > 1.3 * mixed.write_iops
     assert uniform.write_bytes_per_s == pytest.approx(uniform.write_iops * 4096)
 
 
 def test_a_part_of_the_drive_amplifies_less(small: SmallDrive) -> None:
     half = RandomWrites(Spread(), capacities=3.0, range_bytes=small.capacity_bytes / 2)
-    found = play_all({small: [half]})[small][half]
-    assert found.waf is not None and 1.0 <= found.waf < 1.3
+    measured = play_all({small: [half]})[small][half]
+    assert measured.waf is not None and 1.0 <= measured.waf < 1.3
 
 
-def test_a_window_is_one_of_time() -> None:
+def test_a_window_is_placed_by_time() -> None:
     steady, slowing = [0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0, 2.0, 5.0, 8.0]
     assert [play.volume_at(share, steady) for share in (0, 0.6, 1)] == [0, 0.6, 1]
-    # Half of the time, 4 of 8, is over in the third of four parts, which takes from 2 to 5.
+    # Half of the time is 4 of 8. It ends in the third of four parts, which lasts from 2 to 5.
     assert play.volume_at(0.5, slowing) == pytest.approx((2 + 2 / 3) / 4)
 
 
@@ -176,11 +177,11 @@ def test_a_load_that_slows_down_is_measured_late(
     written: dict[str, int] = {}
     precondition = SimEngine.precondition
 
-    def noting(engine: SimEngine, workload: Workload) -> StepResult:
+    def record(engine: SimEngine, workload: Workload) -> StepResult:
         written[workload.name] = workload.jobs[0].volume_bytes or 0
         return precondition(engine, workload)
 
-    monkeypatch.setattr(SimEngine, "precondition", noting)
+    monkeypatch.setattr(SimEngine, "precondition", record)
     play_all({small: [RandomWrites(Spread(), capacities=0.3, window=(0.5, 1))]})
     # Until its spare flash is used up, a drive writes without garbage collection.
     assert 0.55 < written["to the window"] / (0.3 * written["fill"]) < 0.75
@@ -202,24 +203,24 @@ def test_an_open_loop_reaches_its_rate_and_has_latencies(
 ) -> None:
     monkeypatch.setattr(play, "_SECONDS", 0.2)
     load = OpenLoop(20_000.0, aged_capacities=0.5)
-    found = play_all({small: [load]})[small][load]
-    assert found.write_iops == pytest.approx(19_800, rel=0.05)
-    median = found.times["read"].quantile(0.5).value_ns
+    measured = play_all({small: [load]})[small][load]
+    assert measured.write_iops == pytest.approx(19_800, rel=0.05)
+    median = measured.times["read"].quantile(0.5).value_ns
     assert median is not None and 40e3 < median < 120e3
-    assert found.times["write"].count == pytest.approx(1000, rel=0.15)
+    assert measured.times["write"].count == pytest.approx(1000, rel=0.15)
 
 
-def test_the_progress_has_a_line_at_the_end(small: SmallDrive) -> None:
-    said: list[str] = []
-    watcher = Watcher(said.append)
+def test_progress_ends_with_a_line(small: SmallDrive) -> None:
+    logged: list[str] = []
+    watcher = Watcher(logged.append)
     loads = [ZoneWrites(GIB, 1), ZoneWrites(2 * GIB, 1)]
     watcher.expect(small, loads)
     for load in loads:
         watcher.done(small, load)
-    assert said == ["[2/2 loads, 0 s]  samsung-pm9a3-960: 1 active zones of 2 GiB"]
+    assert logged == ["[2/2 loads, 0 s]  samsung-pm9a3-960: 1 active zones of 2 GiB"]
 
 
-def test_a_table_is_compared_and_what_cannot_be_played_has_a_reason(
+def test_missing_figures_of_a_comparison_have_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(play, "SMALL_BYTES", 3e8)
@@ -236,27 +237,27 @@ def test_a_table_is_compared_and_what_cannot_be_played_has_a_reason(
         writer.writerow([zipf, "colour", "blue", ""])
         writer.writerow([condition("uniform random", "Acme 1 TB"), "write rate", "1", "IOPS"])
         writer.writerow(["nothing", "WAF", "1", ""])
-    found = compare(path, workers=1)
-    rate, relative, throughput, *missing = found.rows
+    comparison = compare(path, workers=1)
+    rate, relative, throughput, *missing = comparison.rows
     assert rate.value == 70_000 and rate.simulated is not None and rate.error_pct is not None
     assert rate.error_pct == pytest.approx(100 * (rate.simulated / 70_000 - 1))
     assert relative.simulated is not None and 0.85 < relative.simulated < 1.05
     assert throughput.simulated == pytest.approx(rate.simulated * 4096 / 2**20)
     assert [row.simulated for row in missing] == [None] * 4
     assert [row.reason for row in missing] == [
-        "no read latency is measured under this load",
-        "no known metric: 'colour'",
-        "no data sheet of 'Acme 1 TB'",
-        "the condition names no drive and load, separated by a semicolon",
+        "this load does not measure read latency",
+        "unknown metric 'colour'",
+        "no data sheet for 'Acme 1 TB'",
+        "no semicolon between the drive and the load of the condition",
     ]
-    (point,) = found.points
+    (point,) = comparison.points
     assert (point.published, point.simulated) == (0.95, relative.simulated)
-    data = json.loads(json.dumps(mapping(found), allow_nan=False))
+    data = json.loads(json.dumps(mapping(comparison), allow_nan=False))
     assert {"condition", "metric", "value", "simulated", "error_pct"} <= set(data["rows"][0])
     assert [score["kind"] for score in data["scores"]][:2] == [
         "all curves, relative to uniform", "zipf curve, relative to uniform",
     ]  # fmt: skip
-    html = render_page(page_of(found))
+    html = render_page(page_of(comparison))
     assert "zipf 0.7" in html and "colour" in html
 
 

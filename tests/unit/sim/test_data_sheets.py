@@ -61,12 +61,12 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
         (few, few, (16, 4, False, 1)),  # dies of 512 Gbit, as made
         (many, none, (16, 4, True, 1)),
         (many, many, (16, 4, True, 1)),
-        # 256 reads take 85 us each at 3 million a second, of which a lone one takes 80: at most
-        # 5.3 us remain to wait for others. Smaller dies, which are slower.
+        # At 3 million reads per second and 256 outstanding, a read takes 85 us. A read alone takes
+        # 80 us, so at most 5.3 us remain for waiting. Only smaller, slower dies wait less.
         (many, reads(3_000_000, 80), (128, 4, True, 8)),
     ):
-        found = dies_of(raw, newest, bits, usual, own)
-        assert (found.count, found.planes, found.independent, found.slower) == want
+        dies = dies_of(raw, newest, bits, usual, own)
+        assert (dies.count, dies.planes, dies.independent, dies.slower) == want
     assert not dies_of(raw, GENERATIONS[3], bits, many, none).independent
 
 

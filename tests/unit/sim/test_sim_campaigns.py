@@ -135,7 +135,7 @@ def test_the_white_paper_has_figures_of_every_part(runs: dict[str, Path]) -> Non
     assert servers["oio"] == 1
 
 
-def test_skewed_writes_stand_beside_uniform_ones(runs: dict[str, Path]) -> None:
+def test_skewed_writes_are_compared_with_uniform_writes(runs: dict[str, Path]) -> None:
     run = runs["ssd-iq"]
     uniform = values(run, item="uniform writes")
     assert uniform["relative_to_uniform"] == 1.0
@@ -146,9 +146,9 @@ def test_skewed_writes_stand_beside_uniform_ones(runs: dict[str, Path]) -> None:
     assert 0.7 < values(run, item="90 % of pages get 10 % of writes")["relative_to_uniform"] < 1.1
     zones = values(run, item="zones of 0.03125 GiB")
     assert 1.0 <= zones["waf"] < 1.5
-    opened = values(run, item="2,000 arrivals a second")
-    assert opened["write_iops"] == pytest.approx(1980, rel=0.05)
-    assert opened["read_latency_p50"] < opened["read_latency_p99.9"]
+    open_loop = values(run, item="2,000 arrivals a second")
+    assert open_loop["write_iops"] == pytest.approx(1980, rel=0.05)
+    assert open_loop["read_latency_p50"] < open_loop["read_latency_p99.9"]
 
 
 def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:

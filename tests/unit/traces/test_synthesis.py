@@ -28,7 +28,7 @@ from writecliff.workload.load import load_workload
 
 DRIVE = "sim:nvme-tlc-960"
 IOS = 30_000
-KIND = "key-value"  # of KINDS the one that `make test` plays
+KIND = "key-value"  # the kind that `make test` plays; `make test-long` plays the others
 
 
 @pytest.fixture(scope="module")

@@ -101,17 +101,17 @@ def _add_distribution(section: Section, size: int) -> None:
         )
     if addresses.scatter_seed or addresses.scatter_bytes is not None:
         section.refuse(
-            f"fio scatters no {kind} addresses in pieces of a size: its zones are contiguous",
-            "give the job a rate: I/Os with a rate are not issued by fio; or use a simulated drive",
+            f"fio cannot scatter {kind} addresses: its zones are contiguous",
+            "give the job a rate, so that writecliff issues its I/Os, or use a simulated drive",
         )
     if kind == "zipf":
         if addresses.ranks is not None:
-            section.refuse("fio has no number of ranks for zipf")
+            section.refuse("fio cannot set the number of zipf ranks")
         if addresses.generator == "exact":
             section.warn(
-                "fio's zipf is more skewed than the law of the same theta: its two hottest blocks "
-                "are too hot beyond 10 million blocks, and blocks collide in its hash (generator = "
-                "'fio' simulates that)"
+                "fio's zipf is more skewed than the law of the same theta: beyond 10 million "
+                "blocks it accesses its two hottest blocks too often, and its hash maps several "
+                "ranks to a block (generator = 'fio' simulates this)"
             )
         if theta is None or theta <= 0:
             section.refuse(f"zipf needs a theta above 0, not {theta}")

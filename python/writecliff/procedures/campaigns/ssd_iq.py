@@ -1,14 +1,15 @@
 """Skewed, static and open-loop loads of SSD-iq (Haas et al., PVLDB 18(11), 2025).
 
-    closed loops   purge, fill in order, then several capacities of random 4 KiB writes: uniform,
+    closed loops   purge, sequential fill, then several capacities of random 4 KiB writes: uniform,
                    zipf, partly static pages, two zones. Pages are scattered over the whole range.
                    The figure is the rate from 60 to 99 % of the run.
-    zones          zones of the host, written in order, in a random order of zones
-    open loops     an aged drive; Poisson arrivals of writes at each rate, and the latency of a
-                   probe of reads and writes at a fixed rate beside them
+    zones          zones of the host, written sequentially, one at a time in random order
+    open loops     an aged drive with Poisson arrivals of writes at each rate. A fixed-rate probe of
+                   reads and writes measures the latency.
 
-fio cannot scatter zones and its zipf is another one. Closed loops on a real drive therefore have a
-rate that no drive reaches: writecliff issues them itself, as fast as the queue depth allows.
+fio cannot scatter zones, and its zipf differs from the law. On a real drive, closed loops therefore
+have a rate that no drive reaches, so that writecliff issues their I/Os itself, as fast as the queue
+depth allows.
 
 Known deviations: zones are written on simulated drives only, and overwritten without a TRIM.
 """
@@ -37,13 +38,13 @@ ZONE_BLOCK_BYTES = 512 * KIB
 UNIFORM = "uniform"
 OPEN = "open"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
-_UNREACHABLE_IOPS = 1e8  # of closed loops that writecliff issues itself
+_UNREACHABLE_IOPS = 1e8  # rate of closed loops that writecliff issues itself
 _SHARES = Within(0, 99.9, open_low=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SsdIqOptions(CampaignOptions):
-    """Options of the test. Those left out take the campaign's value."""
+    """Options of the SSD-iq test. An omitted option takes the campaign's value."""
 
     thetas: tuple[float, ...] = option(
         (0.2, 0.4, 0.6, 0.8, 1.0),
@@ -51,15 +52,17 @@ class SsdIqOptions(CampaignOptions):
         within=Within(0, 10, open_low=True),
     )
     static_pcts: tuple[float, ...] = option(
-        (20.0, 40.0, 60.0, 80.0, 90.0), "percentages of pages that are not written", within=_SHARES
+        (20.0, 40.0, 60.0, 80.0, 90.0),
+        "percentages of pages that are never written",
+        within=_SHARES,
     )
     cold_pcts: tuple[float, ...] = option(
         (80.0, 90.0, 95.0),
-        "percentages of cold pages, which get the other percentage of the writes",
+        "percentages of cold pages, which get the remaining percentage of the writes",
         within=_SHARES,
     )
     zone_gib: tuple[float, ...] = option(
-        (1.0, 8.0), "sizes in GiB of zones that are written in order", within=Within(0.001, 1024)
+        (1.0, 8.0), "sizes of sequentially written zones, in GiB", within=Within(0.001, 1024)
     )
     rates_iops: tuple[float, ...] = option(
         (10_000.0, 20_000.0, 50_000.0, 100_000.0, 200_000.0),
@@ -68,13 +71,13 @@ class SsdIqOptions(CampaignOptions):
     )
     threads: int = campaign_option(4, "threads of closed loops", within=THREADS)
     queue_depth: int = campaign_option(
-        128, "outstanding I/Os of each thread of closed loops", within=QUEUE_DEPTH
+        128, "outstanding I/Os per thread of closed loops", within=QUEUE_DEPTH
     )
     capacities: float = campaign_option(
         6.0, "user capacities to write per closed loop", within=Within(0, 1000, open_low=True),
         quick=1.0,
     )  # fmt: skip
-    from_pct: float = campaign_option(60.0, "percentage of a run from which it is measured",
+    from_pct: float = campaign_option(60.0, "percentage of a run after which measuring starts",
                                       within=Within(0, 99))  # fmt: skip
     aged_capacities: float = campaign_option(
         3.0, "user capacities of random writes before open loops", within=Within(0, 1000), quick=0.5
@@ -89,17 +92,16 @@ class SsdIqOptions(CampaignOptions):
 
 @dataclass(frozen=True)
 class Closed:
-    """A closed loop: its phase in the store, the name of its curve, its place on it, and the
-    addresses of its writes."""
+    """A closed loop of random writes."""
 
-    phase: str
-    curve: str
-    x: float
+    phase: str  # its name in the run directory
+    curve: str  # the curve of the report to which it belongs
+    x: float  # its position on the curve
     addresses: Addresses
 
     @property
     def text(self) -> str:
-        """The load in words."""
+        """Description of the load."""
         return {
             UNIFORM: "uniform writes",
             "zipf": f"zipf writes, theta {self.x:g}",
@@ -109,7 +111,7 @@ class Closed:
 
 
 class SsdIq(CampaignProcedure[SsdIqOptions]):
-    """The test. Raises ConfigError for options that are not allowed."""
+    """The SSD-iq test. Raises ConfigError for invalid options."""
 
     name = "ssd-iq"
     options_type = SsdIqOptions
@@ -117,22 +119,25 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
 
     def check(self) -> None:
         if self.options.capacities * (0.99 - self.options.from_pct / 100) <= 0:
-            raise ConfigError("nothing of a run is measured", hint="lower --from-pct")
+            raise ConfigError(
+                f"nothing to measure between {self.options.from_pct:g} and 99 % of a run",
+                hint="lower --from-pct",
+            )
 
     @property
     def closed(self) -> Sequence[Closed]:
-        """The closed loops in their order, uniform writes first."""
+        """Closed loops in the order of the run, uniform writes first."""
         o = self.options
-        found = [Closed(UNIFORM, UNIFORM, 0.0, Addresses())]
-        found += [
+        loops = [Closed(UNIFORM, UNIFORM, 0.0, Addresses())]
+        loops += [
             Closed(f"zipf-{theta:g}", "zipf", theta, Addresses("zipf", theta=theta))
             for theta in o.thetas
         ]
-        found += [
+        loops += [
             Closed(f"static-{share:g}", "static", share, _zones(share, 0.0))
             for share in o.static_pcts
         ]
-        return found + [
+        return loops + [
             Closed(f"cold-{share:g}", "cold", share, _zones(share, 100 - share))
             for share in o.cold_pcts
         ]
@@ -145,21 +150,23 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
             "precondition_duration": "Once",
             "test: Closed loops": f"RND 4KiB W, TC {o.threads}/QD {o.queue_depth}, "
             f"{o.capacities:g} x user capacity, measured from {o.from_pct:g} to 99 %",
-            "test: Addresses": "hot pages scattered over the whole range by 4 KiB",
+            "test: Addresses": "hot 4 KiB pages scattered over the whole range",
             "test: Open loops": f"Poisson arrivals of 99 % writes, probe of {o.probe_iops:g} IOPS",
         }
 
-    # -- the parts of the test --------------------------------------------------------------
+    # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         filled = self.state(identity, "fill")
         stages = [
-            Stage.once(one.phase, one.text, self._writes(identity, one), purge=True, state=filled)
-            for one in self.closed
+            Stage.once(
+                loop.phase, loop.text, self._writes(identity, loop), purge=True, state=filled
+            )
+            for loop in self.closed
         ]
         for size in self._zones_of(identity):
             steps = self._zone_writes(identity, size)
-            title = f"zones of {size:g} GiB written in order"
+            title = f"sequential writes in zones of {size:g} GiB"
             stages.append(Stage.once(zone_phase(size), title, steps, purge=True, state=filled))
         if self.options.rates_iops:
             steps = [self._open_loop(identity, rate) for rate in self.options.rates_iops]
@@ -170,13 +177,13 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         return stages
 
     def _zones_of(self, identity: DeviceIdentity) -> Sequence[float]:
-        """The sizes of zones in GiB of which the drive holds several."""
+        """Return the zone sizes, in GiB, that fit into the drive at least twice."""
         if not identity.simulated:
             return ()
         return [size for size in self.options.zone_gib if size * GIB <= identity.capacity_bytes / 2]
 
     def _closed_steps(self, identity: DeviceIdentity, phase: str, job: Job) -> Sequence[Step]:
-        """The part of a run before its window, which is untimed, and the window."""
+        """Return the untimed step before the measurement window, and the step of the window."""
         o, largest = self.options, job.block_sizes[0].bytes
         whole = o.capacities * identity.capacity_bytes
         shares = ("before", o.from_pct / 100), ("measured", 0.99 - o.from_pct / 100)
@@ -190,16 +197,16 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
             steps.append(replace(step, untimed=part == "before"))
         return steps
 
-    def _writes(self, identity: DeviceIdentity, one: Closed) -> Sequence[Step]:
+    def _writes(self, identity: DeviceIdentity, loop: Closed) -> Sequence[Step]:
         o = self.options
         job = Job(
             name=self.name,
-            addresses=one.addresses,
+            addresses=loop.addresses,
             threads=o.threads,
             queue_depth=o.queue_depth,
             rate_iops=None if identity.simulated else _UNREACHABLE_IOPS,
         )
-        return self._closed_steps(identity, one.phase, job)
+        return self._closed_steps(identity, loop.phase, job)
 
     def _zone_writes(self, identity: DeviceIdentity, size_gib: float) -> Sequence[Step]:
         zone = round(size_gib * GIB / ZONE_BLOCK_BYTES) * ZONE_BLOCK_BYTES
@@ -231,46 +238,53 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options
         loops = (
-            f"purge, fill in order, {o.capacities:g} user capacities of {one.text}, measured from "
-            f"{o.from_pct:g} to 99 %"
-            for one in self.closed
+            f"purge, sequential fill, {o.capacities:g} user capacities of {loop.text}, measured "
+            f"from {o.from_pct:g} to 99 %"
+            for loop in self.closed
         )
         zones = (
-            f"purge, fill in order, {o.capacities:g} user capacities in zones of {size:g} GiB"
+            f"purge, sequential fill, {o.capacities:g} user capacities in zones of {size:g} GiB"
             for size in self._zones_of(identity)
         )
         rates = ", ".join(f"{rate:,.0f}" for rate in o.rates_iops)
-        opened = f"purge, fill, {o.aged_capacities:g} user capacities at random, then open loops "
-        opened += f"of {rates} I/Os per second for {o.open_seconds:g} s each"
-        return (*loops, *zones, *([opened] if o.rates_iops else []))
+        open_loops = (
+            f"purge, sequential fill, {o.aged_capacities:g} user capacities of random writes, then "
+            f"open loops of {rates} I/Os per second for {o.open_seconds:g} s each"
+        )
+        return (*loops, *zones, *([open_loops] if o.rates_iops else []))
 
 
 def _zones(cold_pct: float, writes_pct: float) -> Addresses:
-    """A cold zone with a share of the pages and of the writes, scattered by pages."""
+    """Return a hot and a cold zone, both scattered by page.
+
+    Args:
+        cold_pct: percentage of the pages in the cold zone.
+        writes_pct: percentage of the writes to the cold zone.
+    """
     hot = Zone(access_pct=100 - writes_pct, size_pct=100 - cold_pct)
     return Addresses("hot_cold", zones=(hot,), scatter_bytes=PAGE)
 
 
 def zone_phase(size_gib: float) -> str:
-    """Return the phase of writes in zones of a size."""
+    """Return the name of the phase that writes zones of this size."""
     return f"zones-{size_gib:g}"
 
 
 def open_name(rate_iops: float) -> str:
-    """Return the name of the step of an open loop."""
+    """Return the name of the step of an open loop at this rate."""
     return f"{rate_iops:,.0f} arrivals/s"
 
 
 def open_figures(result: StepResult) -> Mapping[str, float]:
-    """Return the write rate of an open loop, and the service times of its probe in ns."""
+    """Return the writes per second of an open loop, and the percentiles of its probe in ns."""
     main, probe = result.jobs
     written = main.operations.get("write")
-    found = {}
+    figures = {}
     if written is not None and main.elapsed_ns:
-        found["write_iops"] = written.ios / (main.elapsed_ns / 1e9)
-    for way, done in probe.operations.items():
+        figures["write_iops"] = written.ios / (main.elapsed_ns / 1e9)
+    for operation, totals in probe.operations.items():
         for name, share in QUANTILES.items():
-            value = done.service.quantile(share).value_ns
+            value = totals.service.quantile(share).value_ns
             if value is not None:
-                found[f"{way}_{name}_ns"] = float(value)
-    return found
+                figures[f"{operation}_{name}_ns"] = float(value)
+    return figures

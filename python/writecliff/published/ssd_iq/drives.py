@@ -18,11 +18,11 @@ from writecliff.published.modern_sheets import drives, facts
 from writecliff.published.modern_usual import with_usual
 
 SHEETS = Path(__file__).parent / "sheets.csv"
-_YEARS = 5  # of a warranty, that drive writes a day are of
+_YEARS = 5  # warranty, over which data sheets state drive writes per day
 # Year of the flash by PCIe generation, for drives that are not in `modern_drives.toml`.
 _YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
-_SAME_CAPACITY = 0.03  # relative difference of names such as "1.92 TB" and "1,920 GB"
-_SAME_NAME = 0.5  # more of the words of a sheet's name are in the name of its drive
+_SAME_CAPACITY = 0.03  # relative tolerance, for names such as "1.92 TB" and "1,920 GB"
+_SAME_NAME = 0.5  # a drive's name contains more than this share of its sheet's words
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?) ?(TB|GB)\b", re.IGNORECASE)
 _ALIASES = {"solidigm": "intel"}
 
@@ -36,19 +36,23 @@ class Sheet:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words of the name, without remarks in parentheses."""
+        """Words of the name, without remarks in parentheses."""
         return frozenset(_words(_without_remarks(self.name)))
 
 
 def read_sheets(path: Path = SHEETS) -> list[Sheet]:
-    """The data sheets of a table with the columns of `sheets.csv`; `year` and `cell` may be added.
+    """Read a table of data sheets with the columns of `sheets.csv`; `year` and `cell` are optional.
 
-    Raises ConfigError: a file that cannot be read, a missing column, a cell that is no number."""
+    Raises:
+        ConfigError: the file cannot be read, lacks a column, or contains an invalid number.
+    """
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     columns = reader.fieldnames or ()
     for name in ("drive", "capacity_gb"):
         if name not in columns:
-            raise ConfigError(f"{path}: no column '{name}'", hint="see the guide's data sheets")
+            raise ConfigError(
+                f"{path}: no column '{name}'", hint="see `writecliff reproduce --help`"
+            )
     return [
         _sheet(row, f"{path}: line {number}")
         for number, row in enumerate(reader, 2)
@@ -66,10 +70,10 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
         except ValueError:
             raise ConfigError(f"{where}: {column} is '{text}', not a number") from None
         if not 0 < value < 1e15:
-            raise ConfigError(f"{where}: {column} is {text}")
+            raise ConfigError(f"{where}: {column} is {text}, not above 0 and below 1e15")
         return value
 
-    def times(column: str, unit: float) -> float | None:
+    def in_units(column: str, unit: float) -> float | None:
         value = number(column)
         return None if value is None else value * unit
 
@@ -77,11 +81,11 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
     slug = "-".join(_words(_without_remarks(name)))
     capacity, link = (number("capacity_gb") or 0.0) * 1e9, int(number("pcie") or 4)
     if not capacity:
-        raise ConfigError(f"{where}: no capacity_gb")
+        raise ConfigError(f"{where}: capacity_gb is missing")
     if link not in _YEAR_OF_LINK:
-        raise ConfigError(f"{where}: pcie is {link}", hint="3, 4 or 5")
-    known = facts().get(family_of(name), {})
-    year = int(number("year") or known.get("year") or _YEAR_OF_LINK[link])
+        raise ConfigError(f"{where}: pcie is {link}", hint="use 3, 4 or 5")
+    family = facts().get(family_of(name), {})
+    year = int(number("year") or family.get("year") or _YEAR_OF_LINK[link])
     writes = number("dwpd")
     return Sheet(
         name,
@@ -90,45 +94,49 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
             interface=f"pcie{link}",
             capacity=capacity,
             year=year,
-            cell=(row.get("cell") or "").strip().lower() or known.get("cell") or "tlc",
+            cell=(row.get("cell") or "").strip().lower() or family.get("cell") or "tlc",
             power_loss_protection=True,
-            sequential_read=times("seq_read_mb_s", 1e6),
-            sequential_write=times("seq_write_mb_s", 1e6),
+            sequential_read=in_units("seq_read_mb_s", 1e6),
+            sequential_write=in_units("seq_write_mb_s", 1e6),
             random_read=number("random_read_iops"),
             random_write=number("random_write_iops"),
-            read_latency=times("read_latency_us", 1e3),
-            write_latency=times("write_latency_us", 1e3),
+            read_latency=in_units("read_latency_us", 1e3),
+            write_latency=in_units("write_latency_us", 1e3),
             tbw=None if writes is None else writes * 365 * _YEARS * capacity,
         ),
     )
 
 
 def family_of(name: str) -> str:
-    """The family of current drives that a name belongs to, whose figures say nothing of it; empty
-    if there is none."""
+    """Return the catalogue family of a drive, or an empty string.
+
+    The figures of this family do not determine what is usual for the drive.
+    """
     words = set(_words(name))
     words |= {_ALIASES[word] for word in words if word in _ALIASES}
-    known = [family for family in facts() if set(family.split("-")) <= words]
-    return max(known, key=len, default="")
+    matching = [family for family in facts() if set(family.split("-")) <= words]
+    return max(matching, key=len, default="")
 
 
 def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
-    """The data sheet of a drive as conditions name it, such as "Kioxia CM7-R 3.84 TB (PCIe 5)".
+    """Return the data sheet of a drive by its name in conditions: "Kioxia CM7-R 3.84 TB (PCIe 5)".
 
-    Raises ConfigError: no sheet has its name and capacity."""
+    Raises:
+        ConfigError: no sheet has this name and capacity.
+    """
     words, capacity = set(_words(drive)), capacity_in(drive)
 
     def likeness(sheet: Sheet) -> float:
-        """Share of the words of a sheet's name that the drive has."""
+        """Return the share of the words of a sheet's name that the drive's name contains."""
         return len(sheet.words & words) / len(sheet.words) if sheet.words else 0.0
 
     named = [sheet for sheet in sheets if likeness(sheet) > _SAME_NAME]
     if not named:
-        raise ConfigError(f"no data sheet of '{drive}'")
-    fitting = [one for one in named if _is_capacity(one.sheet.capacity, capacity)]
+        raise ConfigError(f"no data sheet for '{drive}'")
+    fitting = [sheet for sheet in named if _is_capacity(sheet.sheet.capacity, capacity)]
     if not fitting:
-        raise ConfigError(f"no data sheet of '{drive}' with this capacity")
-    return max(fitting, key=lambda one: (likeness(one), len(one.words)))
+        raise ConfigError(f"no data sheet for '{drive}' has this capacity")
+    return max(fitting, key=lambda sheet: (likeness(sheet), len(sheet.words)))
 
 
 def _is_capacity(have: float, wanted: float | None) -> bool:
@@ -136,28 +144,32 @@ def _is_capacity(have: float, wanted: float | None) -> bool:
 
 
 def capacity_in(text: str) -> float | None:
-    """The capacity that a text names, in bytes."""
-    found = _CAPACITY.search(text)
-    if found is None:
+    """Return the capacity that a text names, in bytes, or None."""
+    match = _CAPACITY.search(text)
+    if match is None:
         return None
-    return float(found[1]) * (1e12 if found[2].lower() == "tb" else 1e9)
+    return float(match[1]) * (1e12 if match[2].lower() == "tb" else 1e9)
 
 
 def device_text(sheet: Sheet) -> str:
-    """The device file of a drive: the sheet, what is usual for other families, and the year.
+    """Return the device file that follows from a sheet, its year and figures of other families.
 
-    Raises ConfigError: no flash of the time can meet the sheet."""
-    filled, said = with_usual(family_of(sheet.name), sheet.sheet, _families())
+    Raises:
+        ConfigError: no flash of that year can meet the sheet.
+    """
+    filled, sources = with_usual(family_of(sheet.name), sheet.sheet, _families())
     described = replace(filled, name=sheet.sheet.name)
-    return text_of(derived(described, said), [f"{sheet.name}: derived from its data sheet."])
+    return text_of(derived(described, sources), [f"{sheet.name}: derived from its data sheet."])
 
 
 @lru_cache(maxsize=1)
 def _families() -> Mapping[str, tuple[DataSheet, ...]]:
-    """The data sheets of current families that say what is usual."""
+    """Return the data sheets of the families that determine usual figures."""
     usual = {name for name, fact in facts().items() if fact.get("usual", True)}
     return {
-        name: tuple(one.sheet for one in own) for name, own in drives().items() if name in usual
+        name: tuple(drive.sheet for drive in family)
+        for name, family in drives().items()
+        if name in usual
     }
 
 

@@ -1,8 +1,8 @@
-"""The page about SSD-iq's figures: curves relative to uniform, latencies, errors, every figure."""
+"""Report page of the comparison with SSD-iq: errors, curves, latencies and every figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from writecliff import units
 from writecliff.published.ssd_iq.conditions import OpenLoop
@@ -32,7 +32,7 @@ _TAILS = ("p50", "p99", "p99.9", "p99.99")
 
 
 def _share(point: Point, *, static: bool) -> float | None:
-    """Share of the pages of the colder zones of a curve's point."""
+    """Return the cold share of the pages in percent; None for a point of another curve."""
     if point.spread.kind != ("static" if static else "zones"):
         return None
     hot = max(point.spread.zones, key=lambda zone: zone[1] / zone[0])
@@ -40,45 +40,50 @@ def _share(point: Point, *, static: bool) -> float | None:
 
 
 @one_page()
-def page_of(found: Comparison) -> Page:
+def page_of(comparison: Comparison) -> Page:
     """Return the page of a comparison."""
-    unknown = sum(row.simulated is None for row in found.rows)
+    missing = sum(row.simulated is None for row in comparison.rows)
     disclosures = [
         "Every drive is derived from its data sheet by rule; no figure is adjusted after the "
         "simulation.",
-        f"Drives are simulated at {_scales(found)} of their capacity, with ranges and zones in "
-        "proportion. Percentiles are those of 22 s of an open loop, where the source "
-        "has medians of minutes; maxima of the source are those of 48 minutes.",
+        f"Drives are simulated at {_scales(comparison)} of their capacity, with ranges and zones "
+        "in proportion. Simulated percentiles cover 22 s of an open loop. Published percentiles "
+        "are medians over minutes, and published maxima cover 48 minutes.",
     ]
-    if unknown:
-        disclosures.append(f"{unknown} of {len(found.rows)} figures have no simulated one.")
+    if missing:
+        disclosures.append(
+            f"{missing} of {len(comparison.rows)} figures could not be simulated; the tables give "
+            "the reasons."
+        )
     return Page(
         title="Published and simulated: skewed, static and open-loop loads (SSD-iq)",
-        intro="Figures of real drives by Haas et al. (PVLDB 18(11), 2025) beside simulated drives "
-        "under the same loads. Rates relative to uniform writes show what garbage collection "
-        "makes of skew.",
+        intro="Haas et al. (PVLDB 18(11), 2025) measured real drives. This page compares their "
+        "figures with simulated drives under the same loads. Rates relative to uniform writes show "
+        "the effect of skew on garbage collection.",
         sections=(
             section(
-                "Errors", "Sizes of the errors, by kind of figure.", scores_table(found.scores)
+                "Errors", "Absolute errors by kind of figure.", scores_table(comparison.scores)
             ),
-            Section("Curves", "Write rates over those of uniform writes.", tuple(_curves(found))),
-            Section("Open loop", _OPEN, tuple(_open_loops(found))),
-            section("All figures", "", *rows_tables(found)),
+            Section(
+                "Curves", "Write rates relative to uniform writes.", tuple(_curves(comparison))
+            ),
+            Section("Open loop", _OPEN, tuple(_open_loops(comparison))),
+            section("All figures", "", *rows_tables(comparison)),
         ),
-        summary=mapping(found),
-        data=(DataFile(CSV, rows_csv(found)),),
+        summary=mapping(comparison),
+        data=(DataFile(CSV, rows_csv(comparison)),),
         disclosures=tuple(disclosures),
     )
 
 
 _OPEN = (
-    "Latency of a probe of reads and writes at a fixed rate beside Poisson arrivals of writes; "
-    "published and simulated."
+    "Published and simulated latency of a fixed-rate probe of reads and writes, under Poisson "
+    "arrivals of writes."
 )
 
 
-def _scales(found: Comparison) -> str:
-    scales = sorted({drive.scale for drive in found.drives})
+def _scales(comparison: Comparison) -> str:
+    scales = sorted({drive.scale for drive in comparison.drives})
     return " to ".join(f"1/{scale:g}" for scale in dict.fromkeys((*scales[:1], *scales[-1:])))
 
 
@@ -98,52 +103,58 @@ def scores_table(scores: Sequence[Score]) -> Table:
         )
         for score in scores
     ]
-    header = ("Kind", "Figures", "Median", "90 % within", f"Within {FACTOR:g} x")
+    header = ("Kind", "Figures", "Median", "90th percentile", f"Within {FACTOR:g} x")
     return table("Errors by kind", header, rows, "lrrrr")
 
 
-def _curves(found: Comparison) -> Iterator[Figure]:
-    for name, label, place in _CURVES:
-        points = [(at, point) for point in found.points if (at := place(point)) is not None]
+def _published_and_simulated(
+    name: str, points: Iterable[tuple[float, float, float]]
+) -> Iterator[Line]:
+    """Yield the two lines of points with x, published value and simulated value."""
+    ordered = sorted(points)
+    x = [at for at, _, _ in ordered]
+    yield Line(f"{name}, published", x, [published for _, published, _ in ordered])
+    yield Line(f"{name}, simulated", x, [simulated for _, _, simulated in ordered])
+
+
+def _curves(comparison: Comparison) -> Iterator[Figure]:
+    for name, label, position in _CURVES:
+        points = [(x, point) for point in comparison.points if (x := position(point)) is not None]
         series: list[Line] = []
         for drive in dict.fromkeys(point.drive for _, point in points):
-            own = sorted((at, one.published, one.simulated) for at, one in points
-                         if one.drive == drive)  # fmt: skip
-            x = [at for at, _, _ in own]
-            series.append(Line(f"{drive}, published", x, [value for _, value, _ in own]))
-            series.append(Line(f"{drive}, simulated", x, [value for _, _, value in own]))
+            values = (
+                (x, point.published, point.simulated) for x, point in points if point.drive == drive
+            )
+            series += _published_and_simulated(drive, values)
         figure = lines(
             f"curve-{name}",
             f"Write rate relative to uniform: {label.partition(' (')[0].lower()}",
             CSV,
             series,
             Axis(label, from_zero=False),
-            Axis("Rate over that of uniform writes"),
+            Axis("Rate relative to uniform writes"),
             alt=f"Rates relative to uniform writes, published and simulated, {len(points)} points",
         )
         if figure is not None:
             yield figure
 
 
-def _open_loops(found: Comparison) -> Iterator[Figure]:
-    names = dict.fromkeys(row.drive for row in found.rows if isinstance(row.load, OpenLoop))
+def _open_loops(comparison: Comparison) -> Iterator[Figure]:
+    names = dict.fromkeys(row.drive for row in comparison.rows if isinstance(row.load, OpenLoop))
     for number, drive in enumerate(names):
-        for way in ("read", "write"):
+        for operation in ("read", "write"):
             series: list[Line] = []
             for tail in _TAILS:
-                metric = f"{way} latency {tail}"
-                own = sorted(_latencies(found.rows, drive, metric))
-                rates = [rate for rate, _, _ in own]
-                series.append(Line(f"{tail}, published", rates, [value for _, value, _ in own]))
-                series.append(Line(f"{tail}, simulated", rates, [value for _, _, value in own]))
+                latencies = _latencies(comparison.rows, drive, f"{operation} latency {tail}")
+                series += _published_and_simulated(tail, latencies)
             figure = lines(
-                f"open-{number}-{way}",
-                f"{drive}: {way}s of the probe",
+                f"open-{number}-{operation}",
+                f"{drive}: {operation}s of the probe",
                 CSV,
                 series,
-                Axis("Arrivals of writes a second"),
+                Axis("Write arrivals per second"),
                 Axis("Latency", units=LATENCY_UNITS, log=True),
-                alt=f"Latency of {way}s over the rate of arrivals, {drive}",
+                alt=f"Latency of {operation}s by arrival rate, {drive}",
             )
             if figure is not None:
                 yield figure
@@ -152,7 +163,7 @@ def _open_loops(found: Comparison) -> Iterator[Figure]:
 def _latencies(
     rows: Sequence[Row], drive: str, metric: str
 ) -> Iterator[tuple[float, float, float]]:
-    """Rate, published and simulated latency in ns."""
+    """Yield the arrival rate per second, and the published and simulated latency in ns."""
     for row in rows:
         if row.drive != drive or row.metric != metric or not isinstance(row.load, OpenLoop):
             continue
@@ -161,10 +172,9 @@ def _latencies(
             yield row.load.rate_iops, row.value * size, row.simulated * size
 
 
-def rows_tables(found: Comparison) -> Iterator[Table]:
-    """Return every figure beside its simulation, a table per drive."""
-    for drive in dict.fromkeys(row.drive for row in found.rows):
-        own = [row for row in found.rows if row.drive == drive]
+def rows_tables(comparison: Comparison) -> Iterator[Table]:
+    """Yield a table per drive with every figure and its simulated value."""
+    for drive in dict.fromkeys(row.drive for row in comparison.rows):
         cells = [
             (
                 row.condition if row.load is None else row.load.label,
@@ -173,7 +183,8 @@ def rows_tables(found: Comparison) -> Iterator[Table]:
                 "" if row.simulated is None else f"{row.simulated:,.6g}",
                 row.reason if row.error_pct is None else f"{row.error_pct:+.1f} %",
             )
-            for row in own
+            for row in comparison.rows
+            if row.drive == drive
         ]
         header = ("Load", "Metric", "Published", "Simulated", "Error")
-        yield table(drive or "Without a drive", header, cells, "llrrr", data=CSV)
+        yield table(drive or "Figures without a drive", header, cells, "llrrr", data=CSV)

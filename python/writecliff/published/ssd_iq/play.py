@@ -1,9 +1,9 @@
 """Loads of SSD-iq on simulated drives.
 
-Drives are simulated smaller (`scaled`), with ranges and zones in proportion. Between timed windows
-the drive is fast-forwarded, which takes it through the same states. Every load begins on a copy of
-the state that it needs. A source averages over a window of a run's time; a first pass finds which
-bytes are written in it, from what the flash programs for them.
+Drives are scaled down, with ranges and zones in proportion. Between timed windows the drive is
+fast-forwarded, which takes it through the same states. Every load starts on a copy of its prepared
+state. The source averages over a window of a run's time. A first pass determines which bytes are
+written in that window, from the volume that the flash programs for them.
 """
 
 from __future__ import annotations
@@ -37,47 +37,54 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 PAGE = 4 * KIB
-SMALL_BYTES = 4e9  # of the drive that is simulated, at least
+SMALL_BYTES = 4e9  # minimum capacity of a scaled drive
 _WINDOWS = 4  # timed parts of a run, evenly spaced
-_PASS_STEPS = 24  # of the pass that finds the windows
-_WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01  # of the used range, written in each
+_PASS_STEPS = 24  # steps of the first pass, which determines the window
+# Shares of the used range that are written in each timed part, and just before it.
+_WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01
 _FILL_BLOCK = 128 * KIB
-# Of an open loop: p99.999 of the 5,000 reads a second of the usual probe needs 20 s.
+# Duration of an open loop: p99.999 of a probe with 5,000 reads per second needs 20 s.
 _SECONDS, _WARM_SECONDS = 22.0, 1.0
 _SEED = 5001
-# To weigh loads against each other: seconds of a slot that is fast-forwarded, and of a timed I/O.
+# Estimated cost, to schedule loads: seconds per fast-forwarded slot, and per timed I/O.
 _FAST_S, _TIMED_S = 1.6e-7, 8e-7
-_GUESSED_IOPS = 100_000.0
+_GUESSED_IOPS = 100_000.0  # maximum rate of an open loop, for the estimate
 
 Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures of one load: write rates per second, write amplification if something was written,
-    and the service times of the probe's reads and writes in an open loop."""
+    """Figures of a load on a drive."""
 
     write_iops: float
     write_bytes_per_s: float
-    waf: float | None
-    times: Mapping[str, Histogram] = field(default_factory=dict)  # by operation
+    waf: float | None  # None: the load wrote nothing
+    times: Mapping[str, Histogram] = field(default_factory=dict)  # of a probe, by operation
 
 
 @dataclass(frozen=True)
 class SmallDrive:
-    """A derived drive as it is simulated: `scale` times smaller than the whole one."""
+    """A derived drive, scaled down by `scale`."""
 
     name: str
-    text: str  # of the device file of the smaller drive
+    text: str  # device file of the scaled drive
     scale: float
-    capacity_bytes: int  # of the whole drive
-    device_hash: str  # of the whole drive
+    capacity_bytes: int  # capacity at full size
+    device_hash: str  # hash at full size
 
     @classmethod
     def of(cls, name: str, text: str, least_bytes: float | None = None) -> SmallDrive:
-        """The drive of a device file, simulated with `least_bytes` or more (default: some GB).
+        """Return the drive of a device file, scaled to `least_bytes` or more.
 
-        Raises ConfigError: a malformed file."""
+        Args:
+            name: name of the drive, for messages.
+            text: device file of the drive at full size.
+            least_bytes: minimum capacity; default: `SMALL_BYTES`.
+
+        Raises:
+            ConfigError: the device file is malformed.
+        """
         file_name = f"{name}.toml"
         whole = describe_device(text, file_name)
         scale = fitting_scale(text, file_name, least_bytes or SMALL_BYTES)
@@ -89,49 +96,49 @@ class SmallDrive:
         return cls(name, small.text, scale, whole.capacity_bytes, whole.device_hash)
 
     def open(self) -> SimEngine:
-        """A new engine of the smaller drive."""
+        """Return a new engine of the scaled drive."""
         return SimEngine.from_text(self.text, f"{self.name}.toml")
 
 
 class Watcher:
-    """Progress of all loads. Its methods are called from several threads."""
+    """Progress of all loads. `done` is thread-safe."""
 
     def __init__(self, log: Log = lambda text: None) -> None:
         self._log = log
         self._lock = Lock()
-        self._began_s = self._said_s = time.monotonic()
+        self._started_s = self._logged_s = time.monotonic()
         self._whole = self._left = 0.0
         self._loads = self._done = 0
 
     def expect(self, drive: SmallDrive, loads: Iterable[Load]) -> None:
-        """Add loads to the work that is to be done."""
+        """Add loads to the planned work."""
         for load in loads:
             self._loads += 1
             self._whole += work_s(drive, load)
         self._left = self._whole
 
     def done(self, drive: SmallDrive, load: Load) -> None:
-        """Report a load that has been measured."""
+        """Record that a load was measured, and log the progress from time to time."""
         with self._lock:
             self._done += 1
             self._left -= work_s(drive, load)
             now = time.monotonic()
             last = self._done == self._loads
-            if now - self._said_s < _SILENCE_S and not last:
+            if now - self._logged_s < _LOG_INTERVAL_S and not last:
                 return
-            self._said_s = now
-            elapsed = now - self._began_s
+            self._logged_s = now
+            elapsed = now - self._started_s
             left = elapsed * self._left / max(self._whole - self._left, 1e-9)
-            ahead = "" if last else f", about {left:.0f} s left"
-            head = f"[{self._done}/{self._loads} loads, {elapsed:.0f} s{ahead}]"
+            remaining = "" if last else f", about {left:.0f} s left"
+            head = f"[{self._done}/{self._loads} loads, {elapsed:.0f} s{remaining}]"
             self._log(f"{head}  {drive.name}: {load.label}")
 
 
-_SILENCE_S = 5.0
+_LOG_INTERVAL_S = 5.0
 
 
 def work_s(drive: SmallDrive, load: Load, share: float = 1.0) -> float:
-    """Estimated seconds of a load."""
+    """Estimate how many seconds a load takes."""
     slots = drive.capacity_bytes / drive.scale / PAGE
     if isinstance(load, RandomWrites):
         used = slots * _used(drive, load)
@@ -144,7 +151,7 @@ def work_s(drive: SmallDrive, load: Load, share: float = 1.0) -> float:
 
 
 def _used(drive: SmallDrive, load: RandomWrites) -> float:
-    """Share of the drive that a load uses."""
+    """Return the share of the drive that a load uses."""
     if load.range_bytes is None:
         return 1.0
     share = load.range_bytes / drive.capacity_bytes
@@ -153,7 +160,7 @@ def _used(drive: SmallDrive, load: RandomWrites) -> float:
 
 @dataclass
 class _Player:
-    """One drive and its loads of one kind, which share a prepared state."""
+    """A drive and those of its loads that share a prepared state."""
 
     drive: SmallDrive
     loads: Sequence[Load]
@@ -165,23 +172,23 @@ class _Player:
 
     def play(self) -> dict[Load, Measured]:
         self.engine, self.ready = self.drive.open(), self.drive.open()
-        found: dict[Load, Measured] = {}
+        measured: dict[Load, Measured] = {}
         for load in self.loads:
             if isinstance(load, RandomWrites):
-                found[load] = self._random_writes(load)
+                measured[load] = self._random_writes(load)
             elif isinstance(load, ZoneWrites):
-                found[load] = self._zone_writes(load)
+                measured[load] = self._zone_writes(load)
             else:
-                found[load] = self._open_loop(load)
+                measured[load] = self._open_loop(load)
             self.watcher.done(self.drive, load)
-        return found
+        return measured
 
     @property
     def capacity_bytes(self) -> int:
         return self.engine.identify().capacity_bytes
 
-    def _bring(self, state: object, steps: Sequence[Workload]) -> None:
-        """Bring the engine to the state after `steps`, which `state` identifies."""
+    def _prepare(self, state: object, steps: Sequence[Workload]) -> None:
+        """Put the engine into the state after `steps`, which the key `state` identifies."""
         if state != self._state:
             self.ready.renew()
             for step in steps:
@@ -190,7 +197,7 @@ class _Player:
         self.engine.copy_from(self.ready)
 
     def _fill(self, range_bytes: int | None) -> Workload:
-        """Sequential writes over the range."""
+        """Return sequential writes over the range; None: the whole drive."""
         job = Job(
             pattern="sequential",
             block_sizes=(BlockSize(_FILL_BLOCK),),
@@ -209,7 +216,7 @@ class _Player:
         if share < 1:
             used = max(_FILL_BLOCK, round(size * share / _FILL_BLOCK) * _FILL_BLOCK)
             used = min(used, size // _FILL_BLOCK * _FILL_BLOCK)
-        self._bring(("fill", used), [self._fill(used)])
+        self._prepare(("fill", used), [self._fill(used)])
         job = Job(
             block_sizes=(BlockSize(block),),
             addresses=addresses_of(load.spread, _pages(self.drive, load)),
@@ -232,23 +239,31 @@ class _Player:
         used: float,
         writes: Callable[[int, float, str], Workload],
     ) -> Measured:
-        """Rates of timed parts of a run of `total` bytes, and write amplification of all of it
-        between the shares of `window` of its time. Begins in the prepared state."""
-        begin, end = self._volumes(window, total, writes)
+        """Return the rates of timed parts of a window, and the write amplification of the window.
+
+        The run starts in the prepared state.
+
+        Args:
+            window: start and end of the window, as shares of the time of the run.
+            total: bytes that the run writes.
+            used: bytes of the range.
+            writes: workload for a seed, a volume in bytes and a name.
+        """
+        start, end = self._volumes(window, total, writes)
         parts = _WINDOWS
-        step = (end - begin) / parts
+        step = (end - start) / parts
         warm = min(used * _WARM_SHARE, step / 4)
         timed = min(used * _WINDOW_SHARE * self.time_share, step - warm)
         seed, ios, size, seconds = 1, 0, 0, 0.0
-        if begin >= PAGE:
-            self.engine.precondition(writes(seed, begin, "to the window"))
+        if start >= PAGE:
+            self.engine.precondition(writes(seed, start, "to the window"))
         before = self.engine.counters()
         for _ in range(parts):
             seed += 3
             self.engine.run(writes(seed, warm, "warm"))
             result = self.engine.run(writes(seed + 1, timed, "measured"))
-            done = result.total("write")
-            ios, size = ios + done[0], size + done[1]
+            written = result.total("write")
+            ios, size = ios + written[0], size + written[1]
             seconds += result.measured_ns / 1e9
             if (rest := step - warm - timed) >= PAGE:
                 self.engine.precondition(writes(seed + 2, rest, "between windows"))
@@ -261,18 +276,20 @@ class _Player:
         total: float,
         writes: Callable[[int, float, str], Workload],
     ) -> tuple[float, float]:
-        """Bytes that have been written at the two shares of the time of a run of `total` bytes.
-        Time is in proportion to what the flash programs: a drive that slows down spends most of it
-        on its last bytes."""
+        """Return the bytes written until the start and the end of a window of the time of a run.
+
+        The time is taken as proportional to the volume that the flash programs: a drive that slows
+        down spends most of the time on its last bytes.
+        """
         step, programmed = total / _PASS_STEPS, [0.0]
         for at in range(_PASS_STEPS):
             before = self.engine.counters()
-            self.engine.precondition(writes(-1 - at, step, "to find the window"))
+            self.engine.precondition(writes(-1 - at, step, "first pass"))
             waf = self.engine.counters().write_amplification_since(before)
             programmed.append(programmed[-1] + step * (waf or 1.0))
         self.engine.copy_from(self.ready)
-        begin, end = (volume_at(share, programmed) * total for share in window)
-        return begin, end
+        start, end = (volume_at(share, programmed) * total for share in window)
+        return start, end
 
     # -- zones ------------------------------------------------------------------------------
 
@@ -281,13 +298,13 @@ class _Player:
         blocks = max(1, round(load.zone_bytes / self.drive.scale / block))
         count = size // (blocks * block)
         active = min(load.active, count)
-        self._bring(("fill", None), [self._fill(None)])
+        self._prepare(("fill", None), [self._fill(None)])
         log = _zone_log(count, blocks, block, active, round(load.capacities * count * blocks))
-        begin, end = (round(share * len(log[0])) for share in load.window)
+        start, end = (round(share * len(log[0])) for share in load.window)
         job = Job(block_sizes=(BlockSize(block),), queue_depth=load.queue_depth)
-        self.engine.precondition(_logged(job, log, 0, begin))
+        self.engine.precondition(_logged(job, log, 0, start))
         before = self.engine.counters()
-        result = self.engine.run(_logged(job, log, begin, end))
+        result = self.engine.run(_logged(job, log, start, end))
         ios, written = result.total("write")
         seconds = result.measured_ns / 1e9
         waf = result.counters_after.write_amplification_since(before)
@@ -303,7 +320,7 @@ class _Player:
         steps = [self._fill(None)]
         if load.aged_capacities:
             steps.append(Workload("aged", (aged,), seed=_SEED + 1))
-        self._bring(("aged", load.aged_capacities), steps)
+        self._prepare(("aged", load.aged_capacities), steps)
         block = (BlockSize(load.block_bytes),)
         jobs = (
             Job(
@@ -332,7 +349,7 @@ class _Player:
         result = run("measured", _SECONDS * self.time_share, _SEED + 3)
         main, probe = result.jobs
         seconds, written = main.elapsed_ns / 1e9, main.operations.get("write")
-        times = {str(way): done.service for way, done in probe.operations.items()}
+        times = {str(name): totals.service for name, totals in probe.operations.items()}
         return Measured(
             0.0 if written is None else written.ios / seconds,
             0.0 if written is None else written.bytes / seconds,
@@ -342,8 +359,13 @@ class _Player:
 
 
 def volume_at(share: float, programmed: Sequence[float]) -> float:
-    """Share of the bytes of a run that are written after `share` of its time. `programmed`: what
-    flash has programmed after equal parts of the bytes, from 0, in proportion to the time."""
+    """Return the share of a run's bytes that are written after `share` of its time.
+
+    Args:
+        share: share of the time, 0 to 1.
+        programmed: volume that the flash has programmed after each of several equal parts of the
+            bytes, starting with 0. It is proportional to the elapsed time.
+    """
     wanted = share * programmed[-1]
     at = max(1, bisect_left(programmed, wanted))
     low, high = programmed[at - 1 : at + 1]
@@ -351,13 +373,12 @@ def volume_at(share: float, programmed: Sequence[float]) -> float:
 
 
 def _pages(drive: SmallDrive, load: RandomWrites) -> int:
-    """Blocks of the range that a load uses on the whole drive."""
+    """Return the blocks of the range that a load uses at full size."""
     return max(1, round(drive.capacity_bytes * _used(drive, load) / load.block_bytes))
 
 
 def addresses_of(spread: Spread, pages: int) -> Addresses:
-    """The addresses of a distribution over `pages` of the whole drive; hot pages are scattered one
-    by one over the range."""
+    """Return the addresses of a distribution. `pages`: ranks of zipf, those of the full size."""
     if spread.theta is not None:
         return Addresses("zipf", theta=spread.theta, ranks=pages)
     if not spread.zones:
@@ -370,8 +391,10 @@ Operations = tuple[list[str], list[int], list[int]]
 
 
 def _zone_log(count: int, blocks: int, block: int, active: int, writes: int) -> Operations:
-    """Operations, offsets and lengths of writes to `active` of `count` zones, each trimmed before
-    it is written again; the zone of a write is one of the active ones at random."""
+    """Return operations, offsets and lengths of `writes` writes to `active` of `count` zones.
+
+    Each write goes to a random active zone. A zone is trimmed before its first write.
+    """
     draws = random.Random(_SEED)
     zone_bytes = blocks * block
     spare = list(range(count))
@@ -399,10 +422,10 @@ def _zone_log(count: int, blocks: int, block: int, active: int, writes: int) -> 
     return letters, offsets, lengths
 
 
-def _logged(job: Job, log: Operations, begin: int, end: int) -> Workload:
+def _logged(job: Job, log: Operations, start: int, end: int) -> Workload:
     letters, offsets, lengths = log
     chosen = IoLog(
-        "".join(letters[begin:end]), tuple(offsets[begin:end]), tuple(lengths[begin:end])
+        "".join(letters[start:end]), tuple(offsets[start:end]), tuple(lengths[start:end])
     )
     return Workload("zones", (replace(job, log=chosen, ios=chosen.ios),), seed=_SEED)
 
@@ -414,8 +437,18 @@ def play_all(
     time_share: float = 1.0,
     log: Log = lambda text: None,
 ) -> dict[SmallDrive, dict[Load, Measured]]:
-    """The metrics of each load on its drive, drives and kinds of loads side by side. Rates are per
-    second, latencies in ns. Raises ConfigError, EngineError."""
+    """Measure each load on its drive. Drives and kinds of loads run in parallel.
+
+    Args:
+        wanted: loads by drive.
+        workers: maximum number of parallel tasks; None: as many as cores and memory allow.
+        time_share: factor of the timed parts.
+        log: receives lines of progress.
+
+    Raises:
+        ConfigError: a load is invalid.
+        EngineError: a simulation failed.
+    """
     watcher = Watcher(log)
     tasks: list[tuple[float, Task[tuple[SmallDrive, dict[Load, Measured]]]]] = []
     for drive, loads in wanted.items():
@@ -425,15 +458,15 @@ def play_all(
             watcher.expect(drive, [load])
         size = describe_device(drive.text, f"{drive.name}.toml")
         memory = 2 * drive_memory_bytes(size.capacity_bytes, size.mapped_bytes)
-        for own in groups.values():
-            player = _Player(drive, own, time_share, watcher)
-            work = sum(work_s(drive, load) for load in own)
+        for group in groups.values():
+            player = _Player(drive, group, time_share, watcher)
+            work = sum(work_s(drive, load) for load in group)
             tasks.append((work, Task(drive.name, memory, partial(_played, player))))
-    tasks.sort(key=lambda pair: -pair[0])  # the longest first, so that none is left alone
-    found: dict[SmallDrive, dict[Load, Measured]] = {drive: {} for drive in wanted}
-    for drive, metrics in run_side_by_side([task for _, task in tasks], workers=workers):
-        found[drive] |= metrics
-    return found
+    tasks.sort(key=lambda pair: -pair[0])  # longest first, so that no worker is left alone
+    measured: dict[SmallDrive, dict[Load, Measured]] = {drive: {} for drive in wanted}
+    for drive, figures in run_side_by_side([task for _, task in tasks], workers=workers):
+        measured[drive] |= figures
+    return measured
 
 
 def _played(player: _Player) -> tuple[SmallDrive, dict[Load, Measured]]:
@@ -441,7 +474,7 @@ def _played(player: _Player) -> tuple[SmallDrive, dict[Load, Measured]]:
 
 
 def _group(load: Load) -> object:
-    """Loads that begin in the same state."""
+    """Return the key of the loads that start in the same state."""
     if isinstance(load, RandomWrites):
         return ("random", load.range_bytes)
     return ("open", load.aged_capacities) if isinstance(load, OpenLoop) else "zones"

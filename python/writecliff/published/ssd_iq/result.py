@@ -1,4 +1,4 @@
-"""Figures of SSD-iq beside their simulation: rows, curves relative to uniform, errors by kind."""
+"""Comparison of SSD-iq's figures with simulated values: rows, curves, and errors by kind."""
 
 from __future__ import annotations
 
@@ -42,14 +42,17 @@ _RATES = {"iops": 1.0, "kiops": 1e3, "": 1.0}
 _BYTES = {"mib/s": 2**20, "mb/s": 1e6, "gib/s": 2**30, "gb/s": 1e9, "kib/s": 2**10}
 _TIMES = {"us": 1e3, "µs": 1e3, "ms": 1e6, "ns": 1.0, "s": 1e9, "": 1e3}
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+|mean|avg|average|median|max)")
-_KNEE_SHARE = 0.8  # of the largest rate that a drive reaches: tails are compared below it
-FACTOR = 1.5  # a tail is met within it
+_KNEE_SHARE = 0.8  # share of a drive's largest rate below which tails are compared
+FACTOR = 1.5  # largest factor of a tail that counts as `Score.within`
 
 
 @dataclass(frozen=True)
 class Row:
-    """A figure beside its simulation. `reason` is empty if there is one; `note` says how the
-    simulated figure differs from the published one in its making."""
+    """A published figure and its simulated value.
+
+    `value` and `simulated` are in `unit`, as the table gives it. `reason` explains a missing
+    simulated value. `note` states a difference between the methods.
+    """
 
     condition: str
     metric: str
@@ -58,7 +61,7 @@ class Row:
     simulated: float | None
     reason: str
     note: str = ""
-    drive: str = ""  # of the sheet
+    drive: str = ""  # name on the data sheet
     load: Load | None = None
 
     @property
@@ -86,8 +89,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Score:
-    """Sizes of the errors of a kind of figures. Rates are in percent; latencies are factors, the
-    larger over the smaller, of which `within` is the share up to `FACTOR`, in percent."""
+    """Absolute errors of a kind of figures.
+
+    Errors of rates are in percent. Errors of latencies are factors, the larger value over the
+    smaller; `within` is the percentage of factors up to `FACTOR`.
+    """
 
     kind: str
     figures: int
@@ -99,18 +105,18 @@ class Score:
 
 @dataclass(frozen=True)
 class PlayedDrive:
-    """A drive that was simulated."""
+    """A simulated drive."""
 
-    drive: str  # as its sheet names it
-    name: str  # of the device
+    drive: str  # name on the data sheet
+    name: str  # name of the device
     device_hash: str
     scale: float
-    loads: int
+    loads: int  # number of simulated loads
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rows of a table, the curves, and the drives."""
+    """Rows of a table, points of its curves, and drives."""
 
     rows: tuple[Row, ...]
     points: tuple[Point, ...]
@@ -119,13 +125,13 @@ class Comparison:
 
     @property
     def scores(self) -> list[Score]:
-        """Errors by kind of load, those relative to uniform first."""
+        """Errors by kind of figure, curves relative to uniform writes first."""
         return _scores(self.rows, self.points)
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A row that has a drive and a load."""
+    """Drive and load of a row."""
 
     sheet: Sheet
     load: Load
@@ -139,34 +145,45 @@ def compare(
     time_share: float = 1.0,
     log: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
-    """Simulate the conditions of a table and compare; the default is the shipped one. All times are
-    multiplied by `time_share`.
+    """Simulate the conditions of a table and compare the figures.
 
-    Raises ConfigError (a file that cannot be read or lacks columns), EngineError."""
-    began_s = time.monotonic()
-    known = read_sheets(sheets or SHEETS)
+    Args:
+        figures: table of figures; default: the shipped table.
+        sheets: table of data sheets; default: the shipped table.
+        workers: maximum number of parallel tasks; None: as many as cores and memory allow.
+        time_share: factor of the timed parts.
+        log: receives lines of progress.
+
+    Raises:
+        ConfigError: a file cannot be read or lacks columns.
+        EngineError: a simulation failed.
+    """
+    started_s = time.monotonic()
+    data_sheets = read_sheets(sheets or SHEETS)
     cells = read_rows(figures or FIGURES)
-    wanted: list[_Wanted | str] = [_wanted(row["condition"] or "", known) for row in cells]
+    wanted: list[_Wanted | str] = [_wanted(row["condition"] or "", data_sheets) for row in cells]
     devices: dict[str, SmallDrive | str] = {}
     loads: dict[SmallDrive, dict[Load, None]] = {}
-    for one in wanted:
-        if isinstance(one, str):
+    for parsed in wanted:
+        if isinstance(parsed, str):
             continue
-        drive = devices.setdefault(one.sheet.name, _drive(one.sheet))
+        drive = devices.setdefault(parsed.sheet.name, _drive(parsed.sheet))
         if isinstance(drive, SmallDrive):
-            own = loads.setdefault(drive, {})
-            own[one.load] = None
-            if isinstance(one.load, RandomWrites):
-                own[uniform_of(one.load)] = None
+            drive_loads = loads.setdefault(drive, {})
+            drive_loads[parsed.load] = None
+            if isinstance(parsed.load, RandomWrites):
+                drive_loads[uniform_of(parsed.load)] = None
     measured = play_all(loads, workers=workers, time_share=time_share, log=log)
-    rows = tuple(_row(row, one, devices, measured) for row, one in zip(cells, wanted, strict=True))
+    rows = tuple(
+        _row(row, parsed, devices, measured) for row, parsed in zip(cells, wanted, strict=True)
+    )
     played = tuple(
         PlayedDrive(name, drive.name, drive.device_hash, drive.scale, len(measured[drive]))
         for name, drive in devices.items()
         if isinstance(drive, SmallDrive)
     )
     points = tuple(_points(rows, {d.drive: measured[_small(devices, d.drive)] for d in played}))
-    return Comparison(rows, points, played, time.monotonic() - began_s)
+    return Comparison(rows, points, played, time.monotonic() - started_s)
 
 
 def _small(devices: Mapping[str, SmallDrive | str], name: str) -> SmallDrive:
@@ -176,19 +193,21 @@ def _small(devices: Mapping[str, SmallDrive | str], name: str) -> SmallDrive:
 
 
 def read_rows(path: Path) -> list[dict[str, str | None]]:
-    """The rows of a table with the columns of `figures.csv`.
+    """Read the rows of a table with the columns of `figures.csv`.
 
-    Raises ConfigError: a file that cannot be read, a missing column."""
+    Raises:
+        ConfigError: the file cannot be read or lacks a column.
+    """
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     for name in _NEEDED:
         if name not in (reader.fieldnames or ()):
-            hint = "a table has the columns condition, metric, value and unit"
+            hint = "the table needs the columns condition, metric, value and unit"
             raise ConfigError(f"{path}: no column '{name}'", hint=hint)
     return list(reader)
 
 
 def _wanted(condition: str, sheets: Iterable[Sheet]) -> _Wanted | str:
-    """The drive and the load of a condition, or why it has none."""
+    """Return the drive and the load of a condition, or the error that prevents it."""
     try:
         load = load_of(condition)
         return _Wanted(sheet_of(drive_text(condition), sheets), load)
@@ -197,11 +216,11 @@ def _wanted(condition: str, sheets: Iterable[Sheet]) -> _Wanted | str:
 
 
 def _drive(sheet: Sheet) -> SmallDrive | str:
-    """The drive of a sheet, or why none can be derived."""
+    """Return the drive of a sheet, or the error that prevents it."""
     try:
         return SmallDrive.of(sheet.sheet.name, device_text(sheet))
     except ConfigError as error:
-        return f"no drive can be derived from the data sheet: {error}"
+        return f"cannot derive a drive from the data sheet: {error}"
 
 
 def _row(
@@ -238,44 +257,44 @@ def _number(text: str) -> float | None:
 def _simulated(
     metric: str, unit: str, load: Load, measured: Mapping[Load, Measured]
 ) -> tuple[float, str]:
-    """The value of a metric in the unit of the table, and a note. Raises ConfigError."""
-    name, found = metric.lower(), measured[load]
+    """Return the value of a metric in the unit of the table, and a note. Raises ConfigError."""
+    name, figures = metric.lower(), measured[load]
     if "relative to uniform" in name:
         if not isinstance(load, RandomWrites):
-            raise ConfigError("only random writes are relative to uniform ones")
-        return found.write_iops / measured[uniform_of(load)].write_iops, ""
+            raise ConfigError("only random writes have a rate relative to uniform writes")
+        return figures.write_iops / measured[uniform_of(load)].write_iops, ""
     if "write rate" in name or "write throughput" in name or name in ("iops", "write iops"):
-        return _rate(unit, found), ""
+        return _rate(unit, figures), ""
     if name in ("waf", "wa") or "write amplification" in name:
-        if found.waf is None:
-            raise ConfigError("nothing was written")
-        return found.waf, ""
+        if figures.waf is None:
+            raise ConfigError("the load wrote nothing")
+        return figures.waf, ""
     if match := _LATENCY.match(name):
-        return _latency(match[1], match[2], unit, found)
-    raise ConfigError(f"no known metric: '{metric}'")
+        return _latency(match[1], match[2], unit, figures)
+    raise ConfigError(f"unknown metric '{metric}'")
 
 
-def _rate(unit: str, found: Measured) -> float:
+def _rate(unit: str, figures: Measured) -> float:
     if (size := _BYTES.get(unit.lower())) is not None:
-        return found.write_bytes_per_s / size
+        return figures.write_bytes_per_s / size
     if (count := _RATES.get(unit.lower())) is not None:
-        return found.write_iops / count
-    raise ConfigError(f"no known unit of a rate: '{unit}'")
+        return figures.write_iops / count
+    raise ConfigError(f"unknown unit of a rate: '{unit}'")
 
 
-def _latency(way: str, statistic: str, unit: str, found: Measured) -> tuple[float, str]:
+def _latency(operation: str, statistic: str, unit: str, figures: Measured) -> tuple[float, str]:
     if unit.lower() not in _TIMES:
-        raise ConfigError(f"no known unit of a time: '{unit}'")
-    times, size, note = found.times.get(way), _TIMES[unit.lower()], ""
+        raise ConfigError(f"unknown unit of a time: '{unit}'")
+    times, size, note = figures.times.get(operation), _TIMES[unit.lower()], ""
     if times is None:
-        raise ConfigError(f"no {way} latency is measured under this load")
+        raise ConfigError(f"this load does not measure {operation} latency")
     if statistic == "max":
         value: float | None = times.max_ns
-        note = "of the simulated seconds, which are far fewer than the source's"
+        note = "maximum of a far shorter time than the source's"
     elif statistic.startswith("p"):
         share = float(statistic[1:]) / 100
         if not 0 < share < 1:
-            raise ConfigError(f"no percentile: '{statistic}'")
+            raise ConfigError(f"invalid percentile '{statistic}' (not above 0 and below 100)")
         value = times.quantile(share).value_ns
     else:
         value = times.quantile(0.5).value_ns if statistic == "median" else times.mean_ns
@@ -294,7 +313,7 @@ def _is_whole(load: Load | None) -> bool:
 def _points(
     rows: Sequence[Row], measured: Mapping[str, Mapping[Load, Measured]]
 ) -> Iterable[Point]:
-    """The curves: of each drive and distribution, the median of its published figures."""
+    """Yield a point per drive and distribution, with the median of its published figures."""
     rates: dict[tuple[str, RandomWrites], list[float]] = {}
     ratios: dict[tuple[str, RandomWrites], list[float]] = {}
     for row in rows:
@@ -305,17 +324,17 @@ def _points(
                 rates.setdefault((row.drive, row.load), []).append(row.value)
     for drive, loads in measured.items():
         uniform = _published_uniform(drive, rates, ratios)
-        for load, found in loads.items():
+        for load, figures in loads.items():
             if not (isinstance(load, RandomWrites) and _is_whole(load)):
                 continue
             if load.spread.kind == "uniform":
                 continue
-            known = list(ratios.get((drive, load), ()))
-            if not known and uniform:
-                known = [rate / uniform for rate in rates.get((drive, load), ())]
-            if known:
-                own = found.write_iops / loads[uniform_of(load)].write_iops
-                yield Point(drive, load.spread, median(known), own)
+            published = list(ratios.get((drive, load), ()))
+            if not published and uniform:
+                published = [rate / uniform for rate in rates.get((drive, load), ())]
+            if published:
+                simulated = figures.write_iops / loads[uniform_of(load)].write_iops
+                yield Point(drive, load.spread, median(published), simulated)
 
 
 def _published_uniform(
@@ -323,24 +342,25 @@ def _published_uniform(
     rates: Mapping[tuple[str, RandomWrites], Sequence[float]],
     ratios: Mapping[tuple[str, RandomWrites], Sequence[float]],
 ) -> float | None:
-    """The published rate of uniform writes, or what follows from rates and their ratios to it."""
-    found: list[float] = []
+    """Return the published rate of uniform writes: the median of direct figures and of rates over
+    their published ratio to uniform writes. None without either."""
+    uniform: list[float] = []
     for (name, load), values in rates.items():
         if name == drive and load.spread.kind == "uniform":
-            found += values
-        elif name == drive and (known := ratios.get((name, load))):
-            found += [value / median(known) for value in values]
-    return median(found) if found else None
+            uniform += values
+        elif name == drive and (load_ratios := ratios.get((name, load))):
+            uniform += [value / median(load_ratios) for value in values]
+    return median(uniform) if uniform else None
 
 
 def knees(rows: Iterable[Row], *, simulated: bool = False) -> dict[str, float]:
-    """The largest write rate that each drive reaches in an open loop, in the table or simulated."""
-    found: dict[str, float] = {}
+    """Return the largest write rate in an open loop by drive, published or simulated."""
+    largest: dict[str, float] = {}
     for row in rows:
         value = row.simulated if simulated else row.value
         if isinstance(row.load, OpenLoop) and "rate reached" in row.metric and value:
-            found[row.drive] = max(found.get(row.drive, 0.0), value)
-    return found
+            largest[row.drive] = max(largest.get(row.drive, 0.0), value)
+    return largest
 
 
 def _scores(rows: Sequence[Row], points: Sequence[Point]) -> list[Score]:
@@ -360,16 +380,19 @@ def _scores(rows: Sequence[Row], points: Sequence[Point]) -> list[Score]:
             factors.setdefault(kind, []).append(max(ratio, 1 / ratio) if ratio > 0 else math.inf)
         elif "relative" not in kind:
             sizes.setdefault(kind, []).append(abs(row.error_pct))
-    published, own = knees(rows), knees(rows, simulated=True)
+    published, simulated = knees(rows), knees(rows, simulated=True)
     for drive, rate in published.items():
-        if drive in own:
-            error = abs(100 * (own[drive] / rate - 1))
+        if drive in simulated:
+            error = abs(100 * (simulated[drive] / rate - 1))
             sizes.setdefault("largest rate in an open loop", []).append(error)
     return [
-        *(Score(kind, len(own), "%", median(own), _p90(own)) for kind, own in sizes.items()),
         *(
-            Score(kind, len(own), "x", median(own), _p90(own), _within(own))
-            for kind, own in sorted(factors.items())
+            Score(kind, len(errors), "%", median(errors), _p90(errors))
+            for kind, errors in sizes.items()
+        ),
+        *(
+            Score(kind, len(errors), "x", median(errors), _p90(errors), _within(errors))
+            for kind, errors in sorted(factors.items())
         ),
     ]
 
@@ -383,7 +406,7 @@ def _within(factors: Sequence[float]) -> float:
 
 
 def kind_of(row: Row, limits: Mapping[str, float]) -> str:
-    """The kind of a figure. `limits`: by drive, the rate below which tails are compared."""
+    """Return the kind of a figure. `limits`: rate by drive below which tails are compared."""
     metric, load = row.metric.lower(), row.load
     if "relative to uniform" in metric:
         return "rate relative to uniform"
@@ -404,17 +427,17 @@ def kind_of(row: Row, limits: Mapping[str, float]) -> str:
     return f"{load.spread.kind} writes, rate" if isinstance(load, RandomWrites) else "other"
 
 
-# -- as data -----------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------
 
 
-def mapping(found: Comparison) -> dict[str, Any]:
-    """The whole comparison as plain data for `--json`; unknown values are None."""
+def mapping(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain data for `--json`; missing values are None."""
     return {
         "schema": SCHEMA,
         "campaign": SSD_IQ_NAME,
         "build": build_id(),
-        "wall_s": found.wall_s,
-        "rows": [_row_mapping(row) for row in found.rows],
+        "wall_s": comparison.wall_s,
+        "rows": [_row_mapping(row) for row in comparison.rows],
         "curves": [
             {
                 "drive": point.drive,
@@ -424,10 +447,10 @@ def mapping(found: Comparison) -> dict[str, Any]:
                 "simulated": point.simulated,
                 "error_pct": point.error_pct,
             }
-            for point in found.points
+            for point in comparison.points
         ],
-        "scores": [asdict(score) for score in found.scores],
-        "drives": [asdict(drive) for drive in found.drives],
+        "scores": [asdict(score) for score in comparison.scores],
+        "drives": [asdict(drive) for drive in comparison.drives],
     }
 
 
@@ -446,19 +469,19 @@ def _row_mapping(row: Row) -> dict[str, Any]:
     }
 
 
-def rows_csv(found: Comparison) -> str:
-    """Every figure beside its simulation, as a table."""
+def rows_csv(comparison: Comparison) -> str:
+    """Return every figure and its simulated value as CSV."""
     out = io.StringIO()
     names = ("condition", "metric", "value", "unit", "simulated", "error_pct", "reason", "note")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
-    for row in found.rows:
-        values = _row_mapping(row)
-        cells = ("" if values[name] is None else values[name] for name in names)
-        writer.writerow(cell(one) if isinstance(one, str) else one for one in cells)
+    for row in comparison.rows:
+        mapped = _row_mapping(row)
+        values = ("" if mapped[name] is None else mapped[name] for name in names)
+        writer.writerow(cell(value) if isinstance(value, str) else value for value in values)
     return out.getvalue()
 
 
-def json_text(found: Comparison) -> str:
-    """`mapping` as a file."""
-    return json.dumps(mapping(found), indent=1, allow_nan=False) + "\n"
+def json_text(comparison: Comparison) -> str:
+    """Return `mapping` as the text of a file."""
+    return json.dumps(mapping(comparison), indent=1, allow_nan=False) + "\n"

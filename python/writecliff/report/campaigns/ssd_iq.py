@@ -1,4 +1,4 @@
-"""The report of SSD-iq's loads: rates relative to uniform writes, and tails of open loops."""
+"""Report of the SSD-iq test: rates relative to uniform writes, and tails of open loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from writecliff.procedures.campaigns.ssd_iq import (
     OPEN,
     QUANTILES,
     UNIFORM,
-    Closed,
     SsdIq,
     zone_phase,
 )
@@ -27,51 +26,51 @@ _CURVES = {
     "cold": "Cold pages (%)",
 }
 _LATENCY = Axis("Latency of the probe", units=units.LATENCY_UNITS, log=True)
-_WAYS = ("read", "write")
+_OPERATIONS = ("read", "write")
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A closed loop that was measured; `relative` is None without uniform writes."""
+    """A measured closed loop."""
 
     name: str
     curve: str
     x: float
     row: StepRow
-    relative: float | None
+    relative: float | None  # rate over that of uniform writes; None: these were not measured
 
 
 class SsdIqReport(CampaignReport):
-    """The report of a run."""
+    """Report of a run."""
 
     @cached_property
     def loops(self) -> Sequence[Loop]:
-        """The closed loops of random writes, as far as the run got."""
+        """Measured closed loops of random writes."""
         test = SsdIq.from_mapping(self.data.options)
-        rows = {one.phase: self._measured(one.phase) for one in test.closed}
+        rows = {closed.phase: self._measured(closed.phase) for closed in test.closed}
         uniform = rows.get(UNIFORM)
-        found = []
-        for one in test.closed:
-            row = rows[one.phase]
+        loops = []
+        for closed in test.closed:
+            row = rows[closed.phase]
             if row is not None:
                 relative = row.iops / uniform.iops if uniform and uniform.iops else None
-                found.append(_loop(one, row, relative))
-        return found
+                loops.append(Loop(closed.text, closed.curve, closed.x, row, relative))
+        return loops
 
     @cached_property
     def zones(self) -> Sequence[tuple[float, StepRow]]:
-        """The loops of zones by size in GiB."""
+        """Zone size in GiB and step of each measured loop of zones."""
         rows = ((size, self._measured(zone_phase(size))) for size in self.data.options["zone_gib"])
         return [(size, row) for size, row in rows if row is not None]
 
     def _measured(self, phase: str) -> StepRow | None:
-        """The timed step of a closed loop."""
+        """Return the timed step of a closed loop, or None."""
         rows = [row for row in self.data.stage_rows(phase) if row.label.endswith("measured")]
         return rows[-1] if rows else None
 
     @cached_property
     def opened(self) -> Sequence[tuple[float, StepRow]]:
-        """The open loops by their rate."""
+        """Arrival rate per second and step of each measured open loop."""
         rows = self.data.stage_rows(OPEN)
         return list(zip(self.data.options["rates_iops"], rows, strict=False))
 
@@ -79,9 +78,9 @@ class SsdIqReport(CampaignReport):
     def found(self) -> Sequence[Result]:
         options = self.data.options
         oio = options["threads"] * options["queue_depth"]
-        found: list[Result] = []
+        results: list[Result] = []
         for loop in self.loops:
-            found += known_results(
+            results += known_results(
                 (
                     ("iops", loop.row.iops, "IOPS", True),
                     ("relative_to_uniform", loop.relative, "x", True),
@@ -90,7 +89,7 @@ class SsdIqReport(CampaignReport):
                 item=loop.name, access="random", block_kib=4.0, read_pct=0.0, oio=oio,
             )  # fmt: skip
         for size, row in self.zones:
-            found += known_results(
+            results += known_results(
                 (
                     ("throughput", row.bytes_per_s / 1e6, "MB/s", True),
                     ("waf", row.waf, "", False),
@@ -101,20 +100,22 @@ class SsdIqReport(CampaignReport):
             figures: list[tuple[str, float | None, str, bool]] = [
                 ("write_iops", row.figures.get("write_iops"), "IOPS", True)
             ]
-            for way in _WAYS:
+            for operation in _OPERATIONS:
                 for name in QUANTILES:
-                    value = row.figures.get(f"{way}_{name}_ns")
+                    value = row.figures.get(f"{operation}_{name}_ns")
                     scaled = None if value is None else value / MS
-                    figures.append((f"{way}_latency_{name}", scaled, "ms", False))
+                    figures.append((f"{operation}_latency_{name}", scaled, "ms", False))
             item = f"{rate:,.0f} arrivals a second"
-            found += known_results(figures, item=item, access="open loop", block_kib=4.0)
-        return found
+            results += known_results(figures, item=item, access="open loop", block_kib=4.0)
+        return results
 
     def verdict(self) -> Verdict:
         test = SsdIq.from_mapping(self.data.options)
-        worst = min((one for one in self.loops if one.relative), default=None,
-                    key=lambda one: one.relative or 0.0)  # fmt: skip
-        meaning = ["Rates relative to uniform writes show what garbage collection makes of skew."]
+        worst = min((loop for loop in self.loops if loop.relative), default=None,
+                    key=lambda loop: loop.relative or 0.0)  # fmt: skip
+        meaning = [
+            "Rates relative to uniform writes show the effect of skew on garbage collection."
+        ]
         if worst is not None and worst.curve != UNIFORM:
             meaning.append(
                 f"The slowest of the skewed loads, {worst.name}, reaches "
@@ -144,11 +145,11 @@ class SsdIqReport(CampaignReport):
                 (f"{size:g} GiB", units.number(row.bytes_per_s / 1e6), _waf(row))
                 for size, row in self.zones
             ]
-            head = ("Zones of", "MB/s", "Write amplification")
-            shown = table("Zones written in order", head, rows, data=self.results_file)
-            yield section("Zones", "One zone at a time, in a random order of zones.", shown)
+            head = ("Zone size", "MB/s", "Write amplification")
+            shown = table("Sequential writes in zones", head, rows, data=self.results_file)
+            yield section("Zones", "The host writes one zone at a time, in random order.", shown)
         if self.opened:
-            figures = (self._tails(way) for way in _WAYS)
+            figures = (self._tails(operation) for operation in _OPERATIONS)
             yield section("Open loops", _OPEN, self._open_table(), *figures)
 
     def _loops_table(self) -> Table:
@@ -166,54 +167,55 @@ class SsdIqReport(CampaignReport):
 
     def _curves(self) -> Iterator[Figure | None]:
         for curve, label in _CURVES.items():
-            own = sorted((one.x, one.relative) for one in self.loops
-                         if one.curve == curve and one.relative is not None)  # fmt: skip
+            points = sorted((loop.x, loop.relative) for loop in self.loops
+                            if loop.curve == curve and loop.relative is not None)  # fmt: skip
             yield plots.lines(
                 f"curve-{curve}",
                 f"Rate relative to uniform: {label.partition(' (')[0].lower()}",
                 self.results_file,
-                [Line(curve, [x for x, _ in own], [value for _, value in own])],
+                [Line(curve, [x for x, _ in points], [value for _, value in points])],
                 Axis(label, from_zero=False),
-                Axis("Rate over that of uniform writes"),
-                alt=f"Rates relative to uniform writes, {len(own)} loads",
+                Axis("Rate relative to uniform writes"),
+                alt=f"Rates relative to uniform writes, {len(points)} loads",
             )
 
     def _open_table(self) -> Table:
         rows = []
         for rate, row in self.opened:
-            values = [row.figures.get(f"{way}_{name}_ns") for way in _WAYS for name in QUANTILES]
+            values = [
+                row.figures.get(f"{operation}_{name}_ns")
+                for operation in _OPERATIONS
+                for name in QUANTILES
+            ]
             reached = units.number(row.figures.get("write_iops"))
             rows.append((units.number(rate), reached, *map(units.latency, values)))
-        head = ("Arrivals/s", "Writes/s", *(name for _ in _WAYS for name in QUANTILES))
+        head = ("Arrivals/s", "Writes/s", *(name for _ in _OPERATIONS for name in QUANTILES))
         groups = [("", 2), ("Reads of the probe", 5), ("Writes of the probe", 5)]
-        title = "Latency under open loops"
+        title = "Latency in open loops"
         return table(title, head, rows, "r", data=self.results_file, groups=groups)
 
-    def _tails(self, way: str) -> Figure | None:
+    def _tails(self, operation: str) -> Figure | None:
         lines = []
         for name in QUANTILES:
-            known = [(rate, value) for rate, row in self.opened
-                     if (value := row.figures.get(f"{way}_{name}_ns")) is not None]  # fmt: skip
-            lines.append(Line(name, [rate for rate, _ in known], [value for _, value in known]))
+            key = f"{operation}_{name}_ns"
+            points = [(rate, value) for rate, row in self.opened
+                      if (value := row.figures.get(key)) is not None]  # fmt: skip
+            lines.append(Line(name, [rate for rate, _ in points], [value for _, value in points]))
         return plots.lines(
-            f"open-{way}",
-            f"Latency of the probe's {way}s over the rate of arrivals",
+            f"open-{operation}",
+            f"Latency of the probe's {operation}s by arrival rate",
             self.results_file,
             lines,
-            Axis("Arrivals a second"),
+            Axis("Arrivals per second"),
             _LATENCY,
-            alt=f"Percentiles of the latency of {way}s, {len(self.opened)} rates",
+            alt=f"Percentiles of the latency of {operation}s, {len(self.opened)} rates",
         )
 
 
 _OPEN = (
-    "Poisson arrivals of 99 % writes; a probe of reads and writes at a fixed rate beside them, "
-    "whose service times are shown."
+    "Poisson arrivals of 99 % writes load the drive. A fixed-rate probe of reads and writes "
+    "measures the service times."
 )
-
-
-def _loop(one: Closed, row: StepRow, relative: float | None) -> Loop:
-    return Loop(one.text, one.curve, one.x, row, relative)
 
 
 def _waf(row: StepRow) -> str:

@@ -118,7 +118,9 @@ class FioOptions:
     offset: Size = option(
         read.size, "0", "start of the range; % of the drive, rounded up to a block", "fileoffset"
     )
-    offset_align: int = option(read.integer(0), "0", "offsets in % are rounded up to this")
+    offset_align: int = option(
+        read.integer(0), "0", "offsets in % are rounded up to a multiple of this"
+    )
     offset_increment: Size = option(read.size, "0", "shifts the range of each further thread")
     fill_device: bool = option(
         read.boolean, "0", "sequential writes: to the end of the drive", "fill_fs"
@@ -149,7 +151,9 @@ class FioOptions:
     replay_no_stall: bool = option(read.boolean, "0", "I/Os of a log as fast as possible")
     replay_time_scale: int = option(read.integer(1, 10**6), "100", "% speed of a log's times")
     replay_scale: int = option(read.integer(1), "1", "divides the offsets of a log")
-    replay_align: int = option(read.integer(0), "0", "offsets of a log are rounded down to this")
+    replay_align: int = option(
+        read.integer(0), "0", "offsets of a log are rounded down to a multiple"
+    )
     replay_skip: str | None = option(
         read.string, None, "operations of a log to omit: read, write, trim, sync"
     )
