@@ -44,7 +44,7 @@ def reproduce(
 
     Writes a folder with report.html, figures.csv (every figure with its error and how it was
     simulated), loads.csv (all that each load measured) and results.json. Prepared drives are
-    cached.
+    cached. ssd-iq writes no loads.csv and caches nothing.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def reproduce(
     sheets
         For ssd-iq: a CSV file of data sheets, from which the drives are derived. Its columns are
         drive, capacity_gb, pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops,
-        random_write_iops, dwpd, read_latency_us, write_latency_us (default: the drives of the
-        paper).
+        random_write_iops, dwpd, read_latency_us, write_latency_us, and optionally year and cell
+        (default: the drives of the paper).
     kind
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
@@ -69,7 +69,7 @@ def reproduce(
     output
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
-        Drives at a time (default: one per core, as memory allows).
+        Drives at a time, for ssd-iq loads (default: one per core, as memory allows).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_

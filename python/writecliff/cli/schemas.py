@@ -367,14 +367,17 @@ SCHEMAS: Mapping[str, Schema] = {
             "wall_s": "duration of the simulations in seconds",
             "rows": "each figure of the table with `condition`, `metric`, `value`, `unit`, "
             "`simulated` (`null` with a `reason` if it could not be simulated), `error_pct` "
-            "(simulated over published, minus 1), `note`, `drive` (name on the data sheet), `load`",
+            "(simulated over published, minus 1), `note`, `drive` (name and capacity on the data "
+            "sheet), `load`",
             "curves": "write rates relative to uniform writes: `drive`, `load`, `kind` "
             "(`zipf`, `static`, `zones`), `published`, `simulated`, `error_pct`",
             "scores": "absolute errors by `kind`: number of `figures`, `median` and `p90` in "
             "`unit` (`%`, or `x` for the larger value over the smaller), `within` (percentage of "
             "factors up to 1.5)",
-            "drives": "each simulated drive: `drive` (name on the data sheet), `name`, "
-            "`device_hash`, `scale` (factor by which it was scaled down), number of `loads`",
+            "disclosures": "what a reader of the errors must know",
+            "drives": "each simulated drive: `drive` (name and capacity on the data sheet), "
+            "`name`, `device_hash`, `scale` (factor by which it was scaled down), number of "
+            "`loads`",
         },
     ),
     "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),

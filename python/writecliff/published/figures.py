@@ -25,6 +25,7 @@ SHIPPED = Path(__file__).parent / "figures.csv"
 # From other sources: no fit uses them, so they test what the fitted drives predict.
 OTHERS = Path(__file__).parent / "others.csv"
 OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
+SSD_IQ_NAME = "ssd-iq"
 COLUMNS = (
     "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
     "value", "unit", "note",
@@ -162,7 +163,10 @@ def campaign(name: str) -> Campaign:
     for one in CAMPAIGNS:
         if one.name == name:
             return one
-    raise ConfigError.unknown("campaign", name, ["all", *(one.name for one in CAMPAIGNS), "others"])
+    from writecliff.published.modern import MODERN_NAME
+
+    known = ["all", *(one.name for one in CAMPAIGNS), OTHERS_NAME, MODERN_NAME, SSD_IQ_NAME]
+    raise ConfigError.unknown("campaign", name, known)
 
 
 def _check_columns(path: Path, found: Sequence[str]) -> None:

@@ -117,6 +117,8 @@ def test_mistakes_are_reported_before_anything_runs(
     for words, message, hint in (
         ("reproduce", "no campaign given", "--list"),
         ("reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
+        ("reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
+        ("reproduce zzz", "unknown campaign 'zzz'", "others, modern, ssd-iq"),
         (f"reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
         ("reproduce --figures none.csv", "cannot read none.csv", ""),
         ("reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),

@@ -2,7 +2,7 @@
 
     closed loops   purge, sequential fill, then several capacities of random 4 KiB writes: uniform,
                    zipf, partly static pages, two zones. Pages are scattered over the whole range.
-                   The figure is the rate from 60 to 99 % of the run.
+                   The figure is the rate from 60 to 99 % of the bytes of the run.
     zones          zones of the host, written sequentially, one at a time in random order
     open loops     an aged drive with Poisson arrivals of writes at each rate. A fixed-rate probe of
                    reads and writes measures the latency.
@@ -11,7 +11,8 @@ fio cannot scatter zones, and its zipf differs from the law. On a real drive, cl
 have a rate that no drive reaches, so that writecliff issues their I/Os itself, as fast as the queue
 depth allows.
 
-Known deviations: zones are written on simulated drives only, and overwritten without a TRIM.
+Known deviations: zones are written on simulated drives only, and overwritten without a TRIM. The
+paper averages from 60 to 99 % of the time of a run, which is later on a drive that slows down.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
             "precondition": "SEQ 128KiB W",
             "precondition_duration": "Once",
             "test: Closed loops": f"RND 4KiB W, TC {o.threads}/QD {o.queue_depth}, "
-            f"{o.capacities:g} x user capacity, measured from {o.from_pct:g} to 99 %",
+            f"{o.capacities:g} x user capacity, measured from {o.from_pct:g} to 99 % of it",
             "test: Addresses": "hot 4 KiB pages scattered over the whole range",
             "test: Open loops": f"Poisson arrivals of 99 % writes, probe of {o.probe_iops:g} IOPS",
         }

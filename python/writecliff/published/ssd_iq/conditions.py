@@ -14,11 +14,22 @@ from dataclasses import dataclass, replace
 from writecliff.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-_UNITS = {"kib": KIB, "mib": MIB, "gib": GIB, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_UNITS = {"mib": MIB, "gib": GIB, "mb": 10**6, "gb": 10**9}
+# Of block sizes, which are powers of two: sources write "4 KB" for 4 KiB.
+_BLOCK_UNITS = {"k": KIB, "m": MIB}
 _NUMBER = r"([\d][\d,]*(?:\.\d+)?)"
+_NUMBER_MAX = 1e15
 _WINDOW = (0.60, 0.99)  # shares of a run between which the authors average
 _CAPACITIES, _ZONE_CAPACITIES, _AGED = 6.0, 4.0, 3.0  # defaults, in user capacities
+_CAPACITIES_MAX = 1000.0
 _PROBE_IOPS = 10_000.0
+_SHARES_TOLERANCE = 0.5  # by which rounded shares may miss 100 %
+_STATIC = re.compile(rf"{_NUMBER} ?% (?:of (?:the )?(?:pages|data) )?(?:is |are )?static")
+# Capacities that a sequential fill writes.
+_FILL_CAPACITIES = re.compile(
+    rf"fill(?:ed)? (?:of |with )?(?:{_NUMBER} to )?{_NUMBER} capacit\w*\b(?! (?:uniform|random))"
+    rf"|(?:{_NUMBER} to )?{_NUMBER} capacit\w* (?:of )?sequential\b"
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,7 @@ def load_of(condition: str) -> Load:
         return _open_loop(text)
     if re.search(r"active zones? of", text):
         return _zone_writes(text)
-    if "uniform" in text or "zipf" in text or "of pages get" in text:
+    if "uniform" in text or "zipf" in text or "of pages get" in text or _STATIC.search(text):
         return _random_writes(text)
     raise ConfigError(
         "unknown load (known: uniform, zipf, zones of pages, active zones, open loop)"
@@ -153,7 +164,7 @@ def _random_writes(text: str) -> RandomWrites:
         block_bytes=_block(text, 4 * KIB),
         queue_depth=depth,
         threads=threads,
-        capacities=passes or _capacities(text, _CAPACITIES),
+        capacities=_limited(passes) if passes else _capacities(text, _CAPACITIES),
         range_bytes=_value(used[1]) * _UNITS[used[2]] if used else None,
         window=_window(text),
     )
@@ -163,8 +174,7 @@ def _spread(text: str) -> Spread:
     scattered = "shuffle" in text or "scatter" in text
     if zones := re.findall(rf"{_NUMBER} ?% of pages get {_NUMBER} ?% of writes", text):
         return _zoned(tuple((_value(pages), _value(writes)) for pages, writes in zones), scattered)
-    static = re.search(rf"{_NUMBER} ?% (?:of (?:the )?(?:pages|data) )?(?:is |are )?static", text)
-    if static:
+    if static := _STATIC.search(text):
         share = _value(static[1])
         return _zoned(((share, 0.0), (100 - share, 100.0)), scattered)
     if "zipf" in text:
@@ -179,12 +189,22 @@ def _zoned(zones: tuple[tuple[float, float], ...], scattered: bool) -> Spread:
     """Return the distribution of the zones that have pages; a single zone is uniform.
 
     Raises:
-        ConfigError: the shares do not add up to 100 %.
+        ConfigError: the shares do not add up to 100 %, even if they were rounded.
     """
     zones = tuple(zone for zone in zones if zone[0] > 0)
-    if any(abs(sum(column) - 100) > 0.5 for column in zip(*zones, strict=True)):
+    totals = [sum(shares) for shares in zip(*zones, strict=True)]
+    if any(abs(total - 100) > _SHARES_TOLERANCE for total in totals):
         raise ConfigError("the zones do not add up to 100 % of the pages and of the writes")
-    return UNIFORM if len(zones) < 2 else Spread(zones=zones, is_scattered=scattered)
+    if len(zones) < 2:
+        return UNIFORM
+    columns = (_to_100(shares) for shares in zip(*zones, strict=True))
+    return Spread(zones=tuple(zip(*columns, strict=True)), is_scattered=scattered)
+
+
+def _to_100(shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the shares, scaled so that they add up to 100 %."""
+    total = sum(shares)
+    return shares if total == 100 else tuple(share / total * 100 for share in shares)
 
 
 def _zone_writes(text: str) -> ZoneWrites:
@@ -210,7 +230,7 @@ def _open_loop(text: str) -> OpenLoop:
     if rate is None or rate <= 0:
         raise ConfigError("an open loop needs a rate, for example `at 50000 writes/s`")
     load, _, probe = text.partition("latency from")
-    share = _number_in(rf"{_NUMBER} ?% \d+ kib writes", load)
+    share = _number_in(rf"{_NUMBER} ?% \d+ ?ki?b? writes", load)
     mix = re.search(rf"{_NUMBER} iops {_NUMBER}/{_NUMBER}", probe)
     depth, _ = _queues(load, 64, 1)
     return OpenLoop(
@@ -227,21 +247,38 @@ def _open_loop(text: str) -> OpenLoop:
 
 def _window(text: str) -> tuple[float, float]:
     match = re.search(rf"{_NUMBER} (?:and|to) {_NUMBER} ?%", text)
-    low, high = (_value(match[1]) / 100, _value(match[2]) / 100) if match else _WINDOW
-    return (low, high) if 0 <= low < high <= 1 else _WINDOW
+    if match is None:
+        return _WINDOW
+    low, high = (_value(share) / 100 for share in match.groups())
+    if not low < high <= 1:
+        raise ConfigError(f"a window from {100 * low:g} to {100 * high:g} % of the run")
+    return low, high
 
 
 def _capacities(text: str, default: float) -> float:
-    return _capacity_words(text) or default
+    capacities = _capacity_words(text)
+    if capacities == 0:
+        raise ConfigError("0 capacities: nothing to measure")
+    return default if capacities is None else capacities
 
 
 def _capacity_words(text: str) -> float | None:
-    """Return the number before "capacities", or the mean of a range such as "5 to 7"."""
-    match = re.search(rf"(?:{_NUMBER} to )?{_NUMBER} capacit", text)
+    """Return the number before "capacities", or the mean of a range such as "5 to 7".
+
+    The capacities of a sequential fill do not count.
+    """
+    match = re.search(rf"(?:{_NUMBER} to )?{_NUMBER} capacit", _FILL_CAPACITIES.sub("", text))
     if match is None:
         return None
     values = [_value(number) for number in match.groups() if number]
-    return sum(values) / len(values)
+    return _limited(sum(values) / len(values))
+
+
+def _limited(capacities: float) -> float:
+    """Return the capacities to write. Raises ConfigError: too many to simulate."""
+    if capacities > _CAPACITIES_MAX:
+        raise ConfigError(f"{capacities:g} capacities are more than {_CAPACITIES_MAX:,.0f}")
+    return capacities
 
 
 def _queues(text: str, depth: int, threads: int) -> tuple[int, int]:
@@ -257,8 +294,11 @@ def _queues(text: str, depth: int, threads: int) -> tuple[int, int]:
 
 
 def _block(text: str, default: int) -> int:
-    match = re.search(rf"{_NUMBER} ?(kib|mib|kb) (?:random |sequential )?writes", text)
-    return int(_value(match[1]) * _UNITS[match[2]]) if match else default
+    match = re.search(rf"{_NUMBER} ?([km])i?b? (?:random |sequential )?writes", text)
+    size = round(_value(match[1]) * _BLOCK_UNITS[match[2]]) if match else default
+    if size <= 0:
+        raise ConfigError("a block size of 0")
+    return size
 
 
 def _number_in(pattern: str, text: str) -> float | None:
@@ -267,4 +307,7 @@ def _number_in(pattern: str, text: str) -> float | None:
 
 
 def _value(text: str) -> float:
-    return float(text.replace(",", ""))
+    value = float(text.replace(",", ""))
+    if value > _NUMBER_MAX:
+        raise ConfigError(f"{value:g} is more than {_NUMBER_MAX:g}")
+    return value

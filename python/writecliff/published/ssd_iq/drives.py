@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+from writecliff import units
 from writecliff.devices.derive import derived, text_of
-from writecliff.devices.sheet import DataSheet
+from writecliff.devices.sheet import CELLS, DataSheet, answer
 from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
 from writecliff.published.modern_sheets import drives, facts
@@ -23,7 +25,13 @@ _YEARS = 5  # warranty, over which data sheets state drive writes per day
 _YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
 _SAME_CAPACITY = 0.03  # relative tolerance, for names such as "1.92 TB" and "1,920 GB"
 _SAME_NAME = 0.5  # a drive's name contains more than this share of its sheet's words
+_NEEDED = ("drive", "capacity_gb")
+_OPTIONAL = (
+    "pcie", "seq_read_mb_s", "seq_write_mb_s", "random_read_iops", "random_write_iops", "dwpd",
+    "read_latency_us", "write_latency_us", "year", "cell",
+)  # fmt: skip
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?) ?(TB|GB)\b", re.IGNORECASE)
+_FORM_FACTOR = re.compile(r"\b(?:u\.[23]|m\.2|e[13]\.[sl])(?!\w)")
 _ALIASES = {"solidigm": "intel"}
 
 
@@ -35,27 +43,78 @@ class Sheet:
     sheet: DataSheet
 
     @property
-    def words(self) -> frozenset[str]:
-        """Words of the name, without remarks in parentheses."""
-        return frozenset(_words(_without_remarks(self.name)))
+    def label(self) -> str:
+        """Name and capacity, which identify a drive."""
+        name = " ".join(_CAPACITY.sub(" ", self.name).split())
+        return f"{name} {units.size(self.sheet.capacity)}"
+
+
+@dataclass(frozen=True)
+class _Name:
+    """Name of a drive without its capacity, form factor and remarks in parentheses."""
+
+    words: tuple[str, ...]
+    # Words with digits, which tell models apart: of D7-P5520 the last, since P5520 is common, too.
+    models: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Name:
+        text = re.sub(r"\(.*?\)", " ", text)
+        capacity = _CAPACITY.search(text)
+        if capacity:  # a unit number may follow it
+            text = text[: capacity.start()].strip() or text[capacity.end() :]
+        text = _FORM_FACTOR.sub(" ", text.lower())
+        models: set[str] = set()
+        for name in re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)*", text):
+            numbered = [word for word in name.split("-") if _has_digit(word)]
+            models.update(numbered[-1:])
+        return cls(tuple(_words(text)), frozenset(models))
+
+    @property
+    def variant(self) -> set[str]:
+        """Words after the first with a digit: PRO of 7450 PRO, R of CM7-R."""
+        at = next((at for at, word in enumerate(self.words) if _has_digit(word)), len(self.words))
+        return set(self.words[at + 1 :])
+
+    def likeness(self, drive: _Name) -> float:
+        """Return the share of the words that the name of `drive` contains; 0: another drive."""
+        own, other = set(self.words), set(drive.words)
+        if not own or not self.models <= other:
+            return 0.0
+        if self.variant - drive.variant and drive.variant - self.variant:
+            return 0.0
+        return len(own & other) / len(own)
+
+
+def read_table(
+    path: Path, needed: Sequence[str], optional: Sequence[str]
+) -> list[dict[str, str | None]]:
+    """Read the rows of a CSV file; it may have more than the `needed` and `optional` columns.
+
+    Raises:
+        ConfigError: the file cannot be read, is no CSV, or lacks a needed column.
+    """
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+    for name in needed:
+        if name not in (reader.fieldnames or ()):
+            hint = f"needed: {', '.join(needed)}; optional: {', '.join(optional)}"
+            raise ConfigError(f"{path}: no column '{name}'", hint=hint)
+    return rows
 
 
 def read_sheets(path: Path = SHEETS) -> list[Sheet]:
     """Read a table of data sheets with the columns of `sheets.csv`; `year` and `cell` are optional.
 
     Raises:
-        ConfigError: the file cannot be read, lacks a column, or contains an invalid number.
+        ConfigError: the file cannot be read, lacks a column, or contains an invalid value.
     """
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    columns = reader.fieldnames or ()
-    for name in ("drive", "capacity_gb"):
-        if name not in columns:
-            raise ConfigError(
-                f"{path}: no column '{name}'", hint="see `writecliff reproduce --help`"
-            )
     return [
         _sheet(row, f"{path}: line {number}")
-        for number, row in enumerate(reader, 2)
+        for number, row in enumerate(read_table(path, _NEEDED, _OPTIONAL), 2)
         if row["drive"]
     ]
 
@@ -77,15 +136,15 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
         value = number(column)
         return None if value is None else value * unit
 
-    name = row["drive"] or ""
-    slug = "-".join(_words(_without_remarks(name)))
+    name = (row["drive"] or "").strip()
+    slug = "-".join(_Name.of(name).words)
     capacity, link = (number("capacity_gb") or 0.0) * 1e9, int(number("pcie") or 4)
     if not capacity:
         raise ConfigError(f"{where}: capacity_gb is missing")
     if link not in _YEAR_OF_LINK:
         raise ConfigError(f"{where}: pcie is {link}", hint="use 3, 4 or 5")
     family = facts().get(family_of(name), {})
-    year = int(number("year") or family.get("year") or _YEAR_OF_LINK[link])
+    year = number("year") or family.get("year") or _YEAR_OF_LINK[link]
     writes = number("dwpd")
     return Sheet(
         name,
@@ -93,8 +152,8 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
             name=f"{slug}-{capacity / 1e9:g}",
             interface=f"pcie{link}",
             capacity=capacity,
-            year=year,
-            cell=(row.get("cell") or "").strip().lower() or family.get("cell") or "tlc",
+            year=_answer(where, "year", f"{year:g}"),
+            cell=_answer(where, "cell", _cell(row) or family.get("cell") or "tlc"),
             power_loss_protection=True,
             sequential_read=in_units("seq_read_mb_s", 1e6),
             sequential_write=in_units("seq_write_mb_s", 1e6),
@@ -105,6 +164,20 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
             tbw=None if writes is None else writes * 365 * _YEARS * capacity,
         ),
     )
+
+
+def _answer(where: str, name: str, value: object) -> Any:
+    """Return a field of a data sheet. Raises ConfigError, with the line of the table."""
+    try:
+        return answer(name, value)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}", hint=error.hint) from None
+
+
+def _cell(row: Mapping[str, str | None]) -> str:
+    """Return the bits per cell: "tlc" for "3D TLC"; an unknown text as it is."""
+    text = (row.get("cell") or "").strip().lower()
+    return next((cell for cell in CELLS if cell in _words(text)), text)
 
 
 def family_of(name: str) -> str:
@@ -122,21 +195,26 @@ def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
     """Return the data sheet of a drive by its name in conditions: "Kioxia CM7-R 3.84 TB (PCIe 5)".
 
     Raises:
-        ConfigError: no sheet has this name and capacity.
+        ConfigError: no sheet has this name and capacity, or several do.
     """
-    words, capacity = set(_words(drive)), capacity_in(drive)
-
-    def likeness(sheet: Sheet) -> float:
-        """Return the share of the words of a sheet's name that the drive's name contains."""
-        return len(sheet.words & words) / len(sheet.words) if sheet.words else 0.0
-
-    named = [sheet for sheet in sheets if likeness(sheet) > _SAME_NAME]
-    if not named:
+    name, capacity = _Name.of(drive), capacity_in(drive)
+    ranks = {
+        sheet: (likeness, len(own.words))
+        for sheet in sheets
+        if (likeness := (own := _Name.of(sheet.name)).likeness(name)) > _SAME_NAME
+    }
+    if not ranks:
         raise ConfigError(f"no data sheet for '{drive}'")
+    best = max(ranks.values())
+    named = [sheet for sheet, rank in ranks.items() if rank == best]
     fitting = [sheet for sheet in named if _is_capacity(sheet.sheet.capacity, capacity)]
     if not fitting:
-        raise ConfigError(f"no data sheet for '{drive}' has this capacity")
-    return max(fitting, key=lambda sheet: (likeness(sheet), len(sheet.words)))
+        known = ", ".join(sheet.label for sheet in named)
+        raise ConfigError(f"no data sheet for '{drive}' has this capacity (known: {known})")
+    if len(fitting) > 1:
+        known = ", ".join(sheet.label for sheet in fitting)
+        raise ConfigError(f"several data sheets fit '{drive}': {known}")
+    return fitting[0]
 
 
 def _is_capacity(have: float, wanted: float | None) -> bool:
@@ -173,9 +251,9 @@ def _families() -> Mapping[str, tuple[DataSheet, ...]]:
     }
 
 
-def _without_remarks(name: str) -> str:
-    return re.sub(r"\(.*?\)", " ", name)
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)

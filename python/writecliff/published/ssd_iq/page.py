@@ -8,10 +8,12 @@ from writecliff import units
 from writecliff.published.ssd_iq.conditions import OpenLoop
 from writecliff.published.ssd_iq.result import (
     FACTOR,
+    TIMES,
     Comparison,
     Point,
     Row,
     Score,
+    disclosures,
     mapping,
     rows_csv,
 )
@@ -42,19 +44,6 @@ def _share(point: Point, *, static: bool) -> float | None:
 @one_page()
 def page_of(comparison: Comparison) -> Page:
     """Return the page of a comparison."""
-    missing = sum(row.simulated is None for row in comparison.rows)
-    disclosures = [
-        "Every drive is derived from its data sheet by rule; no figure is adjusted after the "
-        "simulation.",
-        f"Drives are simulated at {_scales(comparison)} of their capacity, with ranges and zones "
-        "in proportion. Simulated percentiles cover 22 s of an open loop. Published percentiles "
-        "are medians over minutes, and published maxima cover 48 minutes.",
-    ]
-    if missing:
-        disclosures.append(
-            f"{missing} of {len(comparison.rows)} figures could not be simulated; the tables give "
-            "the reasons."
-        )
     return Page(
         title="Published and simulated: skewed, static and open-loop loads (SSD-iq)",
         intro="Haas et al. (PVLDB 18(11), 2025) measured real drives. This page compares their "
@@ -72,7 +61,7 @@ def page_of(comparison: Comparison) -> Page:
         ),
         summary=mapping(comparison),
         data=(DataFile(CSV, rows_csv(comparison)),),
-        disclosures=tuple(disclosures),
+        disclosures=tuple(disclosures(comparison)),
     )
 
 
@@ -80,11 +69,6 @@ _OPEN = (
     "Published and simulated latency of a fixed-rate probe of reads and writes, under Poisson "
     "arrivals of writes."
 )
-
-
-def _scales(comparison: Comparison) -> str:
-    scales = sorted({drive.scale for drive in comparison.drives})
-    return " to ".join(f"1/{scale:g}" for scale in dict.fromkeys((*scales[:1], *scales[-1:])))
 
 
 def scores_table(scores: Sequence[Score]) -> Table:
@@ -168,23 +152,36 @@ def _latencies(
         if row.drive != drive or row.metric != metric or not isinstance(row.load, OpenLoop):
             continue
         if row.value is not None and row.simulated is not None:
-            size = 1e3 if row.unit == "us" else 1.0
+            size = TIMES.get(row.unit.lower(), 1.0)
             yield row.load.rate_iops, row.value * size, row.simulated * size
 
 
 def rows_tables(comparison: Comparison) -> Iterator[Table]:
-    """Yield a table per drive with every figure and its simulated value."""
-    for drive in dict.fromkeys(row.drive for row in comparison.rows):
+    """Yield a table per drive with every simulated figure, and the reasons of the other figures."""
+    simulated = [row for row in comparison.rows if row.simulated is not None]
+    header = ("Load", "Metric", "Published", "Simulated", "Error")
+    for drive in dict.fromkeys(row.drive for row in simulated):
         cells = [
             (
-                row.condition if row.load is None else row.load.label,
+                "" if row.load is None else row.load.label,
                 row.metric,
-                "" if row.value is None else f"{row.value:,.6g} {row.unit}",
-                "" if row.simulated is None else f"{row.simulated:,.6g}",
-                row.reason if row.error_pct is None else f"{row.error_pct:+.1f} %",
+                "" if row.value is None else f"{row.value:,.6g} {row.unit}".strip(),
+                f"{units.significant(row.simulated, 4)} {row.unit}".strip(),
+                "" if row.error_pct is None else f"{row.error_pct:+.1f} %",
             )
-            for row in comparison.rows
+            for row in simulated
             if row.drive == drive
         ]
-        header = ("Load", "Metric", "Published", "Simulated", "Error")
-        yield table(drive or "Figures without a drive", header, cells, "llrrr", data=CSV)
+        yield table(drive, header, cells, "llrrr", data=CSV)
+    missing = [row for row in comparison.rows if row.simulated is None]
+    if missing:
+        reasons = [
+            (
+                f"{row.drive}; {row.load.label}" if row.load else row.condition,
+                row.metric,
+                row.reason,
+            )
+            for row in missing
+        ]
+        columns = ("Drive and load", "Metric", "Reason")
+        yield table("Figures that could not be simulated", columns, reasons, "lll", data=CSV)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from writecliff.devices import describe_device, open_device
 from writecliff.engines.base import StepResult
 from writecliff.engines.sim import SimEngine
+from writecliff.errors import ConfigError, EngineError
 from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
 from writecliff.published.measure import LARGEST_IO_BYTES
 from writecliff.published.sheet_check import fitting_scale
@@ -44,7 +45,7 @@ _PASS_STEPS = 24  # steps of the first pass, which determines the window
 _WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01
 _FILL_BLOCK = 128 * KIB
 # Duration of an open loop: p99.999 of a probe with 5,000 reads per second needs 20 s.
-_SECONDS, _WARM_SECONDS = 22.0, 1.0
+SECONDS, _WARM_SECONDS = 22.0, 1.0
 _SEED = 5001
 # Estimated cost, to schedule loads: seconds per fast-forwarded slot, and per timed I/O.
 _FAST_S, _TIMED_S = 1.6e-7, 8e-7
@@ -61,6 +62,9 @@ class Measured:
     write_bytes_per_s: float
     waf: float | None  # None: the load wrote nothing
     times: Mapping[str, Histogram] = field(default_factory=dict)  # of a probe, by operation
+
+
+Played = dict[Load, Measured | str]  # figures by load, or the error that prevents them
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ def work_s(drive: SmallDrive, load: Load, share: float = 1.0) -> float:
     if isinstance(load, ZoneWrites):
         return slots * load.capacities * _FAST_S
     rate = min(load.rate_iops, _GUESSED_IOPS) + load.probe_iops
-    return rate * _SECONDS * share * _TIMED_S
+    return rate * SECONDS * share * _TIMED_S
 
 
 def _used(drive: SmallDrive, load: RandomWrites) -> float:
@@ -170,18 +174,22 @@ class _Player:
     ready: SimEngine = field(init=False)
     _state: object = None
 
-    def play(self) -> dict[Load, Measured]:
+    def play(self) -> Played:
+        """Return the figures of each load, or the error that prevents them."""
         self.engine, self.ready = self.drive.open(), self.drive.open()
-        measured: dict[Load, Measured] = {}
+        measured: Played = {}
         for load in self.loads:
-            if isinstance(load, RandomWrites):
-                measured[load] = self._random_writes(load)
-            elif isinstance(load, ZoneWrites):
-                measured[load] = self._zone_writes(load)
-            else:
-                measured[load] = self._open_loop(load)
+            try:
+                measured[load] = self._measured(load)
+            except (ConfigError, EngineError) as error:
+                measured[load] = f"cannot simulate the load: {error}"
             self.watcher.done(self.drive, load)
         return measured
+
+    def _measured(self, load: Load) -> Measured:
+        if isinstance(load, RandomWrites):
+            return self._random_writes(load)
+        return self._zone_writes(load) if isinstance(load, ZoneWrites) else self._open_loop(load)
 
     @property
     def capacity_bytes(self) -> int:
@@ -190,6 +198,7 @@ class _Player:
     def _prepare(self, state: object, steps: Sequence[Workload]) -> None:
         """Put the engine into the state after `steps`, which the key `state` identifies."""
         if state != self._state:
+            self._state = None  # until all steps are done
             self.ready.renew()
             for step in steps:
                 self.ready.precondition(step)
@@ -297,11 +306,14 @@ class _Player:
         size, block = self.capacity_bytes, load.block_bytes
         blocks = max(1, round(load.zone_bytes / self.drive.scale / block))
         count = size // (blocks * block)
+        if not count:
+            raise ConfigError("a zone is larger than the drive")
         active = min(load.active, count)
         self._prepare(("fill", None), [self._fill(None)])
         log = _zone_log(count, blocks, block, active, round(load.capacities * count * blocks))
         start, end = (round(share * len(log[0])) for share in load.window)
-        job = Job(block_sizes=(BlockSize(block),), queue_depth=load.queue_depth)
+        # A log belongs to one thread, which has the outstanding I/Os of all threads.
+        job = Job(block_sizes=(BlockSize(block),), queue_depth=load.queue_depth * load.threads)
         self.engine.precondition(_logged(job, log, 0, start))
         before = self.engine.counters()
         result = self.engine.run(_logged(job, log, start, end))
@@ -346,7 +358,7 @@ class _Player:
             return self.engine.run(Workload(name, timed, seed=seed))
 
         run("warm", _WARM_SECONDS * self.time_share, _SEED + 2)
-        result = run("measured", _SECONDS * self.time_share, _SEED + 3)
+        result = run("measured", SECONDS * self.time_share, _SEED + 3)
         main, probe = result.jobs
         seconds, written = main.elapsed_ns / 1e9, main.operations.get("write")
         times = {str(name): totals.service for name, totals in probe.operations.items()}
@@ -436,8 +448,10 @@ def play_all(
     workers: int | None = None,
     time_share: float = 1.0,
     log: Log = lambda text: None,
-) -> dict[SmallDrive, dict[Load, Measured]]:
+) -> dict[SmallDrive, Played]:
     """Measure each load on its drive. Drives and kinds of loads run in parallel.
+
+    A load that cannot be simulated has the reason in place of its figures.
 
     Args:
         wanted: loads by drive.
@@ -446,11 +460,10 @@ def play_all(
         log: receives lines of progress.
 
     Raises:
-        ConfigError: a load is invalid.
-        EngineError: a simulation failed.
+        ConfigError: a drive needs more memory than there is.
     """
     watcher = Watcher(log)
-    tasks: list[tuple[float, Task[tuple[SmallDrive, dict[Load, Measured]]]]] = []
+    tasks: list[tuple[float, Task[tuple[SmallDrive, Played]]]] = []
     for drive, loads in wanted.items():
         groups: dict[object, list[Load]] = {}
         for load in dict.fromkeys(loads):
@@ -463,13 +476,13 @@ def play_all(
             work = sum(work_s(drive, load) for load in group)
             tasks.append((work, Task(drive.name, memory, partial(_played, player))))
     tasks.sort(key=lambda pair: -pair[0])  # longest first, so that no worker is left alone
-    measured: dict[SmallDrive, dict[Load, Measured]] = {drive: {} for drive in wanted}
+    measured: dict[SmallDrive, Played] = {drive: {} for drive in wanted}
     for drive, figures in run_side_by_side([task for _, task in tasks], workers=workers):
         measured[drive] |= figures
     return measured
 
 
-def _played(player: _Player) -> tuple[SmallDrive, dict[Load, Measured]]:
+def _played(player: _Player) -> tuple[SmallDrive, Played]:
     return player.drive, player.play()
 
 
