@@ -336,6 +336,9 @@ class _Derivation:
         usual = f"usual for {g.name}"
         shares = READ_SHARES[bits] if self.is_current else [1.0] * bits
         reads = ", ".join(f'"{time_text(self.read_ns * share)}"' for share in shares)
+        read_why = self.read_why
+        if shares != [1.0] * bits:
+            read_why += f"; differences between page types: {CLASS_DEFAULT}"
         bus, bus_why = self._bus()
         suspend = min(20 * US, self.read_ns / 2)
         cycles, cycles_why = self._cycles()
@@ -355,7 +358,7 @@ class _Derivation:
             ("cell", f'"{self.cell.upper()}"', "the sheet" if self.sheet.cell else usual),
             ("multi_plane", "true", "usual"),
             ("one_shot", str(g.one_shot).lower(), usual),
-            ("read", f"[{reads}]", self.read_why),
+            ("read", f"[{reads}]", read_why),
             ("program", f"[{programs}]", self.program_why),
             ("erase", f'"{g.erase_ms:g} ms"', usual),
             *([("independent_plane_reads", "true", f"usual for {g.name}; the rated reads need it")]

@@ -56,14 +56,12 @@ def dies_of(raw_bytes: float, generation: Generation, bits: int, usual: Reads, o
         independent = True
     readers, width = (planes, 1) if independent else (1, planes)
 
-    def gives(reads: Reads) -> bool:
-        return _give(count * readers, width, generation, bits, reads)
+    def missing(reads: Reads) -> str:
+        return _missing(count * readers, width, generation, bits, reads)
 
-    while gbit > 64 and 2 * count <= DIES_MAX and not gives(own):
+    while gbit > 64 and 2 * count <= DIES_MAX and (lacking := missing(own)):
         gbit, count, slower = gbit // 2, 2 * count, 2 * slower
-        why = f"as many as {own.random:,.0f} reads a second need"
-        if count * readers >= 2 * _busy(generation, own) * _RANDOM:
-            why = f"as many as {own.in_order / 1e6:,.0f} MB/s of sequential reads need"
+        why = f"as many as {lacking} need"
     return Dies(max(2, round(count)), planes, independent, slower, why)
 
 
@@ -72,20 +70,22 @@ def _busy(generation: Generation, reads: Reads) -> float:
     return reads.random * (reads.read_ns / 1e9 + SLOT / (generation.bus_mb_s * 1e6))
 
 
-def _give(count: float, planes: int, generation: Generation, bits: int, reads: Reads) -> bool:
-    """Return `True` if `count` dies, or independent planes, sustain these reads."""
+def _missing(count: float, planes: int, generation: Generation, bits: int, reads: Reads) -> str:
+    """Return the reads that `count` dies, or independent planes, do not sustain, or `""`."""
     busy = _busy(generation, reads) / count
     if busy > 1 / _RANDOM:
-        return False
+        return f"{reads.random:,.0f} reads a second"
     if reads.random:
         # Reads wait for each other as in a queue with constant service times (M/D/1).
         spare_ns = 1e9 * reads.depth / reads.random - reads.alone_ns
         service_ns = 1e9 * _busy(generation, reads) / reads.random
         wait_ns = _COLLISIONS * service_ns * busy / (1 - busy) / 2
         if wait_ns > max(spare_ns, _LEAST_WAIT * reads.read_ns):
-            return False
+            return f"{reads.random:,.0f} reads a second at queue depth {reads.depth}"
     page, bus = planes * generation.page_kib * KIB, generation.bus_mb_s * 1e6
     unit = page * bits if generation.one_shot else page  # in order on one die
     if count >= _WINDOW / unit:  # more dies would have nothing to read
-        return True
-    return count * page / (reads.read_ns / 1e9 + page / bus) >= _IN_ORDER * reads.in_order
+        return ""
+    if count * page / (reads.read_ns / 1e9 + page / bus) >= _IN_ORDER * reads.in_order:
+        return ""
+    return f"{reads.in_order / 1e6:,.0f} MB/s of sequential reads"
