@@ -26,7 +26,11 @@ from writecliff.report.pages import Page
 SMALL_BYTES = 8e9  # of the drive that is measured unless it is to be the whole one
 KIB = 1024
 SECONDS = 4.0
-GROUPS = ("Drive", "Rates", "Latency", "Quality of service", "Power", "Endurance", "Reliability")
+_CLASS_DEFAULTS = "Class defaults"
+GROUPS = (
+    "Drive", "Rates", "Latency", "Quality of service", "Power", "Endurance", "Reliability",
+    _CLASS_DEFAULTS,
+)  # fmt: skip
 
 # Keys of device files: the group and the name of the row.
 _STATED: tuple[tuple[str, str, str], ...] = (
@@ -39,13 +43,6 @@ _STATED: tuple[tuple[str, str, str], ...] = (
     ("flash.rated_cycles", "Endurance", "Program/erase cycles"),
     ("uber", "Reliability", "Uncorrectable bit error rate (UBER)"),
     ("mtbf", "Reliability", "Mean time between failures (MTBF)"),
-)
-# Causes of tail latency, which no data sheet states. Shown if their values are class defaults.
-_DEFAULTS: tuple[tuple[str, str, str], ...] = (
-    ("flash.program_suspend_step", "Quality of service", "longest wait until a program suspends"),
-    ("flash.erase_suspend_step", "Quality of service", "longest wait until an erase suspends"),
-    ("housekeeping.hiccup_time", "Quality of service", "delay of single commands"),
-    ("ecc.retry_time", "Quality of service", "read retry"),
 )
 # Metrics of the published table: the group and the name.
 _PUBLISHED: Mapping[str, tuple[str, str]] = {
@@ -123,22 +120,27 @@ def sheet_of(
 
 def _stated(drive: DeviceDescription) -> Iterator[SheetRow]:
     values: dict[str, DeviceValue] = {value.key: value for value in drive.values}
-    defaults = [row for row in _DEFAULTS if _is_class_default(values.get(row[0]))]
+    defaults = ((key, _CLASS_DEFAULTS, key) for key, value in values.items() if _is_default(value))
     for key, group, name in (*_STATED, *defaults):
         if (value := values.get(key)) is not None:
-            given = tomllib.loads(f"value = {value.value}")["value"]
-            shown = {True: "yes", False: "no"}[given] if isinstance(given, bool) else str(given)
             where = f"device file, line {value.line}"
             source = f"{where}: {value.source}" if value.source else where
-            yield SheetRow(group, name, shown, source)
+            yield SheetRow(group, name, _shown(value), source)
     if drive.rated_tbw_bytes:
         per_day = drive.rated_tbw_bytes / drive.capacity_bytes / (365 * 5)
         source = "derived: TBW over the capacity and five years"
         yield SheetRow("Endurance", "Drive writes per day (DWPD)", _days(per_day), source)
 
 
-def _is_class_default(value: DeviceValue | None) -> bool:
-    return value is not None and CLASS_DEFAULT in (value.source or "")
+def _is_default(value: DeviceValue) -> bool:
+    return CLASS_DEFAULT in (value.source or "")
+
+
+def _shown(value: DeviceValue) -> str:
+    given = tomllib.loads(f"value = {value.value}")["value"]
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    return ", ".join(map(str, given)) if isinstance(given, list) else str(given)
 
 
 def _days(per_day: float) -> str:

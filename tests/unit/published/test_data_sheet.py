@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.devices import read_device_file
-from writecliff.published.data_sheet import GROUPS, Sheet, page_of, sheet_of
+from writecliff.devices import read_device_file, show_device
+from writecliff.devices.class_defaults import CLASS_DEFAULT
+from writecliff.published.data_sheet import GROUPS, Sheet, _stated, page_of, sheet_of
 from writecliff.published.measure import ComparedDrive
 from writecliff.report.pages import render_page
 
@@ -35,6 +36,32 @@ def test_stated_values_are_those_of_the_device_file(sheet: Sheet) -> None:
     assert stated["Power-loss protection"] == "yes"
     assert stated["Total bytes written (TBW)"] == "1400 TB"
     assert rows(sheet, "derived") == {"Drive writes per day (DWPD)": "0.8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        (
+            "micron-9550-max-12800",
+            {
+                "flash.read": "38.98 us, 48.46 us, 38.98 us",
+                "controller.write_command_time": "1.08 us",
+                "controller.suspend_time": "10 us",
+                "ecc.rber": "0.001",
+                "read_ahead.window": "1 MiB",
+            },
+        ),
+        ("d5-p5336-122880", {"ftl.indirection_unit": "16 KiB", "ftl.merged_units": "16"}),
+        ("pm863-960", {}),
+    ],
+)
+def test_every_value_that_the_file_marks_as_class_default_is_a_row(
+    name: str, values: dict[str, str]
+) -> None:
+    drive = show_device(name)
+    rows = {row.name: row.value for row in _stated(drive) if row.group == "Class defaults"}
+    assert rows.items() >= values.items()
+    assert set(rows) == {value.key for value in drive.values if CLASS_DEFAULT in value.source}
 
 
 def test_published_figures_stand_beside_measured_ones(sheet: Sheet) -> None:
