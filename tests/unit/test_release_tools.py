@@ -126,6 +126,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script(root / "tools/try-wheel", 'echo "tried $2 $3"')
     script(root / "tools/audit", "exit 2")
     script(root / ".ci/run", "test ! -e fails")
+    (root / "Makefile").write_text("test-long:\n\ttest ! -e fails-long\n", encoding="utf-8")
     script(root / ".venv/bin/python", "true")
     shutil.copy(TOOLS / "release", root / "tools/release")
     with zipfile.ZipFile(root / "some.whl", "w") as archive:
@@ -160,9 +161,14 @@ def test_a_release_is_a_commit_a_tag_and_files(checkout: Path) -> None:
     assert sums.returncode == 0
 
 
+def fail(checkout: Path, name: str) -> None:
+    (checkout / ".git/info/exclude").write_text("fails*\n", encoding="utf-8")
+    (checkout / name).touch()
+
+
 def test_a_dry_run_leaves_everything_as_it_was(checkout: Path) -> None:
-    (checkout / ".git/info/exclude").write_text("fails\n", encoding="utf-8")
-    (checkout / "fails").touch()
+    fail(checkout, "fails")
+    fail(checkout, "fails-long")
     done = release(checkout, "--dry-run", "0.2.0")
     assert done.returncode == 0, done.stderr
     assert "CHANGELOG.md" in done.stdout
@@ -170,11 +176,13 @@ def test_a_dry_run_leaves_everything_as_it_was(checkout: Path) -> None:
     assert git(checkout, "log", "--format=%s").split() == ["all"]
 
 
-def test_failing_checks_leave_everything_as_it_was(checkout: Path) -> None:
-    (checkout / ".git/info/exclude").write_text("fails\n", encoding="utf-8")
-    (checkout / "fails").touch()
+@pytest.mark.parametrize(
+    ("name", "command"), [("fails", ".ci/run"), ("fails-long", "make test-long")]
+)
+def test_failing_checks_leave_everything_as_it_was(checkout: Path, name: str, command: str) -> None:
+    fail(checkout, name)
     done = release(checkout, "0.2.0")
-    assert done.returncode == 1 and "`.ci/run` failed" in done.stderr
+    assert done.returncode == 1 and f"`{command}` failed" in done.stderr
     assert git(checkout, "status", "--porcelain") == "" == git(checkout, "tag")
 
 
