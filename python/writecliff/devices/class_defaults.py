@@ -1,8 +1,8 @@
 """Class defaults of current NVMe drives: values that data sheets leave out, equal for all drives.
 
 Each value is set from measurements of several drives, which its comment names. It therefore does
-not predict these measurements; `docs/guides/catalogue.md` reports the errors on figures that were
-not used. A device file marks such a value "class default".
+not predict these measurements. `docs/guides/catalogue.md` reports the errors, and which figures had
+been seen before a value was set. A device file marks such a value "class default".
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ ERASE_STEPS = 5
 
 # Firmware time of a suspension. Set from 70/30 mixes of Micron 7600 MAX 12.8 TB and 9550 MAX
 # 3.2 TB, and from eight mixes of these two families, which reach a median of 0.61 of their pure
-# rates.
+# rates. The value was 8 us until the errors of two more mixes (9550 MAX 6.4 TB and 12.8 TB) had
+# been seen, so the rates of these two are not predictions either.
 SUSPEND_US = 10.0
 
 # Firmware time of a random 4 KiB write to a fresh drive: Kioxia CM7-R completes 927,000 per second,

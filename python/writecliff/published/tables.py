@@ -192,9 +192,14 @@ def _marked(row: Row) -> str:
 
 
 def parts_tables(found: Reproduction) -> list[Table]:
-    """Of drives of today: figures that a fit may use, and figures that are kept aside."""
+    """Of drives of today: figures that a fit may use, and figures that are kept aside.
+
+    Constants follow from the figures of the fit, so these have no error to show.
+    """
     rows = [
-        (one.part, one.kind, str(one.figures), f"{one.value:.1f} %", f"{one.goal:g} %")
+        (one.part, one.kind, str(one.figures), "set by the rule", "")
+        if one.part == "fit"
+        else (one.part, one.kind, str(one.figures), f"{one.value:.1f} %", f"{one.goal:g} %")
         for one in part_scores(found.rows)
     ]
     header = ("Part", "Kind", "Figures", "Median error", "Goal")

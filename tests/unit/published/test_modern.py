@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
@@ -33,9 +35,10 @@ from writecliff.published.predictions import (
     device_hashes,
     read_predictions,
 )
-from writecliff.published.reproduce import choose
+from writecliff.published.reproduce import Reproduction, choose
 from writecliff.published.scores import Row
 from writecliff.published.sheet_check import fitting_scale
+from writecliff.published.tables import parts_tables
 
 
 def test_every_figure_has_a_source_with_title_address_and_section() -> None:
@@ -110,6 +113,7 @@ def test_a_single_slow_part_is_no_late_phase() -> None:
 def test_the_families_are_what_the_rule_derives() -> None:
     for name, text in families().items():
         assert (FOLDER / f"{name}.toml").read_text(encoding="utf-8") == text, name
+        assert not re.search(r"(?<![\d,.])0 (MB/s|reads)", text), name
 
 
 def test_figures_that_are_kept_aside_change_no_family(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,12 +204,18 @@ def test_scores_of_parts() -> None:
     figures = split()
     fit = next(f for f, part in figures.items() if part == "fit" and f.metric == "iops")
     aside = next(f for f, part in figures.items() if part == "aside" and f.metric == "iops")
-    scores = part_scores([Row(fit, fit.value * 1.04), Row(aside, aside.value * 0.8)])
+    rows = (Row(fit, fit.value * 1.04), Row(aside, aside.value * 0.8))
+    scores = part_scores(rows)
     assert [(s.part, s.kind, s.figures, s.reached) for s in scores] == [
         ("fit", "rates", 1, True),
         ("aside", "rates", 1, False),
     ]
     assert [s.value for s in scores] == [pytest.approx(4.0), pytest.approx(20.0)]
+    (shown,) = parts_tables(Reproduction("modern", "", rows, (), (), (), 0.0))
+    assert [list(row) for row in shown.rows] == [
+        ["fit", "rates", "1", "set by the rule", ""],
+        ["aside", "rates", "1", "20.0 %", "12 %"],
+    ]
 
 
 def test_a_drive_and_a_family_have_their_figures() -> None:
@@ -222,6 +232,23 @@ def test_predictions_are_of_the_drives_as_they_are() -> None:
     assert {(f.device, f.metric, f.value) for f in known} == {
         (f.device, f.metric, f.value) for f in aside
     }
+
+
+def test_pages_state_the_errors_of_held_out_figures_by_kind() -> None:
+    errors: dict[str, list[float]] = {}
+    for figure, prediction in read_predictions(MODERN_PREDICTIONS).items():
+        if figure.read_pct in (0, 100) and not figure.metric.startswith(("latency", "fill_volume")):
+            kind = f"{figure.access} {'reads' if figure.read_pct else 'writes'}"
+            error = 100 * abs(prediction.simulated / figure.value - 1)
+            errors.setdefault(kind, []).append(error)
+    assert len(errors) == 4
+    root = FOLDER.parents[3]
+    catalogue = (root / "docs/guides/catalogue.md").read_text(encoding="utf-8")
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    for kind, own in errors.items():
+        value = f"{median(own):.1f} %"
+        assert re.search(rf"\| {kind}[^|]*\| {value} \| {len(own)} \|", catalogue), (kind, value)
+        assert re.search(rf"{kind} {value} \({len(own)}\b", readme), (kind, value)
 
 
 def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
