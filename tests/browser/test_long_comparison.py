@@ -1,4 +1,4 @@
-"""The page of a comparison of many figures: its tables fit into a window of 1,100 pixels."""
+"""Tables of pages that compare many figures fit into the window."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.visit import Visit
+from writecliff.published.ssd_iq.page import page_of
+from writecliff.published.ssd_iq.result import Comparison as Published
+from writecliff.published.ssd_iq.result import Row
 from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.page import comparison_page
@@ -43,4 +46,22 @@ def test_no_column_of_many_figures_is_cut_off(browser: Any, tmp_path: Path) -> N
             == []
         )
         assert visit.page.get_by_text("90 figures in 3 groups").is_visible()
+        assert visit.complaints == []
+
+
+def test_no_reason_is_cut_off_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    condition = (
+        "Acme 960 GB (PCIe 4); 80 % of pages get 0 % of writes, 20 % of pages get 100 % of writes"
+    )
+    reason = (
+        "cannot simulate the load: workload: its threads need 149 GB of memory, with queue depths"
+    )
+    row = Row(condition, "write rate relative to uniform on the same unit", 1.0, "x", None, reason)
+    path.write_text(render_page(page_of(Published((row,), (), (), 0.0))))
+    with Visit(browser, path, 420) as visit:
+        cell = visit.page.get_by_role("cell", name=reason)
+        box = cell.bounding_box()
+        assert box is not None and box["x"] > 0 and box["x"] + box["width"] <= 420
+        assert cell.evaluate("cell => getComputedStyle(cell).textAlign") == "left"
         assert visit.complaints == []

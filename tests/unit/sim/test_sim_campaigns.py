@@ -139,16 +139,31 @@ def test_skewed_writes_are_compared_with_uniform_writes(runs: dict[str, Path]) -
     run = runs["ssd-iq"]
     uniform = values(run, item="uniform writes")
     assert uniform["relative_to_uniform"] == 1.0
-    static = values(run, item="60 % of pages static")
-    assert static["relative_to_uniform"] == pytest.approx(static["iops"] / uniform["iops"])
-    assert 0.7 < static["relative_to_uniform"] < 1.1 and static["waf"] > 2.5
-    assert 0.7 < values(run, item="zipf writes, theta 0.8")["relative_to_uniform"] < 1.1
-    assert 0.7 < values(run, item="90 % of pages get 10 % of writes")["relative_to_uniform"] < 1.1
+    for item, relative in (
+        ("zipf writes, theta 0.8", 0.96),
+        ("60 % of pages static", 0.93),
+        ("90 % of pages get 10 % of writes", 0.78),
+    ):
+        skewed = values(run, item=item)
+        assert skewed["relative_to_uniform"] == pytest.approx(skewed["iops"] / uniform["iops"])
+        assert skewed["relative_to_uniform"] == pytest.approx(relative, abs=0.03)
+        # Programs are the bottleneck, so rates are inversely proportional to write amplification.
+        assert skewed["iops"] * skewed["waf"] == pytest.approx(
+            uniform["iops"] * uniform["waf"], rel=0.02
+        )
+    assert uniform["waf"] == pytest.approx(4.05, rel=0.03)
     zones = values(run, item="zones of 0.03125 GiB")
-    assert 1.0 <= zones["waf"] < 1.5
+    assert zones["waf"] == pytest.approx(1.0, abs=0.01)
     open_loop = values(run, item="2,000 arrivals a second")
-    assert open_loop["write_iops"] == pytest.approx(1980, rel=0.05)
-    assert open_loop["read_latency_p50"] < open_loop["read_latency_p99.9"]
+    assert open_loop["write_iops"] == pytest.approx(1980, rel=0.04)  # 2 standard deviations in 4 s
+    for operation in ("read", "write"):
+        p50, p99, p999 = (
+            open_loop[f"{operation}_latency_{name}"] for name in ("p50", "p99", "p99.9")
+        )
+        assert p50 < p99 < p999
+    # An unloaded read takes 106 us, a write takes the firmware and the link.
+    assert 0.106 <= open_loop["read_latency_p50"] < 0.160
+    assert 0.018 <= open_loop["write_latency_p50"] < 0.035
 
 
 def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:
