@@ -40,6 +40,7 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
             raise TargetError(f"no simulated drive '{text}'", hint="see `writecliff device list`")
         return make()
 
-    monkeypatch.setattr("writecliff.engines.target.open_target", open_target)
-    # No device file describes the fake drive, so its memory cannot be estimated.
+    # No device file describes the fake drive, so its memory cannot be estimated. This
+    # imports the module, which would keep the fake if it were imported after the next line.
     monkeypatch.setattr("writecliff.suite.memory.check_memory", lambda members, engine: None)
+    monkeypatch.setattr("writecliff.engines.target.open_target", open_target)
