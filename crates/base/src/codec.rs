@@ -7,8 +7,8 @@
 //! end:      name length 0
 //! ```
 //!
-//! The small parts of a state are fields (`fields.rs`) in one section. Large arrays have sections
-//! of their own, because packing them as arrays is quicker than encoding each element, and smaller.
+//! Small parts of a state are fields (`fields.rs`) in one section. Each large array has its own
+//! section, because packing a whole array is faster and smaller than encoding its elements.
 //!
 //! All integers are little endian. A chunk holds 4 MiB of its section, the last one the remainder.
 //! Its checksum also covers section name and length, chunk number, packing and packed length.
@@ -33,7 +33,7 @@ const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 pub enum CodecError {
     #[error("not a writecliff device state (it does not begin with WCSTATE)")]
     NotAState,
-    #[error("the device state is of version {0}; this program reads version 6: prepare it again")]
+    #[error("the device state has version {0}, but this program reads version 6: prepare it again")]
     OtherVersion(char),
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),

@@ -1,25 +1,26 @@
-//! Fields of a drive's state, in the format of `postcard`.
+//! Fields of a drive's state, encoded in the format of `postcard`.
 //!
-//! Plain data derive serde's traits, which is all that they need: the same value always has the
-//! same bytes, and bytes that are no value of the type are refused. A type that contains both
-//! configuration and state lists its state in [`saved!`](crate::saved), which restores it in place
-//! and keeps the configuration.
+//! A type that is all state derives serde's traits. Equal values then have equal bytes, and bytes
+//! that do not encode a value of the type are rejected. A type that contains both configuration and
+//! state lists its state in [`saved!`](crate::saved), which restores it in place and keeps the
+//! configuration.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The bytes do not describe a possible state.
+/// The error of bytes that do not encode a possible state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Impossible;
 
 /// State that is saved and restored in place.
 pub trait Saved {
+    /// Appends the state to `out`.
     fn save(&self, out: &mut FieldWriter);
 
     /// Restores the state that `save` wrote for a value of the same configuration.
     ///
     /// # Errors
-    /// Fails if that is impossible. The state is then undefined.
+    /// Fails if the fields are not a possible state. `self` is then in an undefined state.
     fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible>;
 }
 
@@ -41,9 +42,10 @@ pub struct FieldWriter {
 }
 
 impl FieldWriter {
+    /// Appends a value.
     pub fn put<T: Serialize + ?Sized>(&mut self, value: &T) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.bytes = postcard::to_extend(value, bytes).expect("memory takes all plain data");
+        self.bytes = postcard::to_extend(value, bytes).expect("plain data can be encoded");
     }
 }
 
@@ -53,6 +55,10 @@ pub struct FieldReader<'a> {
 }
 
 impl FieldReader<'_> {
+    /// Reads the next value.
+    ///
+    /// # Errors
+    /// Fails if the bytes do not encode a `T`.
     pub fn get<T: DeserializeOwned>(&mut self) -> Result<T, Impossible> {
         let (value, rest) = postcard::take_from_bytes(self.bytes).map_err(|_| Impossible)?;
         self.bytes = rest;
@@ -60,28 +66,28 @@ impl FieldReader<'_> {
     }
 }
 
-/// Returns the fields of `state`.
+/// Returns the encoded fields of `state`.
 pub fn to_bytes(state: &impl Saved) -> Vec<u8> {
     let mut out = FieldWriter::default();
     state.save(&mut out);
     out.bytes
 }
 
-/// Restores `state` from all of `bytes`.
+/// Restores `state` from the fields that [`to_bytes`] returned.
 ///
 /// # Errors
-/// Fails if the bytes are not the fields of such a state.
+/// Fails if the fields are not a possible state, or if bytes follow them.
 pub fn from_bytes(bytes: &[u8], state: &mut impl Saved) -> Result<(), Impossible> {
     let mut input = FieldReader { bytes };
     state.restore(&mut input)?;
     if input.bytes.is_empty() { Ok(()) } else { Err(Impossible) }
 }
 
-/// Implements [`Saved`](crate::fields::Saved) for a type by the list of the fields that are its
-/// state: `name` is a field, `[name]` each element of a list whose length is configuration, and
-/// `(name)` the content of an `Option` that is `Some` by configuration. After `check`, a method
-/// derives other fields from the restored ones and returns `false` if they are impossible. For an
-/// `enum` whose variant is configuration, the list contains the variants that have state.
+/// Implements [`Saved`](crate::fields::Saved) for a type from the list of its fields that are
+/// state: `name` saves a field, `[name]` the elements of a list whose length is configuration, and
+/// `(name)` the value of an `Option` that is `Some` by configuration. The method after `check`
+/// derives other fields from the restored fields and returns `false` if the state is impossible.
+/// For an `enum` whose variant is configuration, the list contains the variants that have state.
 #[macro_export]
 macro_rules! saved {
     (enum $type:ty { $($variant:ident),* $(,)? }) => {
@@ -210,9 +216,10 @@ mod tests {
     fn impossible_bytes_are_refused() {
         let good = to_bytes(&whole(7));
         let refused = |bytes: &[u8]| from_bytes(bytes, &mut whole(0)) == Err(Impossible);
-        assert!((0..good.len()).all(|end| refused(&good[..end])), "truncated");
-        assert!(refused(&[&good[..], &[0]].concat()), "too long");
-        assert!(refused(&to_bytes(&whole(10))), "beyond the limit of a part");
-        assert!(refused(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]), "a list");
+        assert!((0..good.len()).all(|end| refused(&good[..end])), "truncated bytes are accepted");
+        assert!(refused(&[&good[..], &[0]].concat()), "trailing bytes are accepted");
+        assert!(refused(&to_bytes(&whole(10))), "a value above its limit is accepted");
+        let longest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+        assert!(refused(&longest), "a list of 2^64 - 1 elements is accepted");
     }
 }

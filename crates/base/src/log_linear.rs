@@ -1,13 +1,13 @@
-//! Log-linear buckets of whole numbers: exact below 2^(`BITS` + 1), then 2^`BITS` buckets for each
+//! Log-linear buckets of integers: exact below 2^(`BITS` + 1), then 2^`BITS` buckets for each
 //! power of two. The width of a bucket is at most 1/2^`BITS` of its lower bound.
 
-/// Number of buckets of all numbers of 64 bits.
+/// Returns the number of buckets that cover all `u64` values.
 #[must_use]
 pub const fn buckets<const BITS: u32>() -> usize {
     (64 - BITS as usize + 1) << BITS
 }
 
-/// Returns the bucket of a value. Below 2^(`BITS` + 1) it is the value itself.
+/// Returns the bucket of a value, which is the value itself below 2^(`BITS` + 1).
 #[inline]
 #[must_use]
 pub const fn bucket_of<const BITS: u32>(value: u64) -> usize {

@@ -26,7 +26,7 @@ impl Permutation {
         Self::seeded(n, 0)
     }
 
-    /// Returns the permutation of `0..n` that belongs to `seed`; 0 is that of [`Self::new`].
+    /// Returns the permutation of `0..n` for `seed`. [`Self::new`] uses seed 0.
     pub fn seeded(n: u64, seed: u64) -> Self {
         debug_assert!(n > 0);
         let bits = (u64::BITS - (n - 1).leading_zeros()).max(2);
@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn seeds_choose_other_permutations() {
-        let of = |seed| -> Vec<u64> {
+        let permuted = |seed| -> Vec<u64> {
             let permutation = Permutation::seeded(1000, seed);
             (0..1000).map(|index| permutation.apply(index)).collect()
         };
         let plain = Permutation::new(1000);
-        assert_eq!(of(0), (0..1000).map(|index| plain.apply(index)).collect::<Vec<_>>());
-        let same = of(1).iter().zip(of(2)).filter(|(one, other)| **one == *other).count();
-        assert!(same < 10, "{same} of 1000 agree");
+        assert_eq!(permuted(0), (0..1000).map(|index| plain.apply(index)).collect::<Vec<_>>());
+        let equal = permuted(1).iter().zip(permuted(2)).filter(|(a, b)| **a == *b).count();
+        assert!(equal < 10, "{equal} of 1000 indices have the same image");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::similarity::nearest;
 
 /// Granularity of host commands, in bytes: offsets and lengths are multiples of it.
 pub const SECTOR_BYTES: u64 = 512;
-/// Mapping unit of simulated drives and block of simulated file systems, in bytes. It is not
+/// Mapping unit of simulated drives and block size of simulated file systems, in bytes. It is not
 /// configurable.
 pub const SLOT_BYTES: u64 = 4096;
 

@@ -24,7 +24,8 @@ use schedule::{Task, Work};
 /// completion.
 pub struct Disk {
     pub(crate) config: DiskConfig,
-    /// A command's state is `true` for a write with reserved space in the write cache.
+    /// The event loop. A command's state is `true` if it is a write with space reserved in the
+    /// write cache.
     pub(crate) core: EventLoop<bool, DiskEvent>,
     pub(crate) mechanics: Mechanics,
     pub(crate) reads: Reads,
@@ -184,13 +185,13 @@ impl Disk {
         let extent = self.extent(&command);
         let (first, last) = (extent.first, extent.last);
         self.host.read_bytes += u64::from(command.length);
-        let has = self.dirty.holds(first, last)
+        let is_cached = self.dirty.holds(first, last)
             || self.reads.hit(self.core.now, first, last, &self.mechanics);
-        let from_flash = self.flash.as_mut().filter(|_| !has);
+        let from_flash = self.flash.as_mut().filter(|_| !is_cached);
         let flash_time = from_flash.and_then(|flash| flash.read(first, last));
-        self.host.cache_hits += u64::from(has);
+        self.host.cache_hits += u64::from(is_cached);
         self.host.flash_hits += u64::from(flash_time.is_some());
-        if has || flash_time.is_some() {
+        if is_cached || flash_time.is_some() {
             let from = self.core.now + flash_time.unwrap_or_default();
             let at = self.core.frontend.send(from, command.length, true);
             self.core.schedule(at, DiskEvent::Completed(number));

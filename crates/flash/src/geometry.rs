@@ -24,7 +24,7 @@ use writecliff_base::{Bytes, Ppa, ReclaimUnitId, section};
 
 use crate::die_parity::Stripes;
 
-/// [`writecliff_base::SLOT_BYTES`] in the type of the lengths of commands.
+/// [`writecliff_base::SLOT_BYTES`] as a `u32`, the type of command lengths.
 pub const SLOT_BYTES: u32 = writecliff_base::SLOT_BYTES as u32;
 /// Limit on the slots of one read operation; real parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;

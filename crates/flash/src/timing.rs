@@ -18,9 +18,9 @@ section! {
         erase_suspend: optional Time,
             "time from suspending an erase until the die can read; without it, reads wait";
         program_suspend_step: default Time = Nanos::ZERO,
-            "a program is suspended only when a multiple of this time of it has passed";
+            "a program can be suspended only at multiples of this time after its start";
         erase_suspend_step: default Time = Nanos::ZERO,
-            "an erase is suspended only when a multiple of this time of it has passed";
+            "an erase can be suspended only at multiples of this time after its start";
         independent_plane_reads: default Flag = false,
             "planes of a die serve host reads of different pages at the same time";
     }

@@ -318,8 +318,9 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes the slots of an indirection unit, for which the host has written `bytes` bytes.
-    /// Unless the unit `is_whole`, the FTL reads its other data and writes them with the new data.
+    /// Writes all slots of an indirection unit, for which the host has written `bytes` bytes.
+    /// Unless the host has written the whole unit (`is_whole`), the FTL first reads the unit's old
+    /// data.
     pub fn write_unit<S: FlashSink>(
         &mut self,
         unit: Range<u32>,

@@ -219,8 +219,8 @@ impl Groups {
             })
     }
 
-    /// Returns the state as words, for digests; none with one group. The digest covers the free
-    /// units and the victim of the current group separately.
+    /// Returns the state as words, for digests; empty if there is only one group. The digest covers
+    /// the free units and the victim of the current group separately.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         if self.placements.is_empty() {
             return Vec::new();

@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     pub parity: DieParity,
 }
 
-// Maps and other large arrays are saved as arrays, see `state.rs`.
+// `state.rs` saves the maps and other large arrays.
 saved! {
     Parts { frontiers, (spare), counters, gc_log, random, (packer), (bad_blocks), parity }
 }

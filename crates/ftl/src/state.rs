@@ -1,8 +1,8 @@
 //! Saves and restores an FTL, copies it, and takes its digest.
 //!
-//! The forward map and the arrays with an element for each reclaim unit or piece of data are
-//! sections of numbers, which the codec packs: they are nearly all of a saved state. All other
-//! state is fields.
+//! The forward map and the arrays with an element for each reclaim unit or piece of data are nearly
+//! all of a saved state. They are sections of numbers, which the codec packs. All other state is
+//! saved as fields.
 
 use std::io::{Read, Write};
 use std::mem::take;

@@ -2,7 +2,7 @@
 
 use writecliff_base::{Lpn, SECTOR_BYTES, SLOT_BYTES};
 
-/// Sectors in a mapping unit.
+/// Number of sectors in a mapping unit.
 pub const SECTORS_PER_SLOT: u32 = (SLOT_BYTES / SECTOR_BYTES) as u32;
 
 /// Content of a write, for controllers that compress or deduplicate. All others store a slot as a

@@ -117,7 +117,7 @@ pub trait Drive {
     /// Returns the reason why the drive cannot lose that die.
     fn lose_die(&mut self, die: u32) -> Result<(), String>;
 
-    /// Reads the meters at `time`, which is not before [`Self::now`].
+    /// Returns the meters at `time`, which must not be before [`Self::now`].
     fn meters(&self, time: Nanos) -> Meters;
 
     /// Returns the administrative commands of the data placement interface; `None` without flash.
@@ -130,10 +130,11 @@ pub trait Drive {
         self.data_placement()?.status()
     }
 
-    /// Writes the state. The host must have nothing outstanding.
+    /// Writes the state to `out`. The host must have no outstanding commands.
     fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError>;
 
-    /// Replaces the state of this drive. After an error the drive must not be used.
+    /// Replaces the state of this drive by the state in `input`. After an error the drive must not
+    /// be used.
     fn restore_from(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
 
     /// Writes the state, as [`Self::save_to`] does, and returns the output.

@@ -8,7 +8,7 @@ use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
 
 use crate::{Command, CommandTable, Completion, Frontend, Status};
 
-/// The event loop of a drive with events `E`, which keeps an `S` for each command in flight.
+/// Event loop of a drive with events of type `E`. It stores an `S` for each command in flight.
 pub struct EventLoop<S, E> {
     pub now: Nanos,
     pub frontend: Frontend,
@@ -19,7 +19,7 @@ pub struct EventLoop<S, E> {
     scheduled: u64,
 }
 
-/// Commands and events are not saved: the host has no outstanding commands, and the drive
+/// Commands and events are not saved: the host has no outstanding commands, and a restored drive
 /// schedules its own work again.
 impl<S, E> Saved for EventLoop<S, E> {
     fn save(&self, out: &mut FieldWriter) {
@@ -50,12 +50,13 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         self.scheduled += 1;
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event; `None` if no event is scheduled.
     pub fn next_event(&self) -> Option<Nanos> {
         self.events.peek().map(|&Reverse((time, ..))| time)
     }
 
-    /// Removes the next event and advances the clock to it, unless it is after `limit`.
+    /// Removes and returns the next event, and advances the clock to it; `None` if no event is due
+    /// until `limit`.
     pub fn take_event(&mut self, limit: Nanos) -> Option<E> {
         let &Reverse((time, _, event)) = self.events.peek()?;
         if time > limit {
@@ -77,7 +78,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         self.frontend.enter(command, at)
     }
 
-    /// Adds a command to those in flight and returns its number.
+    /// Records a command as in flight and returns its number.
     pub fn insert(&mut self, command: Command, state: S) -> u16 {
         self.commands.insert((command, state))
     }
@@ -87,7 +88,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         self.commands.get(number)
     }
 
-    /// Completes a command. Also returns the next command of the queue, for the drive to start.
+    /// Completes a command. Also returns the queued command that the drive must start next.
     pub fn complete(&mut self, number: u16) -> (Completion, Option<Command>) {
         let (command, _) = self.commands.remove(number);
         let next = self.frontend.leave(&command).map(|(next, _)| next);

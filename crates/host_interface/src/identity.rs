@@ -20,16 +20,16 @@ section! {
 }
 
 section! {
-    /// Top-level keys of a drive that writes data in place, besides the identity.
+    /// Top-level keys, in addition to the identity, of a drive that writes data in place.
     #[derive(Clone, Copy, Debug)]
     pub struct InPlace {
         user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
-            "capacity for the host; an incomplete last sector is dropped";
+            "capacity for the host, rounded down to whole sectors";
     }
 }
 
 impl InPlace {
-    /// Returns the capacity without an incomplete last sector.
+    /// Returns the capacity, rounded down to whole sectors.
     #[must_use]
     pub const fn whole_sectors(self) -> Bytes {
         Bytes(self.user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES)

@@ -277,7 +277,7 @@ pub type Answer<T> = Result<T, Refusal>;
 pub trait DataPlacement {
     fn interface_name(&self) -> &'static str;
 
-    /// Returns the status of the interface; `None` for a drive that has none.
+    /// Returns the status of the interface; `None` if the drive does not report a status.
     fn status(&mut self) -> Option<DataPlacementStatus>;
 
     // -- NVMe directives (8.1.8) ----------------------------------------------------------------

@@ -13,7 +13,7 @@ use writecliff_base::log_linear;
 use crate::moments::Moments;
 use crate::quantile::{Quantile, nearest_rank};
 
-/// fio's `FIO_IO_U_PLAT_BITS`.
+/// Base-2 logarithm of the buckets per power of two, fio's `FIO_IO_U_PLAT_BITS`.
 const BITS: u32 = 6;
 pub(crate) const BUCKETS: usize = log_linear::buckets::<BITS>();
 const MAGIC: &[u8; 4] = b"WCH1";
@@ -46,7 +46,7 @@ impl Default for Histogram {
     }
 }
 
-/// Returns the bucket of a value, as do the functions below with the buckets of this histogram.
+/// Returns the bucket of a value in nanoseconds.
 #[inline]
 pub(crate) const fn bucket_of(value: u64) -> usize {
     log_linear::bucket_of::<BITS>(value)

@@ -98,15 +98,15 @@ impl FileTrace {
     ) -> Dict<'py> {
         let system = file_system(writeback)?;
         let mut hook = Hook { callback: hook, raised: None };
-        let found = py.detach(|| {
+        let footprint = py.detach(|| {
             self.get().footprint_watched(&system, copies, &mut |share| hook.share(share))
         });
-        let ControlFlow::Continue(found) = found else { return Err(hook.stopped()) };
+        let ControlFlow::Continue(footprint) = footprint else { return Err(hook.stopped()) };
         Ok(dict! {
             py,
-            "peak_bytes" = found.peak_blocks * SLOT_BYTES,
-            "end_bytes" = found.end_blocks * SLOT_BYTES,
-            "written_bytes" = found.written_blocks * SLOT_BYTES
+            "peak_bytes" = footprint.peak_blocks * SLOT_BYTES,
+            "end_bytes" = footprint.end_blocks * SLOT_BYTES,
+            "written_bytes" = footprint.written_blocks * SLOT_BYTES
         })
     }
 

@@ -53,7 +53,8 @@ impl Media {
         }
     }
 
-    /// Handles that the drive was restored: a saved drive has nothing to do.
+    /// Makes the controller and the banks of a restored drive idle: a saved drive has no accesses
+    /// in progress.
     fn rest(&mut self) -> bool {
         self.controller_free = Nanos::ZERO;
         self.bank_free.fill(Nanos::ZERO);

@@ -17,7 +17,7 @@ use crate::media::{Media, MediaCounters, Served};
 /// advances to the next completion.
 pub struct Scm {
     pub(crate) config: ScmConfig,
-    /// A command's state is the time at which the first data of a read are there.
+    /// The event loop. A read's state is the time at which its first data are available.
     pub(crate) core: EventLoop<Nanos, ScmEvent>,
     pub(crate) media: Media,
     pub(crate) host: HostCounters,
@@ -59,7 +59,7 @@ counters! { |c: ScmCounters|
 impl Scm {
     pub fn new(config: ScmConfig) -> Self {
         let controller = &config.controller;
-        // The controller's time per command is that of `media`, where accesses are issued.
+        // `media` adds the controller's time per command, because it issues the accesses.
         let frontend = Frontend::new(&config.link, Nanos::ZERO, controller.latency);
         Self {
             core: EventLoop::new(frontend),
@@ -206,7 +206,7 @@ impl Drive for Scm {
     fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
-        ensure(self.core.next_event().is_none(), "events are left without host commands")?;
+        ensure(self.core.next_event().is_none(), "events are scheduled without host commands")?;
         ensure(
             self.media.busy_until() <= self.core.now,
             "the memory is busy without host commands",

@@ -13,8 +13,9 @@
 //! "WCSERVE4"                      8 bytes
 //! ```
 //!
-//! The state of a drive alone, as runs keep it, is a state file without contents. Its logical block
-//! and its power-ups are those of a new drive, and its life is what the drive has counted.
+//! A state that a run saved contains only the state of the drive. A server reads it as a state file
+//! without contents: the size of a logical block and the power-ups are those of a new drive, and
+//! the life follows from the drive's counters.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -37,9 +38,10 @@ use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
 const VERSION: u8 = b'4';
-/// Size of a logical block, offset of the contents, magic and version.
+/// Size of the trailer: size of a logical block, offset of the contents, magic and version.
 const TRAILER_BYTES: usize = 24;
-/// Error log, number of errors, life, power-ups and unsafe shutdowns: what precedes the trailer.
+/// Size of the fields before the trailer: error log, number of errors, life, power-ups and unsafe
+/// shutdowns.
 const HISTORY_BYTES: usize = ENTRY_BYTES * ENTRIES_MAX + 8 * (1 + Life::WORDS + 2);
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -147,7 +149,7 @@ struct Trailer {
     /// Where the contents begin; 0 for a state without.
     contents_begin: u64,
     power: PowerHistory,
-    /// `None` in the state of a drive alone.
+    /// Life and error log; `None` if the file contains only the state of the drive.
     lived: Option<(Life, ErrorLog)>,
 }
 

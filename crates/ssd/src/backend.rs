@@ -93,11 +93,11 @@ impl<R: Recorder> Backend<R> {
     pub fn new(config: &DeviceConfig) -> Self {
         let geometry = config.geometry.clone();
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
-        let own = usize::from(front::medium(config).is_some());
+        let front_flash = usize::from(front::medium(config).is_some());
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
-            fills: Fills::new(frontiers + own, units as usize + own),
+            fills: Fills::new(frontiers + front_flash, units as usize + front_flash),
             awaiting: None,
             awaited: 0,
             times: Times::new(config),
@@ -249,7 +249,7 @@ impl<R: Recorder> Backend<R> {
     fn start_work(&mut self, index: usize, operation: FlashOperation) {
         let command = self.times.flash.command;
         let end = match operation {
-            FlashOperation::Read { .. } => unreachable!("reads are started on their own"),
+            FlashOperation::Read { .. } => unreachable!("`start_read` starts reads"),
             FlashOperation::Program { page_type, .. } => {
                 let (load, time) = self.times.program(page_type);
                 self.busy.program += time.0;
@@ -373,7 +373,8 @@ impl<R: Recorder> Backend<R> {
         outcome
     }
 
-    /// Called at the end of an operation or of sensing: lets other dies start that wait for it.
+    /// Called at the end of an operation or of sensing: releases the die and starts the dies that
+    /// wait for it.
     #[inline]
     fn release_die(&mut self, index: usize) {
         if R::LIMITS_DIES && self.dies[index].suspended.is_none() {
@@ -382,7 +383,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Starts operations on the dies that wait and may start now.
+    /// Starts the next operations of the waiting dies that may start now.
     #[inline]
     fn start_waiting(&mut self) {
         loop {

@@ -33,7 +33,7 @@ impl InFlight {
         Lpn((self.command.offset / u64::from(SLOT_BYTES)) as u32)
     }
 
-    /// Returns what the command accesses.
+    /// Returns the slots that the command accesses.
     #[inline]
     pub(crate) fn access(&self) -> Access<'_> {
         let (command, first, slots) = (&self.command, self.first(), self.slots);
@@ -44,15 +44,15 @@ impl InFlight {
 /// Many are outstanding, and each I/O touches its own several times.
 const _: () = assert!(size_of::<InFlight>() == 48);
 
-/// The commands in the drive, and what they pass at its host's side: queues, firmware, barrier and
-/// link.
+/// The commands in the drive, and the stages between the host and the write buffer or the flash:
+/// queues, firmware, barrier and link.
 pub(crate) struct Commands {
     table: CommandTable<InFlight>,
     pub(crate) frontend: Frontend,
     barrier: Option<Box<Barrier>>,
     /// Additional firmware time of a read compared with other commands.
     longer_reads_by: Nanos,
-    /// Additional firmware time of a write, during which its data are already on their way.
+    /// Additional firmware time of a write, which overlaps the transfer of its data.
     longer_writes_by: Nanos,
 }
 
@@ -69,13 +69,13 @@ impl Commands {
         }
     }
 
-    /// Returns the number of commands that have begun and not completed.
+    /// Returns the number of commands that have started and not completed.
     #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         self.table.in_flight()
     }
 
-    /// Checks that the host has nothing outstanding.
+    /// Asserts that the host has no outstanding commands.
     pub(crate) fn assert_none(&self) {
         assert_eq!(self.in_flight() + self.frontend.waiting(), 0, "commands are outstanding");
     }
@@ -85,7 +85,7 @@ impl Commands {
         self.table.get(number)
     }
 
-    /// Decodes a command that the host has submitted at `submitted`.
+    /// Decodes a command that the host submitted at `submitted`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn decode(&mut self, command: &Command, submitted: Nanos, now: Nanos) -> Arrival {
@@ -103,22 +103,22 @@ impl Commands {
         self.barrier.is_some()
     }
 
-    /// Returns `true` if a decoded command may begin; otherwise the barrier keeps it.
+    /// Returns `true` if a decoded command may start; otherwise the barrier queues it.
     pub(crate) fn pass(&mut self, command: &Command, arrival: Arrival) -> bool {
         self.barrier.as_mut().is_none_or(|barrier| barrier.admit(command, arrival))
     }
 
-    /// A command no longer blocks the other direction.
+    /// Records that a command no longer blocks commands of the other direction.
     pub(crate) fn passed(&mut self) {
         self.barrier.iter_mut().for_each(|barrier| barrier.passed());
     }
 
-    /// Returns the next command of the barrier that may begin.
+    /// Removes and returns the next command of the barrier that may start.
     pub(crate) fn released(&mut self) -> Option<(Command, Arrival)> {
         self.barrier.as_mut().and_then(|barrier| barrier.release())
     }
 
-    /// Enters a command into the table; returns its number.
+    /// Adds a command to the table and returns its number.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn begin(&mut self, command: Command, slots: u32) -> u16 {
@@ -126,17 +126,17 @@ impl Commands {
         self.table.insert(InFlight { command, slots, pending: 0, unsent, status })
     }
 
-    /// Removes a command that completes.
+    /// Removes and returns a command that completes.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn end(&mut self, number: u16) -> InFlight {
         let ended = self.table.remove(number);
-        debug_assert_eq!(ended.pending, 0, "a command completes that still waits for flash");
+        debug_assert_eq!(ended.pending, 0, "a command completed before its flash operations");
         ended
     }
 
-    /// Records the number of flash reads that a command waits for; without any, its data leave at
-    /// once.
+    /// Records the number of flash reads that a command waits for. If it waits for none, sends its
+    /// data at once.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn await_reads<R: Recorder>(
@@ -151,7 +151,7 @@ impl Commands {
         }
     }
 
-    /// Sends the last `bytes` of a read, which are there at `at`.
+    /// Sends the last `bytes` of a read, which are available at `at`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn send_last<R: Recorder>(
@@ -166,8 +166,7 @@ impl Commands {
         backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
     }
 
-    /// Sends data that a die has transferred; `read` is the number that the times of the read were
-    /// recorded with.
+    /// Sends data that a die has transferred. `read` is the recorder's number for the read.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn send_read<R: Recorder>(
@@ -178,7 +177,7 @@ impl Commands {
     ) {
         let HostData { command: number, slots, at } = data;
         let c = self.table.get(number);
-        debug_assert!(c.pending > 0, "data that nobody waits for");
+        debug_assert!(c.pending > 0, "data for a read that waits for none");
         c.pending -= 1;
         let last = c.pending == 0;
         let bytes = if last { c.unsent } else { c.unsent.min(slots * SLOT_BYTES) };
@@ -210,7 +209,7 @@ impl Commands {
     ) {
         for number in backend.fills.take_waiting(fill) {
             let c = self.get(number);
-            debug_assert!(c.pending > 0, "a unit that nobody waits for");
+            debug_assert!(c.pending > 0, "a unit for a command that waits for none");
             c.pending -= 1;
             if c.pending == 0 {
                 let now = backend.now;
@@ -220,7 +219,7 @@ impl Commands {
         }
     }
 
-    /// Forgets all commands; the drive takes commands again at `now`.
+    /// Drops all commands. The drive accepts commands again at `now`.
     pub(crate) fn power_up(&mut self, now: Nanos) {
         self.table = CommandTable::default();
         self.frontend.power_up(now);

@@ -102,7 +102,7 @@ pub struct DeviceConfig {
     pub data_placement: Option<DataPlacementConfig>,
     /// Slots per entry of the map.
     pub indirection_slots: u32,
-    /// Partly written indirection units that may wait in the buffer.
+    /// Maximum number of partly written indirection units that wait in the buffer.
     pub merged_units: u32,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.

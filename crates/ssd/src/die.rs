@@ -116,7 +116,7 @@ pub const fn program_medium(medium: u8) -> u8 {
 }
 
 impl FlashOperation {
-    /// Returns internal firmware work of a duration below 4.3 s.
+    /// Returns internal firmware work that takes `time`, which must be below 2^32 ns (4.3 s).
     pub fn upkeep(time: Nanos, suspendable: bool) -> Self {
         debug_assert!(u32::try_from(time.0).is_ok());
         Self::Upkeep { nanos: time.0 as u32, suspendable }
@@ -154,15 +154,17 @@ pub enum DieState {
     Busy(FlashOperation),
 }
 
-/// Suspension of an operation: it goes on for `after`, and the die can read `cost` later.
+/// Suspension of a program or erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspension {
+    /// Time for which the operation continues.
     pub after: Nanos,
+    /// Suspend latency: time from the end of `after` until the die can read.
     pub cost: Nanos,
 }
 
 impl Suspension {
-    /// Time until the die can read.
+    /// Returns the time until the die can read.
     pub fn time(self) -> Nanos {
         self.after + self.cost
     }
@@ -241,7 +243,7 @@ impl Die {
     }
 
     /// Returns `true` if a restored die can be in this state on a drive whose fills have numbers
-    /// below `fills`. A saved drive has no host command.
+    /// below `fills`. A saved drive has no outstanding host commands.
     pub(crate) fn is_possible(&self, fills: usize) -> bool {
         let is_fill = |fill: FillId| (fill as usize) < fills;
         let can_be = |operation: &FlashOperation| match *operation {
@@ -266,12 +268,12 @@ impl Die {
     #[inline]
     pub fn sense(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
-        debug_assert!(!self.wake_scheduled, "a die that something waits for takes no shortcut");
+        debug_assert!(!self.wake_scheduled, "a die with waiting operations takes no shortcut");
         self.state = DieState::Sensing(operation);
         self.busy_until = until;
     }
 
-    /// Starts or resumes an operation, or transfers the data of a read that is not the host's.
+    /// Starts or resumes an operation, or transfers the data of an internal read.
     #[inline]
     pub fn begin(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sensing(_)));
@@ -297,7 +299,7 @@ impl Die {
     }
 
     /// Suspends the operation in progress, unless it ends sooner or was suspended `suspends_max`
-    /// times. Returns the time for which its end was scheduled.
+    /// times. Returns the time for which its end was scheduled; `None` if it is not suspended.
     pub fn suspend(
         &mut self,
         now: Nanos,
@@ -322,7 +324,7 @@ impl Die {
         Some(end)
     }
 
-    /// Ends what the die does; returns its state until now.
+    /// Makes the die idle; returns its previous state.
     #[inline]
     pub fn end(&mut self) -> DieState {
         self.wake_scheduled = false;

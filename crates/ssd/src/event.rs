@@ -136,7 +136,7 @@ fn first(a: Key, b: Key) -> Key {
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     keys: Vec<Key>,
-    // Narrow, so that the compiler knows that an index behind them does not overflow.
+    // Narrow, so that the compiler knows that a sum with them does not overflow.
     first: u32,
     last: u32,
 }
@@ -148,7 +148,7 @@ impl Default for SortedLane {
 }
 
 impl From<Vec<Key>> for SortedLane {
-    /// Returns a lane with sorted events.
+    /// Creates a lane from events in order of time.
     fn from(mut events: Vec<Key>) -> Self {
         let last = events.len() as u32;
         events.insert(0, 0);
@@ -183,8 +183,8 @@ impl SortedLane {
         }
     }
 
-    /// Inserts where there is no room yet, or before others: a few, or, as what is resumed,
-    /// anywhere.
+    /// Makes room and inserts an event, possibly before other events. These are usually few, but
+    /// the end of a resumed operation can precede any number of them.
     #[inline(never)]
     fn insert_otherwise(&mut self, key: Key) {
         if self.keys.len() < self.last as usize + 3 {
@@ -235,7 +235,7 @@ impl SortedLane {
 /// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// The earlier head of each two lanes.
+    /// Earlier head of each pair of lanes.
     earlier: [Key; LANES_MAX / 2],
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
@@ -266,7 +266,7 @@ impl EventQueue {
         }
     }
 
-    /// The next event, unless it is at `end` or after it.
+    /// Removes and returns the next event; `None` if no event is scheduled before `end`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn pop_before(&mut self, end: Nanos) -> Option<(Nanos, Packed)> {
@@ -295,7 +295,7 @@ impl EventQueue {
         first(first(a, b), c)
     }
 
-    /// Finds the earlier head of a lane and its neighbour.
+    /// Updates the earlier head of a lane and its neighbour.
     fn compare_heads(&mut self, lane: usize) {
         self.earlier[lane / 2] = first(self.lanes[lane].head(), self.lanes[lane ^ 1].head());
     }
@@ -321,8 +321,8 @@ impl EventQueue {
         self.len() == 0
     }
 
-    /// Updates the heads of restored lanes. Returns `false` if an event is out of order or in the
-    /// lane of others.
+    /// Updates the heads of restored lanes. Returns `false` if an event is out of order or in a
+    /// wrong lane.
     fn find_heads(&mut self) -> bool {
         (0..LANES_MAX).step_by(2).for_each(|lane| self.compare_heads(lane));
         self.lanes.iter().enumerate().all(|(number, lane)| {
@@ -331,7 +331,7 @@ impl EventQueue {
         })
     }
 
-    /// Returns all events, those of each lane in order.
+    /// Returns all events, lane by lane.
     pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
         let keys = self.lanes.iter().flat_map(SortedLane::events);
         keys.map(|&key| Packed(key as u32 & EVENT_MASK))

@@ -48,7 +48,7 @@ impl InFlight {
     }
 
     fn remove(&mut self, unit: u32) {
-        debug_assert!(self.count > 0, "a program ends once");
+        debug_assert!(self.count > 0, "no unit is in flight");
         self.count -= 1;
         self.bits[unit as usize / 64] &= !(1 << (unit % 64));
     }
@@ -146,7 +146,7 @@ impl Fills {
     /// `None`.
     pub fn read_done(&mut self, id: FillId) {
         let pending = &mut self.all[id as usize].reads_pending;
-        debug_assert!(*pending > 0, "a read has ended that no fill waits for");
+        debug_assert!(*pending > 0, "the fill waits for no read");
         *pending -= 1;
     }
 
@@ -231,7 +231,7 @@ impl Fills {
             && self.free.iter().chain(self.held.iter().flatten()).all(is_fill)
     }
 
-    /// Fills of full units that are not yet on flash, in ascending order.
+    /// Returns the fills of full units that are not yet on flash, in ascending order.
     pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
         (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
     }

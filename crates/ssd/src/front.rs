@@ -136,8 +136,8 @@ pub(crate) trait Front {
         None
     }
 
-    /// Slots in the buffer that it has not yet passed on: those of the unit of its own flash that
-    /// is being filled, or of units that wait for the rest of their data.
+    /// Returns the number of slots that the front holds in the buffer: slots of the partly filled
+    /// unit of its own flash, or of units that wait for the rest of their data.
     fn filled(&self) -> u32 {
         0
     }

@@ -1,4 +1,4 @@
-//! Idle time of a drive, and its work in it.
+//! Idle time of a drive, and its background work.
 
 use writecliff_base::Nanos;
 
@@ -8,16 +8,16 @@ use crate::event::{Lane, SsdEvent};
 use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
-/// Since when a drive is idle. After the idle delay it works in the background, from check to
-/// check.
+/// The idle time of a drive. After the idle delay, the drive works in the background, in steps that
+/// periodic checks start.
 pub(crate) struct IdleTime {
     delay: Nanos,
-    /// From check to check.
+    /// Time between two checks.
     interval: Nanos,
     pub(crate) last_activity: Nanos,
     /// `true` if the event of the next check is in the queue.
     pub(crate) is_scheduled: bool,
-    /// `true` while the drive only completes what it has begun.
+    /// `true` while the drive completes its work in progress and starts no background work.
     is_quiescing: bool,
 }
 
@@ -32,13 +32,13 @@ impl IdleTime {
         }
     }
 
-    /// Starts to wait for the delay, which has begun with the last activity or `since`.
+    /// Schedules the check at the end of the idle delay, which started with the last activity.
     pub(crate) fn wait<R: Recorder>(&mut self, storage: &mut Storage<R>) {
         let due = self.last_activity + self.delay;
         self.schedule(due.max(storage.backend.now), storage);
     }
 
-    /// The last command has completed.
+    /// Starts the idle time when the last command has completed.
     pub(crate) fn begin<R: Recorder>(&mut self, storage: &mut Storage<R>) {
         debug_assert!(self.last_activity <= storage.backend.now, "activity in the future");
         self.last_activity = storage.backend.now;
@@ -52,7 +52,7 @@ impl IdleTime {
         }
     }
 
-    /// Works in the background if the delay is over.
+    /// Handles a check: works in the background if the idle delay is over.
     pub(crate) fn check<R: Recorder>(
         &mut self,
         storage: &mut Storage<R>,
@@ -75,20 +75,20 @@ impl IdleTime {
         self.schedule(now + self.interval, storage);
     }
 
-    /// The drive completes what it has begun, without more work.
+    /// Prevents background work until [`Self::quiesced`].
     pub(crate) fn quiesce(&mut self) {
-        assert!(!self.is_quiescing, "quiesced while quiescing");
+        assert!(!self.is_quiescing, "`quiesce` was called twice");
         self.is_quiescing = true;
     }
 
-    /// All work has ended, and the queue is empty.
+    /// Ends [`Self::quiesce`] when all work has ended and the queue is empty.
     pub(crate) fn quiesced(&mut self, now: Nanos) {
-        assert!(self.is_quiescing, "see quiesce");
+        assert!(self.is_quiescing, "`quiesced` was called without `quiesce`");
         self.is_quiescing = false;
         self.restart(now);
     }
 
-    /// Starts at `now` without a scheduled check.
+    /// Restarts the idle time at `now` without a scheduled check.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.is_scheduled = false;
         self.last_activity = now;

@@ -8,10 +8,10 @@
 //! | file | content |
 //! |---|---|
 //! | `ssd.rs` | the drive: decodes commands, places data, completes commands |
-//! | `command.rs` | commands in the drive, and what they pass at the host's side |
-//! | `write_buffer.rs` | free slots of the write buffer, and writes that wait for some |
-//! | `storage.rs` | where data are: the FTL, its front and the flash |
-//! | `idle.rs` | idle time, and the work in it |
+//! | `command.rs` | commands in the drive: queues, firmware, barrier and link |
+//! | `write_buffer.rs` | the write buffer, and writes that wait for its free slots |
+//! | `storage.rs` | placement and location of data: the FTL, its front and the flash |
+//! | `idle.rs` | idle time and background work |
 //! | `backend.rs`, `backend/`, `die.rs`, `fill.rs` | timing of dies and channels, open units |
 //! | `mechanisms/` | a directory or file each: section, state, counters, effects |
 //! | `data_placement/` | streams and FDP: mapping of host stream numbers |

@@ -113,7 +113,7 @@ impl<R: Recorder> Ssd<R> {
     /// Cuts the power now and powers the drive up again.
     ///
     /// # Panics
-    /// Panics if [`Storage::refuses_power_cut`] has a reason.
+    /// Panics if [`Storage::refuses_power_cut`] returns a reason.
     pub fn cut_power(&mut self) -> PowerCut {
         let cut = PowerCut::of(self);
         cut.power_up(self);
@@ -275,7 +275,8 @@ impl<R: Recorder> Ssd<R> {
         backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
     }
 
-    /// The data of a write, or another command, have arrived. Returns `true` if it may complete.
+    /// Handles the arrival of the data of a write, or of another command. Returns `true` if the
+    /// command may complete.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn arrived(&mut self, number: u16) -> bool {
@@ -307,8 +308,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Writes data in whose placement mechanisms take part, or that the command waits for. Returns
-    /// `true` if the command may complete.
+    /// Places the data of a write if mechanisms take part, or if the command completes only when
+    /// its data are on flash. Returns `true` if the command may complete.
     #[cold]
     fn write_otherwise(&mut self, number: u16) -> bool {
         let in_flight = *self.commands.get(number);
@@ -335,7 +336,7 @@ impl<R: Recorder> Ssd<R> {
         if let AnyFront::Reduced(_) = self.storage.front {
             self.admit_writes();
         }
-        // In a unit that the drive completes, all slots are mapped.
+        // If the drive completes a unit, it maps all slots of the unit.
         let storage = &mut self.storage;
         let counters = storage.ftl.counters();
         let host = match storage.front {
@@ -370,7 +371,7 @@ impl<R: Recorder> Ssd<R> {
         self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
     }
 
-    /// Starts the flash reads of a command that no mechanism holds any more.
+    /// Starts the flash reads of a command that no mechanism holds.
     #[inline(never)]
     pub(crate) fn read_held(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
@@ -464,7 +465,7 @@ impl<R: Recorder> Drive for Ssd<R> {
                     let has_commands = self.commands.in_flight() > 0;
                     self.idle.check(&mut self.storage, &mut self.buffer, has_commands);
                 }
-                SsdEvent::Due { .. } => unreachable!("mechanisms come first"),
+                SsdEvent::Due { .. } => unreachable!("`due` handles the events of mechanisms"),
             }
         }
         None

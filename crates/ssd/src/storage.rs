@@ -1,4 +1,4 @@
-//! Where data are: the FTL with its front, and the flash on which they take time.
+//! Placement and location of data: the FTL with its front, and the flash with its timing.
 
 use writecliff_base::{Lpn, Ppa, StreamId};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
@@ -23,26 +23,27 @@ const BURST_UNITS: u32 = 4;
 /// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// With its plane.
+    /// Location in the FTL's flash, and its plane.
     Ftl(FlashLocation, u32),
     /// A unit of the front's own flash.
     Front(u32),
 }
 
-/// The FTL, its front, the interface that names its streams, and the flash.
+/// The FTL, its front, the data placement interface, and the flash.
 pub struct Storage<R> {
     pub(crate) ftl: Ftl,
     pub(crate) front: AnyFront,
     pub(crate) backend: Backend<R>,
     pub(crate) data_placement: DataPlacement,
-    /// Slots read that held no data.
+    /// Number of slots that were read and held no data.
     pub(crate) unmapped_read_slots: u64,
-    /// `true` if a read of a slot occupies its die, which follows from its address alone.
+    /// `true` if a read of a slot occupies its whole die, and the address alone determines the die.
     pub(crate) reads_slots_alone: bool,
 }
 
 impl<R: Recorder> Storage<R> {
-    /// Replaces the geometry of `config`, whose addresses are those that the FTL allocates.
+    /// Creates the storage of a new drive. Replaces the geometry of `config` by the geometry to
+    /// which the addresses of the FTL refer.
     pub(crate) fn new(config: &mut DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         config.geometry = ftl.geometry().clone();
@@ -56,7 +57,7 @@ impl<R: Recorder> Storage<R> {
         Ok(Self { ftl, front, backend, data_placement, unmapped_read_slots: 0, reads_slots_alone })
     }
 
-    /// Returns the log of the front, an SLC cache.
+    /// Returns the SLC cache, if the front has one.
     pub fn log(&self) -> Option<&SlcCache> {
         self.front.log()
     }
@@ -88,13 +89,13 @@ impl<R: Recorder> Storage<R> {
         self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
     }
 
-    /// Bytes allocated by the FTL so far, for any reason.
+    /// Returns the bytes that the FTL has allocated so far, for any reason.
     #[inline]
     pub(crate) fn main_write_bytes(&self) -> u64 {
         self.ftl.allocated().total().0
     }
 
-    /// Slots in partly filled units, which the write buffer holds.
+    /// Returns the number of slots in partly filled units, which the write buffer holds.
     pub(crate) fn filled(&self) -> u32 {
         let streams = 0..self.ftl.config().streams;
         streams.map(|s| self.ftl.filled(FrontierId(s))).sum::<u32>() + self.front.filled()
@@ -118,8 +119,8 @@ impl<R: Recorder> Storage<R> {
         Direct.place(write, &mut self.ftl, &mut self.backend);
     }
 
-    /// Places any write. `awaiting` is its number if it completes only when its data are on flash;
-    /// [`Self::await_placed`] then follows.
+    /// Places any write. `awaiting` is the number of the command if it completes only when its data
+    /// are on flash; the caller must then call [`Self::await_placed`].
     pub(crate) fn place(&mut self, command: &Command, awaiting: Option<u16>) -> Placed {
         debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
         let is_limited = self.data_placement.is_limited;
@@ -151,17 +152,18 @@ impl<R: Recorder> Storage<R> {
     /// Returns the number of units that the command just placed waits for. Closes them, unless
     /// `more` writes that may fill them are being transferred.
     pub(crate) fn await_placed(&mut self, number: u16, placed: Placed, more: bool) -> u32 {
-        let own = std::mem::take(&mut self.backend.awaited);
+        let units = std::mem::take(&mut self.backend.awaited);
         if placed.repeats_buffered {
-            return own + self.await_all_units(number);
+            return units + self.await_all_units(number);
         }
         if !more {
             self.close_units(true);
         }
-        own
+        units
     }
 
-    /// Lets a command wait for the units of all that the host has written; returns their number.
+    /// Makes a command wait for all units with host data that are not on flash; returns their
+    /// number.
     pub(crate) fn await_all_units(&mut self, number: u16) -> u32 {
         self.close_units(false);
         let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
@@ -223,7 +225,7 @@ impl<R: Recorder> Storage<R> {
         is_held
     }
 
-    /// Slots of a write that it covers in part and that hold data.
+    /// Returns the number of slots that a write covers in part and that hold data.
     pub(crate) fn slots_to_merge(&self, write: &Access<'_>) -> u32 {
         let Access { command, first, slots, .. } = *write;
         let slot = u64::from(SLOT_BYTES);
@@ -231,25 +233,26 @@ impl<R: Recorder> Storage<R> {
         let last = Lpn(first.0 + slots - 1);
         let is_mapped = |lpn: Lpn| u32::from(!self.ftl.lookup(lpn).is_none());
         let head = if command.offset.is_multiple_of(slot) { 0 } else { is_mapped(first) };
-        let is_one = head == 1 && slots == 1;
-        let tail = if is_one || end.is_multiple_of(slot) { 0 } else { is_mapped(last) };
+        let is_merged = head == 1 && slots == 1;
+        let tail = if is_merged || end.is_multiple_of(slot) { 0 } else { is_mapped(last) };
         head + tail
     }
 
-    /// Deallocates the slots that a command covers whole, and tells each to `trimmed`.
+    /// Deallocates the slots that a command covers completely, and calls `trimmed` for each of
+    /// them.
     pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
-        let mut is_told = R::KEEPS_UNWRITTEN;
+        let mut is_recorded = R::KEEPS_UNWRITTEN;
         if R::KEEPS_UNWRITTEN {
             self.backend.recorder.writing(command.tag);
             let slots = end.saturating_sub(first) as u32;
-            is_told = !self.backend.recorder.journals(Lpn(first as u32), slots);
+            is_recorded = !self.backend.recorder.journals(Lpn(first as u32), slots);
         }
         for lpn in first..end {
             let lpn = Lpn(lpn as u32);
-            if is_told {
+            if is_recorded {
                 let before = self.location(lpn);
                 self.backend.recorder.trimmed(lpn, before);
             }
@@ -261,7 +264,8 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Starts the flash reads of any read; returns their number, and the outcome of the read.
+    /// Starts the flash reads of any host read; returns their number and the status of the host
+    /// read.
     pub(crate) fn read(&mut self, number: u16, first: Lpn, slots: u32) -> (u32, Status) {
         let lost_before = self.backend.mechanisms.lost_reads();
         let reads = if slots == 1 && self.reads_slots_alone {
@@ -361,7 +365,7 @@ impl<R: Recorder> Storage<R> {
             || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 
-    /// Returns `true` if a frontier is one of those that the host writes to.
+    /// Returns `true` if the host writes to a frontier.
     #[inline]
     pub(crate) fn is_of_host(&self, frontier: FrontierId) -> bool {
         self.ftl.is_host_frontier(frontier) || self.front.frontier() == Some(frontier)
@@ -373,8 +377,8 @@ impl<R: Recorder> Storage<R> {
         self.ftl.needs_background_gc() || self.front.wants_idle_time()
     }
 
-    /// Folds or garbage-collects in idle time, about one read group of each die. `free` slots of
-    /// the write buffer may be used; returns how many were, `None` if no work was left.
+    /// Folds or garbage-collects in idle time, about one read group of each die. Uses up to `free`
+    /// slots of the write buffer and returns their number; `None` if no work was left.
     pub(crate) fn work_when_idle(&mut self, free: i64) -> Option<i64> {
         let geometry = &self.backend.geometry;
         let (dies, unit) = (geometry.dies, geometry.slots_per_program_unit);
@@ -392,14 +396,14 @@ impl<R: Recorder> Storage<R> {
         Some(0)
     }
 
-    /// Lets the state of cells follow from wear that was restored.
+    /// Derives the state of the cells from the restored wear.
     pub(crate) fn take_wear(&mut self) {
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
         }
     }
 
-    /// Lets the state of cells follow from what happened on the fast-forward clock.
+    /// Derives the state of the cells from the commands on the fast-forward clock.
     pub(crate) fn after_untimed(&mut self) {
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);

@@ -1,4 +1,4 @@
-//! The write buffer: which slots are free, and which writes wait for some.
+//! The write buffer: its free slots, and the writes that wait for them.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ impl WriteBuffer {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
         let slots = i64::from(config.buffer_slots());
         let geometry = &config.geometry;
-        // What partly filled units and mechanisms may occupy.
+        // Slots that partly filled units and mechanisms may occupy.
         let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
         let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
         let merged = i64::from(config.merged_units * config.indirection_slots);
@@ -46,7 +46,7 @@ impl WriteBuffer {
         self.free
     }
 
-    /// Sets the free slots to what a saved state has.
+    /// Restores the number of free slots from a saved state.
     pub(crate) fn restore_free(&mut self, free: i64) {
         assert!(self.is_settled(), "restored while writes were on their way");
         self.free = free;
@@ -58,7 +58,7 @@ impl WriteBuffer {
         self.free = self.slots - i64::from(held);
     }
 
-    /// Whether the volatile write cache is enabled.
+    /// Returns `true` if the volatile write cache is enabled.
     pub(crate) fn is_cache(&self) -> bool {
         self.is_cache
     }
@@ -83,8 +83,8 @@ impl WriteBuffer {
         self.in_transfer == 0 && self.waiting.is_empty()
     }
 
-    /// Returns `true` if there is space for a write. One larger than what is assured need not wait
-    /// for more.
+    /// Returns `true` if there is space for a write of `slots` slots. A write that is larger than
+    /// the assured space waits only for that space.
     #[inline]
     pub(crate) fn has_room(&self, slots: u32) -> bool {
         self.free >= i64::from(slots).min(self.assured)
@@ -98,7 +98,7 @@ impl WriteBuffer {
         self.in_transfer += 1;
     }
 
-    /// The data of a write have arrived.
+    /// Ends the transfer of a write, whose data have arrived.
     #[inline]
     pub(crate) fn arrived(&mut self) {
         debug_assert!(self.in_transfer > 0, "arrived without having been admitted");
@@ -109,20 +109,20 @@ impl WriteBuffer {
         self.in_transfer > 0
     }
 
-    /// Slots that have left the buffer; negative if the drive has added some.
+    /// Frees slots that have left the buffer; negative if the drive has added slots.
     #[inline]
     pub(crate) fn release(&mut self, slots: i64) {
         self.free += slots;
         debug_assert!(self.free <= self.slots, "released more than was reserved");
     }
 
-    /// Lets a write wait that firmware has processed at `ready`.
+    /// Queues a write that firmware has processed at `ready`.
     #[inline]
     pub(crate) fn wait(&mut self, number: u16, ready: Nanos) {
         self.waiting.push_back((number, ready));
     }
 
-    /// The write that has waited longest.
+    /// Returns the write that has waited longest, and the time when firmware had processed it.
     #[inline]
     pub(crate) fn first_waiting(&self) -> Option<(u16, Nanos)> {
         self.waiting.front().copied()
@@ -134,7 +134,7 @@ impl WriteBuffer {
         debug_assert!(ended.is_some(), "no write waits");
     }
 
-    /// Forgets the writes, after a loss of power.
+    /// Drops the writes after a power loss.
     pub(crate) fn power_up(&mut self, config: &DeviceConfig) {
         self.waiting.clear();
         self.in_transfer = 0;

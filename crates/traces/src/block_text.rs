@@ -37,7 +37,7 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     Ok(Extent { sector, sectors, bracket })
 }
 
-/// Reads an event of a device. `rest` are the words after the letters of the operation.
+/// Parses a block event. `rest` contains the words after the operation letters `rwbs`.
 pub(crate) fn event(
     time_ns: u64,
     kind: EventKind,
@@ -45,21 +45,21 @@ pub(crate) fn event(
     rest: &[u8],
     processes: &mut Names,
 ) -> Result<BlockEvent, Reason> {
-    let of = extent(rest)?;
+    let extent = extent(rest)?;
     // blkparse writes a flush without data as FN, the kernel as FF.
-    let flush = rwbs.starts_with(b"FN") && of.sectors == 0;
-    let (operation, flags) = parse_rwbs(if flush { b"FF" } else { rwbs }, of.sectors);
-    let digits = of.bracket.strip_prefix(b"-").unwrap_or(of.bracket);
+    let flush = rwbs.starts_with(b"FN") && extent.sectors == 0;
+    let (operation, flags) = parse_rwbs(if flush { b"FF" } else { rwbs }, extent.sectors);
+    let digits = extent.bracket.strip_prefix(b"-").unwrap_or(extent.bracket);
     let completion = matches!(kind, EventKind::Complete | EventKind::BioComplete);
     let errno = if completion { whole(digits).unwrap_or(0) as u16 } else { 0 };
-    let name = if kind == EventKind::Complete { 0 } else { processes.number(of.bracket) };
+    let name = if kind == EventKind::Complete { 0 } else { processes.number(extent.bracket) };
     Ok(BlockEvent {
         time_ns,
         kind,
         operation,
         flags,
-        sector: of.sector,
-        sectors: of.sectors,
+        sector: extent.sector,
+        sectors: extent.sectors,
         thread_id: 0,
         name,
         errno,

@@ -16,24 +16,28 @@
 
 use writecliff_base::Prng;
 
+/// Maximum number of blocks whose weights fio sums.
 const SUMMED_MAX: u64 = 10_000_000;
-/// Weights that are added one by one; those of further ranks are integrated.
+/// Number of weights that are added individually; the weights of further ranks are integrated.
 const ADDED: u64 = 10_000;
+/// Multiplier that maps ranks to blocks.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
 
 /// Draws blocks in `0..n`.
 #[derive(Clone, Debug)]
 pub(crate) struct FioZipf {
     n: u64,
-    /// Sums of the weights of the summed blocks and of the first two.
+    /// Sum of the weights of all summed blocks.
     total: f64,
+    /// Sum of the weights of the first two blocks.
     first_two: f64,
     eta: f64,
     alpha: f64,
 }
 
 impl FioZipf {
-    /// Creates the distribution of `theta`, which must be positive and not 1.
+    /// Creates the distribution over `n` blocks with the exponent `theta`, which must be positive
+    /// and not 1.
     pub(crate) fn new(n: u64, theta: f64) -> Self {
         debug_assert!(n > 0 && theta > 0.0);
         let total = weights(n.min(SUMMED_MAX), theta);
@@ -57,7 +61,7 @@ impl FioZipf {
     }
 }
 
-/// Sum of the weights of `count` ranks, by the midpoint rule beyond the first ones.
+/// Returns the sum of the weights of `count` ranks, by the midpoint rule above [`ADDED`].
 fn weights(count: u64, theta: f64) -> f64 {
     let added: f64 = (1..=count.min(ADDED)).map(|rank| (rank as f64).powf(-theta)).sum();
     let integral = |rank: u64| (rank as f64 + 0.5).powf(1.0 - theta) / (1.0 - theta);
@@ -68,21 +72,20 @@ fn weights(count: u64, theta: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Accesses of each block that is accessed, most first.
+    /// Returns the number of accesses of each accessed block, in descending order.
     fn counts(n: u64, theta: f64, draws: usize) -> Vec<usize> {
         let (zipf, mut random) = (FioZipf::new(n, theta), Prng::new(7));
         let mut blocks: Vec<u64> = (0..draws).map(|_| zipf.draw(&mut random)).collect();
         blocks.sort_unstable();
-        let mut counts: Vec<usize> =
-            blocks.chunk_by(|one, next| one == next).map(<[_]>::len).collect();
-        counts.sort_unstable_by(|one, next| next.cmp(one));
+        let mut counts: Vec<usize> = blocks.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
         counts
     }
 
     #[test]
     fn hottest_and_unique_blocks_are_those_of_fio() {
-        // fio 3.33, two million I/Os of 4 KiB over 960 GB: accesses of the hottest two blocks, and
-        // blocks that were accessed.
+        // fio 3.33, two million I/Os of 4 KiB over 960 GB: accesses of the two hottest blocks, and
+        // number of accessed blocks.
         for (theta, first, second, unique) in
             [(0.8, 16_473, 9_458, 1_616_091), (0.99, 109_716, 55_941, 847_969)]
         {
@@ -104,10 +107,10 @@ mod tests {
 
     #[test]
     fn ranks_collide_unless_the_range_is_a_power_of_two() {
-        let reached = |n: u64| counts(n, 0.2, 15 * n as usize).len() as f64 / n as f64;
-        assert!(reached(1 << 16) > 0.999, "{}", reached(1 << 16));
-        let of_others = reached(60_000);
-        assert!((of_others - (1.0 - 1.0_f64.exp().recip())).abs() < 0.05, "{of_others}");
+        let accessed_share = |n: u64| counts(n, 0.2, 15 * n as usize).len() as f64 / n as f64;
+        assert!(accessed_share(1 << 16) > 0.999, "{}", accessed_share(1 << 16));
+        let share = accessed_share(60_000);
+        assert!((share - (1.0 - 1.0_f64.exp().recip())).abs() < 0.05, "{share}");
     }
 
     #[test]

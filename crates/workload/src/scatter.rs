@@ -1,8 +1,8 @@
-//! Pieces of the range in a random order, so that hot units do not lie next to each other.
+//! Permutes pieces of the range, so that hot units do not lie next to each other.
 //!
-//! Hot pages of a database are spread over its files, and files over the drive. Where zones are
-//! contiguous, whole reclaim units hold data of one zone only and collection is cheap; scattered
-//! page by page, every unit holds data of all zones.
+//! Hot pages of a database are spread over its files, and files over the drive. If zones are
+//! contiguous, whole reclaim units hold data of only one zone, and garbage collection is cheap. If
+//! zones are scattered page by page, every reclaim unit holds data of all zones.
 
 use writecliff_base::Permutation;
 
@@ -10,21 +10,22 @@ use writecliff_base::Permutation;
 #[derive(Clone, Debug)]
 pub(crate) struct Scatter {
     pieces: Permutation,
-    /// Number of whole pieces; units behind them stay where they are.
+    /// Number of whole pieces. Units after them do not move.
     count: u64,
-    /// Units of a piece.
+    /// Number of units in a piece.
     length: u64,
 }
 
 impl Scatter {
-    /// Scatters `units` units in pieces of `length`; a range that is shorter than a piece stays in
-    /// order.
+    /// Scatters `units` units in pieces of `length` units. A range that is shorter than a piece
+    /// stays in order.
     pub(crate) fn new(units: u64, length: u64, seed: u64) -> Self {
         debug_assert!(length > 0);
         let count = units / length;
         Self { pieces: Permutation::seeded(count.max(1), seed), count, length }
     }
 
+    /// Returns the unit to which `unit` moves.
     #[inline]
     pub(crate) fn apply(&self, unit: u64) -> u64 {
         if self.length == 1 {
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_has_its_place_and_pieces_stay_whole() {
+    fn scattering_is_a_bijection_that_keeps_pieces_whole() {
         for (units, length) in [(1, 1), (1000, 1), (1003, 4), (3, 8), (4096, 16)] {
             let scatter = Scatter::new(units, length, 5);
             let placed: Vec<u64> = (0..units).map(|unit| scatter.apply(unit)).collect();

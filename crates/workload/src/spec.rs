@@ -102,14 +102,14 @@ pub struct OwnBlocks {
     pub align_bytes: Option<u64>,
 }
 
-/// Definition of the zipf distribution.
+/// Generator of zipf-distributed addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZipfGenerator {
-    /// The law itself, which database papers and YCSB mean.
+    /// The exact probabilities of the law, which database papers and YCSB mean.
     #[default]
     Exact,
-    /// That of fio, with its hash of ranks; see `fio_zipf`.
+    /// fio's approximation, with its hash of ranks; see `fio_zipf`.
     Fio,
 }
 
@@ -118,30 +118,31 @@ pub enum ZipfGenerator {
 #[serde(default, deny_unknown_fields)]
 pub struct AddressSpec {
     pub kind: AddressKind,
-    /// Of zipf.
+    /// For zipf: exponent.
     pub theta: Option<f64>,
-    /// Of zipf.
+    /// For zipf: generator of the addresses.
     pub generator: ZipfGenerator,
-    /// Of zipf: number of ranks, neighbours of which share a block where there are more of them.
-    /// `None`: one rank a block.
+    /// For zipf: number of ranks. If there are more ranks than blocks, neighbouring ranks share a
+    /// block. `None`: one rank per block.
     pub ranks: Option<u64>,
-    /// Of pareto: these blocks take the rest, 100 % less themselves, of the accesses.
+    /// For pareto: share of hot blocks, in percent. They take 100 % minus this share of the
+    /// accesses.
     pub hot_pct: Option<f64>,
-    /// Of normal: standard deviation of the ranks, in percent of the blocks.
+    /// For normal: standard deviation of the ranks, in percent of the blocks.
     pub deviation_pct: Option<f64>,
     pub zones: Vec<Zone>,
-    /// Of sequence: numbers of blocks.
+    /// For sequence: numbers of blocks.
     pub blocks: Vec<u64>,
-    /// Of sequence: each pass begins as many blocks further as the sequence is long.
+    /// For sequence: each pass is shifted by the length of the sequence, in blocks.
     pub advancing: bool,
-    /// Of sprandom: spare flash, in percent of the range.
+    /// For sprandom: spare flash, in percent of the range.
     pub spare_pct: Option<f64>,
-    /// Of sprandom: parts of the flash, each with its share of valid data.
+    /// For sprandom: number of regions of the flash, each with its own share of valid data.
     pub regions: Option<u64>,
-    /// Pieces of this size are permuted over the range. `None`: zones are contiguous, ranks of
-    /// zipf, pareto and normal are scattered block by block.
+    /// Size of the pieces that are permuted over the range. `None`: zones are contiguous, and ranks
+    /// of zipf, pareto and normal are scattered block by block.
     pub scatter_bytes: Option<u64>,
-    /// Chooses the permutation; all jobs with the same seed and number of pieces share it.
+    /// Seed of the permutation. All jobs with the same seed and number of pieces share it.
     pub scatter_seed: u64,
 }
 

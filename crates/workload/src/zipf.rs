@@ -25,7 +25,7 @@ use writecliff_base::Prng;
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     n: f64,
-    /// Units per rank, which is 1 unless ranks share units.
+    /// Number of units per rank; below 1 if ranks share units.
     units_per_rank: f64,
     theta: f64,
     /// Integral of the hat from rank 1 (less its own weight) and up to rank n + 1/2.
@@ -36,8 +36,8 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// Creates the distribution of `ranks` ranks over `units` units, each of which has as many
-    /// neighbouring ranks.
+    /// Creates the distribution of `ranks` ranks over `units` units. Each unit has an equal number
+    /// of neighbouring ranks.
     pub(crate) fn new(ranks: u64, units: u64, theta: f64) -> Self {
         debug_assert!(ranks > 0 && units > 0);
         let (n, units_per_rank) = (ranks, units as f64 / ranks as f64);
@@ -63,7 +63,7 @@ impl Zipf {
         }
     }
 
-    /// Draws the unit of a rank, counted from 0.
+    /// Draws a rank and returns its unit, counted from 0.
     #[inline]
     pub(crate) fn draw_unit(&self, random: &mut Prng) -> u64 {
         ((self.draw(random) - 1) as f64 * self.units_per_rank) as u64

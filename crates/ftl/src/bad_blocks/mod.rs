@@ -287,14 +287,15 @@ impl BadBlocks {
         self.first[unit.index()] = of_unit.iter().copied().min().unwrap_or(u32::MAX);
     }
 
-    /// Finds the least of `fails_at` again. Returns `false` if the restored state is impossible.
+    /// Recomputes the minimum of `fails_at` of each unit. Returns `false` if the restored state is
+    /// impossible.
     fn is_possible(&mut self) -> bool {
         (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
         self.counts.dropped_units <= u64::from(self.units)
             && self.due.iter().all(|due| due.unit.0 < self.units && due.position < self.positions)
     }
 
-    /// The state that is not that of a new drive, as words, for digests.
+    /// Returns the state that can differ from a new drive's as words, for digests.
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words: Vec<u64> = self.counts.to_array().to_vec();
         for spare in &self.spare {

@@ -202,7 +202,7 @@ impl SelfTuned {
         })
     }
 
-    /// The state as words, for digests.
+    /// Returns the state as words, for digests.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
         fields.map(f64::to_bits).chain([u64::from(self.after_expensive)]).collect()

@@ -85,12 +85,12 @@ impl Load {
     /// Where each page is, and the number of the write whose data it has.
     fn state(&self) -> Vec<(Ppa, u64)> {
         let lookup = |page| {
-            let found = |drive: &mut AnyDrive| {
+            let location = |drive: &mut AnyDrive| {
                 drive.volatile().unwrap().storage().location(Lpn(page as u32))
             };
             let mut data = [0; 8];
             self.served.read(page * PAGE, &mut data).unwrap();
-            (self.served.with_drive(found), u64::from_le_bytes(data))
+            (self.served.with_drive(location), u64::from_le_bytes(data))
         };
         (0..self.pages).map(lookup).collect()
     }

@@ -110,7 +110,7 @@ fn the_size_of_a_logical_block_is_kept() {
     state::save(&parts, &path).unwrap();
     let data = parts.contents.used().unwrap();
     assert_eq!(restored(), (Bytes(4096), data));
-    // Other versions, and a size that drives do not have.
+    // Other versions and other block sizes are rejected.
     let good = fs::read(&path).unwrap();
     let (rest, trailer) = good.split_at(good.len() - 24);
     for version in ['3', '5'] {
@@ -138,7 +138,7 @@ fn power_ups_are_counted_across_servers() {
         let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
         state::save(&parts, &path).unwrap();
     }
-    // The state of a drive alone does not have them.
+    // A file with only the state of the drive has no power-ups.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
     let mut parts = ServedParts::new(drive(), empty());
     state::restore(&mut parts, &path).unwrap();

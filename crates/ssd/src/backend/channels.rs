@@ -5,8 +5,8 @@ use writecliff_flash::Geometry;
 
 use crate::attribution::Recorder;
 
-/// The channels, each represented by the time until which it is busy: it serves requests in order
-/// of arrival.
+/// The channels. Each serves requests in order of arrival, so the time until which it is busy is
+/// its complete state.
 #[derive(Clone, Debug)]
 pub(crate) struct Channels {
     of_die: Vec<u16>,
@@ -23,6 +23,7 @@ impl Channels {
         }
     }
 
+    /// Returns the channel of a die.
     #[inline]
     pub(crate) fn of(&self, die: usize) -> u16 {
         self.of_die[die]
@@ -45,7 +46,7 @@ impl Channels {
         }
     }
 
-    /// Drops all transfers.
+    /// Drops all transfers, so that the channels are free at `now`.
     pub(crate) fn clear(&mut self, now: Nanos) {
         self.busy_until.fill(now);
     }

@@ -1,4 +1,4 @@
-//! Erases that wait for programs, on a drive that loses its buffer with the power.
+//! Erases that wait for programs, on a drive that loses its buffer in a power loss.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{ReclaimUnitId, saved};
@@ -6,15 +6,15 @@ use writecliff_ftl::frontier::FrontierId;
 
 use crate::fill::{FillId, Fills};
 
-/// An erase that waits until the data that replace those of the reclaim unit, or of a block of the
-/// front's own flash, are on flash; or programs that do.
+/// A held erase of a reclaim unit, or of a block of the front's own flash. It waits until the data
+/// that replace the erased data are on flash. If the unit is already erased, only programs wait.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
-    /// `true` if the unit is erased, so that only the programs wait.
+    /// `true` if the unit is already erased.
     pub is_erased: bool,
     awaits: Awaits,
-    /// The first program unit there, which waits for the erase.
+    /// Fill of the frontier's current program unit, which waits for the erase.
     pub fill: FillId,
 }
 
@@ -40,10 +40,10 @@ impl Awaits {
     }
 }
 
-/// The erases that wait. Each has a program unit that waits for it in turn.
+/// The held erases. For each of them, a program unit waits.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldErases {
-    /// `true` if data that are not on flash are lost with the power. Otherwise no erase waits.
+    /// `true` if a power loss loses the data that are not on flash. Otherwise no erase is held.
     pub is_volatile: bool,
     all: Vec<HeldErase>,
 }
@@ -109,12 +109,12 @@ impl HeldErases {
         self.all.push(HeldErase { unit, is_erased, awaits, fill });
     }
 
-    /// Removes the erases that wait for nothing but `programmed`, which is now on flash.
+    /// Removes and returns the erases that waited only for `programmed`, which is now on flash.
     pub(crate) fn take_ready(&mut self, fills: &Fills, programmed: FillId) -> Vec<HeldErase> {
         self.all.extract_if(.., |held| held.awaits.is_over(fills, programmed)).collect()
     }
 
-    /// Forgets all erases.
+    /// Drops all erases.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
     }

@@ -14,7 +14,7 @@ use crate::front::{FrontFlash, LogSink, PlacementSink};
 use crate::mechanisms::{FlashMechanism, flash_hook};
 
 impl<R: Recorder> Backend<R> {
-    /// Starts the erases that wait for nothing any more.
+    /// Starts the held erases of which `programmed` was the last awaited program.
     #[cold]
     pub(super) fn erase_held(&mut self, programmed: FillId) {
         for HeldErase { unit, is_erased, fill, .. } in

@@ -1,4 +1,4 @@
-//! The work in progress on the flash: saved, restored, and lost with the power.
+//! Work in progress on the flash: saving it, restoring it, and losing it in a power loss.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 use writecliff_ftl::ProgramUnit;
@@ -25,28 +25,28 @@ pub(crate) struct Unfinished {
     pub waiting: Vec<ProgramUnit>,
     /// Erases of blocks of the front's own flash that wait for programs.
     pub held_log_erases: u64,
-    /// Other erases that have not ended, with their dies.
+    /// Other erases that have not ended, each with its die.
     pub erases: Vec<(ReclaimUnitId, u32)>,
-    /// Erases among them that have started.
+    /// Number of these erases that have started.
     pub erasing: u32,
-    /// Time that the dies would need to finish all of them.
+    /// Time that the dies would need to finish these programs and erases.
     pub time: Nanos,
 }
 
 impl<R: Recorder> Backend<R> {
-    /// Resumes the restored work. Returns `false` if it is impossible.
+    /// Resumes the restored work. Returns `false` if the restored state is impossible.
     fn resume(&mut self) -> bool {
         let (dies, fills) = (self.dies.len(), self.fills.len());
-        // A saved drive has no host command.
+        // A saved drive has no outstanding host commands.
         let can_occur = |event: Packed| match event.event() {
             SsdEvent::Sensed { die } | SsdEvent::DieDone { die } => usize::from(die) < dies,
             event => event == SsdEvent::IdleCheck,
         };
-        let lost = self.mechanisms.die_parity.as_ref().and_then(|parity| parity.lost);
+        let lost_die = self.mechanisms.die_parity.as_ref().and_then(|parity| parity.lost);
         let is_possible = self.queue.events().all(|e| e.due().is_some() || can_occur(e))
             && self.dies.iter().all(|die| die.is_possible(fills))
             && self.held_erases.iter().all(|held| (held.fill as usize) < fills)
-            && lost.is_none_or(|die| (die as usize) < dies);
+            && lost_die.is_none_or(|die| (die as usize) < dies);
         if !is_possible {
             return false;
         }
@@ -61,7 +61,7 @@ impl<R: Recorder> Backend<R> {
         true
     }
 
-    /// Drops all operations, as a loss of power does.
+    /// Drops all operations in a power loss, and returns them.
     pub(crate) fn power_off(&mut self) -> Unfinished {
         let mut lost = Unfinished::default();
         let mut begun = Vec::new();
@@ -104,8 +104,8 @@ impl<R: Recorder> Backend<R> {
             let Some(unit) = self.fills.get(fill).unit else { continue };
             if begun.contains(&fill) { &mut lost.torn } else { &mut lost.waiting }.push(unit);
         }
-        let own = usize::from(self.front.frontier.index() == self.fills.frontiers() - 1);
-        let units = self.geometry.reclaim_units as usize + own;
+        let front_flash = usize::from(self.front.frontier.index() == self.fills.frontiers() - 1);
+        let units = self.geometry.reclaim_units as usize + front_flash;
         self.fills = Fills::new(self.fills.frontiers(), units);
         self.queue = EventQueue::default();
         self.held_erases.clear();

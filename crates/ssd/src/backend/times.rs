@@ -29,8 +29,8 @@ pub(crate) struct Times {
     retry: Nanos,
 }
 
-/// Time until an operation of `duration`, of which `left` remains, reaches a multiple of `step`.
-/// Before the operation starts, its start is the first multiple.
+/// Returns the time until an operation of `duration`, of which `left` remains, has run for a
+/// multiple of `step`. Before the operation starts, returns the time until its start.
 fn time_until_step(duration: Nanos, left: Nanos, step: Nanos) -> Nanos {
     if step == Nanos::ZERO {
         return Nanos::ZERO;
@@ -64,14 +64,14 @@ impl Times {
         times
     }
 
-    /// Time of sensing with all retries, without the mark of a plane.
+    /// Returns the time of sensing with all retries. `sense` must not have the mark of a plane.
     #[inline]
     pub(crate) fn sensing(&self, sense: u16) -> Nanos {
         let first = self.reads[sense as usize % PAGE_TYPES];
         if is_plain(sense) { first } else { self.sensing_otherwise(first, sense) }
     }
 
-    /// Time of sensing with retries, or of a medium.
+    /// Returns the time of sensing with retries, or the tR of a medium other than the FTL's flash.
     #[cold]
     fn sensing_otherwise(&self, first: Nanos, sense: u16) -> Nanos {
         if sense & SENSE_MEDIUM > 0 {
@@ -84,20 +84,21 @@ impl Times {
         Nanos(self.retry.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
 
-    /// Time of the transfer of read slots.
+    /// Returns the time to transfer `slots` slots.
     #[inline]
     pub(crate) fn transfer(&self, slots: u8) -> Nanos {
         Nanos(self.slot_transfer.0 * u64::from(slots))
     }
 
-    /// Channel time of a program, and tPROG after it.
+    /// Returns the channel time of a program, and the tPROG that follows.
     #[inline]
     pub(crate) fn program(&self, page_type: u8) -> (Nanos, Nanos) {
         let kind = page_type as usize % PROGRAM_TYPES;
         (self.loads[kind], self.programs[kind])
     }
 
-    /// Returns how an operation, of which `left` remains, is suspended; `None` if it cannot be.
+    /// Returns the suspension of an operation of which `left` remains; `None` if the operation
+    /// cannot be suspended.
     pub(crate) fn suspension(&self, operation: FlashOperation, left: Nanos) -> Option<Suspension> {
         let flash = &self.flash;
         let (cost, after) = match operation {
@@ -118,8 +119,8 @@ impl Times {
         cost.map(|cost| Suspension { after, cost })
     }
 
-    /// Times of a read that starts now, has reached the die at `begun`, and is corrected at
-    /// `corrected`, for the recorder.
+    /// Returns the times for the recorder of a read that starts at `now`, reaches the die at
+    /// `begun` and is corrected at `corrected`.
     #[inline]
     pub(crate) fn recorded_read(
         &self,

@@ -147,7 +147,7 @@ pub(crate) struct DataPlacement {
 saved! { DataPlacement { tally, interface } check reroute }
 
 impl DataPlacement {
-    /// Routes the restored streams. Returns `false` if they are impossible.
+    /// Routes the restored streams. Returns `false` if the restored state is impossible.
     fn reroute(&mut self) -> bool {
         match &self.interface {
             Interface::None => true,
@@ -199,7 +199,7 @@ impl DataPlacement {
         }
     }
 
-    /// Counts what a write has placed in another reclaim group.
+    /// Counts the bytes that a write has placed in another reclaim group.
     pub(crate) fn note_elsewhere(&mut self, command: &Command, placed: Placed) {
         if placed.elsewhere_bytes > 0 {
             self.tally.overflow(command.stream.0, placed.elsewhere_bytes);

@@ -75,7 +75,7 @@ impl Resources {
         true
     }
 
-    /// Routes the restored identifiers. Returns `false` if they are impossible.
+    /// Routes the restored stream identifiers. Returns `false` if they are impossible.
     pub(crate) fn reroute(&self, route: &mut [u16]) -> bool {
         route.fill(UNROUTED);
         route[0] = 0;

@@ -70,11 +70,13 @@ section! {
         indirection_unit: optional Size = "4 KiB",
             "data per entry of the map; a power of two up to a program unit";
         merged_units: default Count(0..=MERGED_MAX) = 0,
-            "partly written units above 4 KiB that wait in the buffer for the rest of their data";
+            "maximum number of partly written units above 4 KiB that wait in the buffer for the \
+             rest of their data";
     }
 }
 
-/// Reads the section, the size of an indirection unit and the number of units that are merged.
+/// Reads the section. Also returns the size of an indirection unit and the maximum number of
+/// waiting units.
 pub(super) fn read(
     table: &Table<'_>,
     seed: u64,

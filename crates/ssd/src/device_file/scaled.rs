@@ -5,7 +5,7 @@
 //! * the number of reclaim units and every pool counted in them stays, and with it
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
-//! * the time of an erase, and that between its suspensions, shrink with the block;
+//! * the time of an erase and the step of its suspensions shrink with the block;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
 //!   and the cached part of the mapping table shrink with the drive.

@@ -146,7 +146,7 @@ pub struct Ecc {
     pub counters: EccCounters,
 }
 
-// The erase counts are those of the FTL, see `take_wear`.
+// The FTL saves the erase counts; see `take_wear`.
 saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
@@ -333,7 +333,7 @@ impl FlashMechanism for Ecc {
         (draw < self.worst).then(|| self.retries_of(draw, location, slots, now))
     }
 
-    /// Reads for relocation count too.
+    /// Returns the number of lost reads, including reads for relocation.
     fn lost_reads(&self) -> Option<u64> {
         Some(self.counters.uncorrectable_reads)
     }

@@ -21,7 +21,7 @@ use crate::fill::FillId;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRead {
     pub location: FlashLocation,
-    /// 0 if a read takes all planes.
+    /// Plane that the read takes; 0 if a read takes all planes.
     pub plane: u32,
     pub slots: u32,
 }
@@ -43,8 +43,8 @@ pub(crate) struct PlaneData {
     pub data: HostData,
 }
 
-/// A mechanism that takes part in flash operations. A hook that receives the backend finds it
-/// without this mechanism.
+/// A mechanism that takes part in flash operations. While one of its hooks runs, the backend that
+/// the hook receives does not contain this mechanism.
 pub(crate) trait FlashMechanism: Saved {
     /// Returns the mechanism of a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
@@ -61,13 +61,13 @@ pub(crate) trait FlashMechanism: Saved {
         0
     }
 
-    /// Returns marks of the sense of host reads of a plane.
+    /// Returns the marks that `sense` has for host reads of a plane.
     fn host_read_marks(&mut self, _plane: u32) -> u16 {
         0
     }
 
     /// Queues the flash reads of a host read in place of the backend; returns `false` if the
-    /// backend shall queue one.
+    /// backend must queue the read.
     fn host_read<R: Recorder>(
         &mut self,
         _backend: &mut Backend<R>,
@@ -82,13 +82,14 @@ pub(crate) trait FlashMechanism: Saved {
         queued
     }
 
-    /// Number of flash reads whose data are lost; `None` if the mechanism does not count them.
+    /// Returns the number of flash reads whose data are lost; `None` if the mechanism does not
+    /// count them.
     fn lost_reads(&self) -> Option<u64> {
         None
     }
 
     /// Queues the flash reads for a fill in place of the backend; returns `false` if the backend
-    /// shall queue one.
+    /// must queue the read.
     fn fill_read<R: Recorder>(
         &mut self,
         _backend: &mut Backend<R>,
@@ -140,8 +141,8 @@ pub(crate) trait FlashMechanism: Saved {
     /// Called when the FTL erases a reclaim unit.
     fn erased(&mut self, _unit: ReclaimUnitId) {}
 
-    /// Called when a free die is about to start an operation; if it may not, returns `false` and
-    /// queues the die.
+    /// Called when a free die is about to start an operation. If the die must wait, queues it and
+    /// returns `false`.
     #[inline]
     fn admits(&mut self, _die: usize) -> bool {
         true
@@ -157,10 +158,10 @@ pub(crate) trait FlashMechanism: Saved {
         None
     }
 
-    /// Called when no die has an operation any more.
+    /// Called when all operations of all dies have ended or are dropped.
     fn cleared(&mut self) {}
 
-    /// Called when the drive was restored.
+    /// Called after the drive was restored.
     fn resumed(&mut self, _dies: &[Die]) {}
 }
 
@@ -180,8 +181,8 @@ impl FlashMechanisms {
         }
     }
 
-    /// Returns the data of a host read after tR. After the transfer of the last plane, the die is
-    /// free.
+    /// Handles the end of tR on a plane, or of the transfer of its data. Returns the data of the
+    /// host read after tR. The die is free after the transfer of the last plane.
     pub(crate) fn plane_done<R: Recorder>(
         backend: &mut Backend<R>,
         reader: u16,
@@ -196,8 +197,8 @@ impl FlashMechanisms {
     }
 }
 
-/// Declares [`FlashMechanisms`], a line for each mechanism, and the macro `flash_hook`, which calls
-/// a hook of each mechanism of a backend.
+/// Declares [`FlashMechanisms`] from a line for each mechanism, and the macro `flash_hook`, which
+/// calls a hook of each mechanism of a backend.
 macro_rules! flash_mechanisms {
     (($dollar:tt) $($name:ident: $type:ty,)*) => {
         /// The mechanisms of a drive that take part in flash operations.
@@ -222,7 +223,8 @@ macro_rules! flash_mechanisms {
                 queued
             }
 
-            /// Flash reads whose data are lost, as the last mechanism of the list counts them.
+            /// Returns the number of flash reads whose data are lost. The last mechanism of the
+            /// list that counts them decides.
             pub(crate) fn lost_reads(&self) -> u64 {
                 let lost = None;
                 $(let lost = self.$name.as_ref().and_then(|m| m.lost_reads()).or(lost);)*

@@ -50,7 +50,7 @@ pub(crate) struct MappedSlots {
     /// Slots written in part and merged with their old data.
     pub merged: u32,
     pub folded: u64,
-    /// Suspensions of programs and erases since the write before.
+    /// Suspensions of programs and erases since the previous write.
     pub suspensions: u64,
 }
 
@@ -196,7 +196,7 @@ pub(crate) trait Mechanism: Saved {
         0
     }
 
-    /// Returns a number above the numbers of the fills that the mechanism knows.
+    /// Returns a number above the numbers of all fills that the mechanism refers to.
     fn fills_end(&self) -> usize {
         0
     }

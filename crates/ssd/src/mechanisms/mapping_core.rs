@@ -1,13 +1,13 @@
 //! The firmware core that maps and relocates data, and the host writes that wait for it.
 //!
 //! During garbage collection, a drive with many dies is often bound not by its flash but by the
-//! processor that looks up, relocates and maps slot after slot. A host slot costs
-//! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
-//! slots `read_slot_time`, a suspension of a program or erase for reads `suspend_time`, a slot
-//! that is written in part `merge_time`, a slot folded from an SLC cache its `fold_time`; reads
-//! have priority. The core is shared, so reads leave writes the rest of its time: if `lookup_time`
-//! is the reciprocal of the rate of reads alone, a mix is no faster than the two loads in turn,
-//! and slower by the suspensions, which neither of them has alone.
+//! processor that looks up, relocates and maps slot after slot. It takes `mapping_update_time` per
+//! host slot, `relocation_time` per relocated slot, `lookup_time` per read and `read_slot_time` per
+//! slot of it, `suspend_time` per suspension of a program or erase for reads, `merge_time` per slot
+//! that is written in part, and the `fold_time` of an SLC cache per folded slot. Reads have
+//! priority, so writes get the rest of the core's time. If `lookup_time` is the reciprocal of the
+//! rate of reads alone, a mix of reads and writes is no faster than the two loads in turn. It is
+//! slower by its suspensions, which neither load has alone.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
 //! the buffer is full of unmapped data and further writes wait at the link. If all these times are
 //! zero, the core imposes no bound and the module is inactive.

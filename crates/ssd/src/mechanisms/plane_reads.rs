@@ -61,7 +61,7 @@ impl Planes {
         backend.recorder.read_started(self.read_number(reader), channel, read);
     }
 
-    /// The recorder's number for the reads of a plane, after the numbers of dies.
+    /// Returns the recorder's number for the reads of a plane, which follows the numbers of dies.
     fn read_number(&self, reader: u16) -> u16 {
         (self.busy.len() as u16).saturating_add(reader)
     }
@@ -111,8 +111,8 @@ impl FlashMechanism for Planes {
             }
             let busy = self.busy[die];
             let mut waiting = queues.reads.iter().map_while(|&operation| plane_of(operation));
-            let Some(place) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
-            let Some(operation) = queues.reads.remove(place) else { return };
+            let Some(position) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
+            let Some(operation) = queues.reads.remove(position) else { return };
             queues.begin_read();
             let begun = backend.take_channel(die, backend.times.flash.command);
             self.start_plane(backend, die, operation, begun);

@@ -155,7 +155,7 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
     format!("{:016x} {:016x} {:016x}", host.completions.0, counters.0, state.0)
 }
 
-/// A damaged file with the right checksums is refused, or has other values that are possible.
+/// A state with a flipped bit is rejected, or is another possible state.
 #[test]
 fn no_damaged_field_causes_a_panic() {
     let mut random = Prng::new(3);

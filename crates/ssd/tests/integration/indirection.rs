@@ -71,35 +71,36 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
     assert!(flash > host);
 }
 
-/// The same drive, with units that wait in the buffer for the rest of their data.
+/// Returns a drive in which up to `units` units of 16 KiB wait in the buffer for the rest of their
+/// data.
 fn merging(units: u32) -> Ssd {
     let keys = format!("streams = 4\nindirection_unit = \"16 KiB\"\nmerged_units = {units}");
     drive(&[UNITS[0], ("streams = 4", keys.as_str())])
 }
 
 #[test]
-fn small_writes_in_order_cost_what_large_ones_do_and_random_ones_a_unit() {
-    // Four sequences of 4 KiB writes, interleaved: every unit is complete when it leaves.
+fn sequential_small_writes_are_merged_and_random_writes_cost_a_unit() {
+    // Four interleaved sequences of 4 KiB writes: every unit is complete when it reaches the FTL.
     let mut ssd = merging(4);
     for n in 0..256 {
         (0..4).for_each(|sequence| ssd.fast_forward(&write(sequence * 2048 + n, 1)));
     }
     assert_eq!(bytes(&ssd), (4 << 20, 4 << 20));
-    // One more sequence than units that wait: each write displaces the unit of the next.
+    // Five sequences and four waiting units: each write displaces the unit of the next write.
     let mut ssd = merging(4);
     for n in 0..256 {
         (0..5).for_each(|sequence| ssd.fast_forward(&write(sequence * 1024 + n, 1)));
     }
     let (host, flash) = bytes(&ssd);
-    assert_eq!((host, flash), (5 << 20, 4 * ((5 << 20) - 4 * 4096)), "all but those that wait");
-    // At random over 8 MiB: units of four slots, of which few are found among four that wait.
+    assert_eq!((host, flash), (5 << 20, 4 * ((5 << 20) - 4 * 4096)), "four slots wait");
+    // Random writes over 8 MiB, which is 512 units: few of them find their unit waiting.
     let mut ssd = merging(4);
     let mut random = Prng::new(3);
     (0..20_000).for_each(|_| ssd.fast_forward(&write(random.below(2048), 1)));
     let moved = ssd.ftl().counters().moved_slots() * 4096;
     let (host, flash) = bytes(&ssd);
     let amplification = (flash - moved) as f64 / host as f64;
-    // A write finds its unit, with one to three of its slots, among 4 of 512.
+    // About 4 of 512 writes find their unit waiting, with one to three written slots.
     assert!((3.94..4.0).contains(&amplification), "{amplification}");
     ssd.ftl().check_invariants().unwrap();
 }
@@ -112,22 +113,22 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
     for n in 0..3000u32 {
         let slots = 1 + random.below(9) as u32;
         let slot = random.below(user - u64::from(slots));
-        let one = command(Operation::Write, slot, slots, n);
-        fast.fast_forward(&one);
-        crate::common::alone(&mut timed, one);
+        let request = command(Operation::Write, slot, slots, n);
+        fast.fast_forward(&request);
+        crate::common::alone(&mut timed, request);
     }
     assert_eq!(bytes(&timed), bytes(&fast));
     for lpn in 0..user as u32 {
         assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
     }
-    // Half of a unit, then a read of it: from the buffer, as fast as data that were never written.
+    // A read of a half-written unit comes from the buffer, as fast as a read of unmapped data.
     let mut ssd = merging(8);
     let unmapped = crate::common::alone(&mut ssd, crate::common::read(0, 2));
     crate::common::alone(&mut ssd, write(0, 2));
     ssd.quiesce();
-    assert_eq!(ssd.ftl().mapped_slots(), 0, "it waits");
+    assert_eq!(ssd.ftl().mapped_slots(), 0, "the unit waits in the buffer");
     assert_eq!(crate::common::alone(&mut ssd, crate::common::read(0, 2)), unmapped);
-    // Saved and restored, it still waits, and the other half completes it.
+    // The restored unit still waits, and the other half completes it.
     let state = ssd.save(Vec::new()).unwrap();
     let mut ssd = merging(8);
     ssd.restore_from(&mut &state[..]).unwrap();

@@ -123,14 +123,14 @@ fn outstanding_commands_do_not_complete_and_the_drive_takes_new_ones() {
 
 #[test]
 fn drives_of_which_cuts_are_not_modelled_say_why() {
-    let why = |ssd: &Ssd<Volatile>| ssd.storage().refuses_power_cut(ssd.config());
-    assert_eq!(why(&volatile(&[])), None);
-    assert_eq!(why(&volatile(&SLC)), None);
-    assert!(why(&volatile(&REDUCTION)).unwrap().contains("reduce data"));
-    assert_eq!(why(&volatile(&[REDUCTION[0], PROTECTED])), None);
+    let reason = |ssd: &Ssd<Volatile>| ssd.storage().refuses_power_cut(ssd.config());
+    assert_eq!(reason(&volatile(&[])), None);
+    assert_eq!(reason(&volatile(&SLC)), None);
+    assert!(reason(&volatile(&REDUCTION)).unwrap().contains("reduce data"));
+    assert_eq!(reason(&volatile(&[REDUCTION[0], PROTECTED])), None);
     let unrecorded = drive(&[]);
-    let why_not = unrecorded.storage().refuses_power_cut(unrecorded.config()).unwrap();
-    assert!(why_not.contains("does not record"));
+    let refusal = unrecorded.storage().refuses_power_cut(unrecorded.config()).unwrap();
+    assert!(refusal.contains("does not record"));
 }
 
 /// The round drive: 2 channels of 2 dies, pages of 16 KiB (50 and 70 us), 40.96 us a page on the

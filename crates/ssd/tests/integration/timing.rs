@@ -163,25 +163,25 @@ fn programs_are_suspended_only_between_their_steps() {
         );
         move |after: u64| read_behind_a_program(after, &[("rated_cycles = 1000", keys.as_str())])
     };
-    // It reaches the die `elapsed` after the start of the program, whose steps take 150 us.
+    // The read reaches the die `elapsed` after the start of the program, whose steps take 150 us.
     let latency = steps("150 us");
     let at = |elapsed: u64| load + elapsed - CONTROLLER;
     assert_eq!(latency(at(100_000)), unloaded + 50_000 + 20_000);
     assert_eq!(latency(at(149_999)), unloaded + 1 + 20_000);
     assert_eq!(latency(at(150_000)), unloaded + 20_000);
     assert_eq!(latency(at(150_001)), unloaded + 149_999 + 20_000);
-    // After the last step, at 300 us, it waits for the end of the program, at 400 us.
+    // After the last step, at 300 us, the read waits for the end of the program, at 400 us.
     assert_eq!(latency(at(300_001)), unloaded + 99_999);
-    // While the page is on its way to the die, it waits for the first step.
+    // During the transfer of the page to the die, the read waits for the start of the program.
     assert_eq!(latency(at(0) - 10_000), unloaded + 10_000 + 20_000);
-    // A step that ends with the suspend latency left is not worth it.
+    // The program is not suspended if only the suspend latency remains after the step.
     assert_eq!(steps("380 us")(at(1)), unloaded + 399_999);
 }
 
 #[test]
 fn suspensions_take_time_of_the_mapping_core() {
-    // The core takes 50 us a write, and for reads that suspend programs 500 us each.
-    let suspends = |time: &str| {
+    // The core takes 50 us per write, and `time` per suspension of a program.
+    let mixed_load = |time: &str| {
         let core = format!(
             "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nsuspend_time = \"{time}\""
         );
@@ -196,17 +196,17 @@ fn suspensions_take_time_of_the_mapping_core() {
         });
         (done[11_999].at - done[5_999].at).as_secs_f64()
     };
-    let (free, slow) = (suspends("0 us"), suspends("500 us"));
-    assert!(slow > 1.2 * free, "{slow} s with firmware time, {free} s without");
-    // Without reads nothing is suspended.
-    let writes = |time: &str| {
+    let (free, slow) = (mixed_load("0 us"), mixed_load("500 us"));
+    assert!(slow > 1.2 * free, "{slow} s with `suspend_time`, {free} s without");
+    // A load without reads has no suspensions.
+    let write_load = |time: &str| {
         let core = format!(
             "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nsuspend_time = \"{time}\""
         );
         let mut ssd = settled(&[("latency = \"5 us\"", core.as_str())]);
         closed_loop(&mut ssd, 16, 4000, |n| write(u64::from(n) % 4000, 1)).last().unwrap().at
     };
-    assert_eq!(writes("0 us"), writes("500 us"));
+    assert_eq!(write_load("0 us"), write_load("500 us"));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use writecliff_base::log_linear;
 
-/// The upper bound of a bucket is at most 1/16 above the values in it.
+/// Base-2 logarithm of the buckets per power of two: the upper bound of a bucket is at most 1/16
+/// above its values.
 const BITS: u32 = 4;
 
 /// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.

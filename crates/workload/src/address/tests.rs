@@ -62,7 +62,7 @@ fn scattered_zones_keep_their_shares_and_no_zone_is_contiguous() {
         for at in offsets(&job, units * 4096, 200_000) {
             seen[(at / 4096) as usize] += 1;
         }
-        // A hot page gets 1800 accesses, a cold one 22.
+        // A hot page gets 1800 accesses, a cold page 22.
         let hot: Vec<u64> = (0..units).filter(|&page| seen[page as usize] > 1000).collect();
         assert_eq!(hot.len(), 100);
         let share = hot.iter().map(|&page| seen[page as usize]).sum::<u32>();
@@ -76,7 +76,7 @@ fn scattered_zones_keep_their_shares_and_no_zone_is_contiguous() {
     addresses.scatter_seed = 1;
     let common = hot(&addresses).iter().filter(|page| scattered.contains(page)).count();
     assert!(common < 30, "{common}");
-    // Larger pieces stay together; smaller ones than the block share it.
+    // Pieces of ten blocks stay contiguous.
     addresses.scatter_bytes = Some(10 * 4096);
     let pieces = hot(&addresses);
     assert!(pieces.chunks(10).all(|piece| piece[0] % 10 == 0 && piece[9] == piece[0] + 9));

@@ -84,7 +84,7 @@ impl JobSpec {
         })
     }
 
-    /// Checks that pieces are scattered only where there are hot ones, and by sizes that fit.
+    /// Checks the scatter of skewed addresses, and the generator and ranks of zipf.
     fn check_scatter(&self) -> Check {
         let key = "addresses";
         let spec = &self.addresses;
@@ -98,7 +98,7 @@ impl JobSpec {
         );
         let given = spec.scatter_bytes.is_some() || spec.scatter_seed != 0;
         ensure(skewed || !given, key, || {
-            "only zoned, hot_cold, zipf, pareto and normal are scattered".to_owned()
+            "only zoned, hot_cold, zipf, pareto and normal have a scatter".to_owned()
         })?;
         let fio = spec.generator == ZipfGenerator::Fio;
         ensure(!fio || spec.kind == AddressKind::Zipf, key, || {
@@ -113,29 +113,30 @@ impl JobSpec {
             "fio has no zipf with theta 1; use 0.99 or 1.01".to_owned()
         })?;
         ensure(!fio || !given, key, || {
-            "fio's generator scatters by its own hash, so it has no scatter".to_owned()
+            "the fio generator scatters blocks by its own hash and has no scatter".to_owned()
         })?;
         let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
         let chosen = spec.scatter_seed == 0 || !zoned || spec.scatter_bytes.is_some();
-        ensure(chosen, key, || "zones need a scatter to have a scatter_seed".to_owned())?;
+        ensure(chosen, key, || "scatter_seed of zoned and hot_cold needs a scatter".to_owned())?;
         let Some(size) = spec.scatter_bytes else { return Ok(()) };
         let unit = self.unit_bytes();
         let fits = size >= 512 && size.is_multiple_of(512);
         ensure(fits && (size.is_multiple_of(unit) || unit.is_multiple_of(size)), key, || {
             format!(
-                "a scatter of {size} bytes is neither a multiple nor a part of the alignment of \
-                 {unit} bytes"
+                "scatter is {size} bytes; it must be a multiple of 512 bytes, and a multiple or a \
+                 divisor of the alignment of {unit} bytes"
             )
         })
     }
 
-    /// Smallest alignment of all its I/Os.
+    /// Returns the smallest alignment of all I/Os, in bytes.
     fn unit_bytes(&self) -> u64 {
         let smallest = |sizes: &[BlockSize], align: Option<u64>| {
             align.or_else(|| sizes.iter().map(|size| size.bytes).min())
         };
-        let own = [&self.writes, &self.trims].into_iter().flatten();
-        own.map(|own| smallest(&own.block_sizes, own.align_bytes))
+        let operations = [&self.writes, &self.trims].into_iter().flatten();
+        operations
+            .map(|blocks| smallest(&blocks.block_sizes, blocks.align_bytes))
             .chain([smallest(&self.block_sizes, self.align_bytes)])
             .flatten()
             .min()

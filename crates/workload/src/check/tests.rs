@@ -59,12 +59,12 @@ fn invalid_jobs_are_rejected_with_a_message() {
         (r#""addresses":{"theta":1}"#, "addresses: only zipf has a theta"),
         (
             r#""addresses":{"scatter_bytes":4096}"#,
-            "addresses: only zoned, hot_cold, zipf, pareto and normal are scattered",
+            "addresses: only zoned, hot_cold, zipf, pareto and normal have a scatter",
         ),
         (
             r#""addresses":{"kind":"zipf","theta":0.9,"scatter_bytes":6144}"#,
-            "addresses: a scatter of 6144 bytes is neither a multiple nor a part of the alignment \
-             of 4096 bytes",
+            "addresses: scatter is 6144 bytes; it must be a multiple of 512 bytes, and a multiple \
+             or a divisor of the alignment of 4096 bytes",
         ),
         (
             r#""addresses":{"kind":"zipf","theta":1,"generator":"fio"}"#,

@@ -279,11 +279,11 @@ writecliff_base::section! {
         kind: required Choice<AddressKind>(KINDS), "distribution of accesses over the blocks";
         theta: optional Number(0.0..=10.0), "of `zipf`: the exponent";
         generator: default Choice<ZipfGenerator>(GENERATORS) = ZipfGenerator::Exact,
-            "of `zipf`: the law itself, as database papers mean it, or fio's generator, which is \
-             [more skewed](../guides/workloads.md#skewed-addresses)";
+            "of `zipf`: `exact` follows the law, as database papers do; `fio` is fio's generator, \
+             which is [more skewed](../guides/workloads.md#skewed-addresses)";
         ranks: optional Integer(1..=TOP) = "blocks",
-            "of `zipf`: number of ranks of the law; neighbouring ranks share a block. A part of a \
-             drive then has the skew of the whole drive";
+            "of `zipf`: number of ranks; if there are more than blocks, neighbouring ranks share a \
+             block. With the ranks of a whole drive, a part of the drive has the same skew";
         hot: optional Percent(0.0..=99.0),
             "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
              accesses";
@@ -302,7 +302,7 @@ writecliff_base::section! {
             "of `zoned`, `hot_cold`, `zipf`, `pareto` and `normal`: pieces of this size are \
              permuted over the whole range";
         scatter_seed: default Integer(0..=TOP) = 0,
-            "number of the permutation; jobs with the same number share their hot blocks";
+            "seed of the permutation; jobs with the same seed share their hot blocks";
     }
 }
 

@@ -16,7 +16,7 @@ impl DieParity {
         self.lost == Some(die)
     }
 
-    /// Counts a failed host read, which the stripe answers if `is_rebuilt`.
+    /// Counts a failed host read as rebuilt from its stripe, or as unrecovered.
     fn count_failed(&mut self, is_rebuilt: bool) {
         if is_rebuilt {
             self.counts.rebuilt += 1;
@@ -41,7 +41,8 @@ impl DieParity {
         may
     }
 
-    /// Reads all other dies of the stripe; returns their number, 0 if another of them is lost.
+    /// Reads all other dies of the stripe of `die`; returns their number, or 0 if one of them is
+    /// lost.
     fn read_stripe<R: Recorder>(
         &self,
         backend: &mut Backend<R>,
@@ -118,8 +119,8 @@ impl FlashMechanism for DieParity {
         Some(self.counts.unrecovered)
     }
 
-    /// The stripe is read at the same time as a failing read, not after it: the program waits for
-    /// the last of these reads.
+    /// Reads the stripe at the same time as a failing read, not after it: the program waits for the
+    /// last of these reads.
     #[cold]
     fn fill_read<R: Recorder>(
         &mut self,

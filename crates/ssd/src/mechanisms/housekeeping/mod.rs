@@ -203,7 +203,7 @@ impl Housekeeping {
     }
 }
 
-/// Keeps the firmware from commands for `time`, from `at` on.
+/// Stops the firmware from processing commands for `time`, from `at` on.
 fn stall_firmware<R: Recorder>(drive: &mut Ssd<R>, at: Nanos, time: Nanos) {
     let until = drive.commands.frontend.stall(at, time);
     drive.storage.backend.recorder.firmware_stalled(until - time, until);

@@ -2,9 +2,10 @@
 //! unit above 4 KiB, the drive reads the rest and writes the whole unit.
 //!
 //! With `merged_units`, a partly written unit first waits in the protected buffer for the rest of
-//! its data, until more units wait than that; then the unit that was written least recently leaves.
-//! Sequential small writes therefore cost what large writes cost, and random ones a unit each. How
-//! long a unit waits depends on other writes, not on time, so both clocks place data equally.
+//! its data. If more units than `merged_units` wait, the unit that was written least recently is
+//! passed to the FTL. Sequential small writes therefore cost as much as large writes, and each
+//! random small write costs a unit. The wait of a unit depends on other writes, not on time, so
+//! both clocks place data identically.
 
 mod section;
 
@@ -24,11 +25,11 @@ pub(crate) use section::{MERGED_MAX, slots};
 struct PartialUnit {
     unit: u32,
     stream: StreamId,
-    /// Slots of the unit with data of the host, as bits.
+    /// Bit set of the slots to which the host has written.
     written: u128,
-    /// Slots that are written in full.
+    /// Bit set of the slots that the host has written in full.
     complete: u128,
-    /// Bytes that the host has written.
+    /// Bytes that the host has written, including rewritten bytes.
     bytes: u64,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct LargeUnits {
     slots: u32,
     /// Maximum number of waiting units.
     waiting_max: usize,
-    /// In the order of their last write.
+    /// Waiting units, in the order of their last write.
     waiting: VecDeque<PartialUnit>,
 }
 
@@ -48,19 +49,20 @@ impl LargeUnits {
         Self { slots, waiting_max: waiting_max as usize, waiting: VecDeque::new() }
     }
 
-    /// Returns the waiting unit of a slot, and the slot's bit in it.
+    /// Returns the index of the waiting unit of a slot, and the bit of the slot.
     fn waiting(&self, lpn: Lpn) -> Option<(usize, u128)> {
         let unit = lpn.0 / self.slots;
-        let place = self.waiting.iter().position(|waiting| waiting.unit == unit)?;
-        Some((place, 1 << (lpn.0 % self.slots)))
+        let index = self.waiting.iter().position(|waiting| waiting.unit == unit)?;
+        Some((index, 1 << (lpn.0 % self.slots)))
     }
 
-    /// Adds the slots of `unit` that lie in `offset..end` to those that wait; removes the unit.
+    /// Removes `unit` from the waiting units, if it waits, and returns it with the written bytes
+    /// `offset..end` added.
     fn take(&mut self, unit: u32, stream: StreamId, (offset, end): (u64, u64)) -> PartialUnit {
-        let place = self.waiting.iter().position(|waiting| waiting.unit == unit);
-        let known = place.and_then(|place| self.waiting.remove(place));
+        let index = self.waiting.iter().position(|waiting| waiting.unit == unit);
+        let waiting = index.and_then(|index| self.waiting.remove(index));
         let new = PartialUnit { unit, stream, written: 0, complete: 0, bytes: 0 };
-        let mut partial = PartialUnit { stream, ..known.unwrap_or(new) };
+        let mut partial = PartialUnit { stream, ..waiting.unwrap_or(new) };
         if self.waiting_max == 0 {
             partial.bytes = end - offset;
             return partial;
@@ -97,8 +99,8 @@ impl LargeUnits {
 }
 
 impl Front for LargeUnits {
-    /// Writes all units that the command completes, and those that it displaces. The rest of each
-    /// unit also passes through the buffer.
+    /// Writes all units that the command completes, and the units that it displaces. The rest of
+    /// each unit also passes through the buffer.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let (slot, command) = (u64::from(SLOT_BYTES), write.command);
         let end = command.offset + u64::from(command.length);
@@ -125,16 +127,17 @@ impl Front for LargeUnits {
         Placed { extra_slots, ..Placed::default() }
     }
 
-    /// Data in the buffer are found there, in no unit of flash.
+    /// Returns `true` for data in the buffer. The number of the unit then has no meaning.
     fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
-        let (place, bit) = self.waiting(lpn)?;
-        (self.waiting[place].complete & bit > 0).then_some((0, true))
+        let (index, bit) = self.waiting(lpn)?;
+        (self.waiting[index].complete & bit > 0).then_some((0, true))
     }
 
-    /// The slot keeps its place in the buffer until its unit leaves.
+    /// Discards the data. The buffer space of the slot stays reserved until its unit is passed to
+    /// the FTL.
     fn trim(&mut self, lpn: Lpn) {
-        if let Some((place, bit)) = self.waiting(lpn) {
-            self.waiting[place].complete &= !bit;
+        if let Some((index, bit)) = self.waiting(lpn) {
+            self.waiting[index].complete &= !bit;
         }
     }
 
@@ -147,7 +150,7 @@ impl Front for LargeUnits {
         of_ftl + self.waiting.iter().map(|waiting| waiting.bytes).sum::<u64>()
     }
 
-    /// Slots of the units that wait.
+    /// Returns the number of written slots of the waiting units.
     fn filled(&self) -> u32 {
         self.waiting.iter().map(|waiting| waiting.written.count_ones()).sum()
     }

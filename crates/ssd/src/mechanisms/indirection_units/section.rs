@@ -9,16 +9,16 @@ use crate::config::ControllerConfig;
 
 const KEY: &str = "indirection_unit";
 const MERGED_KEY: &str = "merged_units";
-/// Maximum number of units that wait.
+/// Maximum of `merged_units`.
 pub(crate) const MERGED_MAX: u32 = 256;
-/// Maximum number of slots of a unit that waits.
+/// Maximum number of slots of a waiting unit.
 const MERGED_SLOTS_MAX: u32 = u128::BITS;
 
 /// Returns the slots of a unit of `size`, read from the section `[ftl]`.
 ///
 /// # Errors
-/// Fails at the key if units cannot have this size on this flash, or if the drive does not have
-/// power-loss protection.
+/// Fails at the key if units cannot have this size on this flash, if the drive does not have
+/// power-loss protection, or if `merged` units of this size cannot wait in the buffer.
 pub(crate) fn slots(
     table: &Table<'_>,
     size: Option<Bytes>,
@@ -44,14 +44,14 @@ pub(crate) fn slots(
     }
     if merged > 0 && !(2..=MERGED_SLOTS_MAX).contains(&slots) {
         let most = Bytes(u64::from(MERGED_SLOTS_MAX) * slot);
-        let message = format!("{MERGED_KEY} needs {KEY} above 4 KiB, and up to {most}");
+        let message = format!("{MERGED_KEY} needs {KEY} above 4 KiB and up to {most}");
         return Err(table.error(MERGED_KEY, message, None));
     }
     let (waiting, buffer) = (Bytes(u64::from(merged) * size.0), controller.write_buffer);
     if waiting.0 > buffer.0 / 2 {
         let message = format!(
-            "{MERGED_KEY} is {merged}; {waiting} could wait in a write_buffer of {buffer}, at most \
-             half of which may hold them"
+            "{MERGED_KEY} is {merged}: waiting units would take {waiting} of the write_buffer of \
+             {buffer}, but may take at most half of it"
         );
         return Err(table.error(MERGED_KEY, message, None));
     }

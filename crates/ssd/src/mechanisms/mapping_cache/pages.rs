@@ -53,7 +53,7 @@ pub(crate) struct Pages {
 saved! { Pages { [links], [flags], [parts] } check is_possible }
 
 impl Pages {
-    /// Returns `true` if each page that is held is in one part of the list, and once.
+    /// Returns `true` if the list of each tier contains exactly the pages that the tier holds.
     fn is_possible(&mut self) -> bool {
         let is_page = |link: u32| link == NONE || (link as usize) < self.flags.len();
         let mut links = self.links.iter().flatten().chain(self.parts.iter().map(|p| &p.first));

@@ -22,7 +22,7 @@ pub(crate) struct ActiveDies {
     waits: Vec<bool>,
 }
 
-// The operations of the dies imply which are active.
+// The operations of the dies imply which dies are active.
 saved! { ActiveDies { waiting } }
 
 impl ActiveDies {

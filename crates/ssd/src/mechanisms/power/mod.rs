@@ -68,8 +68,8 @@ impl Energy {
         self.controller + self.flash + self.transfer
     }
 
-    /// Energy that a drive has consumed until `time`, which must be close to now; operations in
-    /// progress count in full. `None` if the device file does not describe it.
+    /// Returns the energy that a drive has consumed until `time`, which must be close to now.
+    /// Operations in progress count in full. `None` if the device file has no power section.
     pub(crate) fn taken<R: Recorder>(drive: &Ssd<R>, time: Nanos) -> Option<Self> {
         let config = drive.config.sections.power.as_ref()?;
         let (active, link) = (drive.active.until(time), drive.commands.frontend.link_busy());

@@ -18,7 +18,7 @@ use crate::storage::Storage;
 impl<R: Recorder> Storage<R> {
     /// Returns the reason why power cuts of the drive are not modelled; `None` if they are.
     pub fn refuses_power_cut(&self, config: &DeviceConfig) -> Option<&'static str> {
-        let unrecorded = "the drive does not record what is not on flash";
+        let unrecorded = "the drive does not record which data are not on flash";
         let records = config.controller.power_loss_protection || R::KEEPS_UNWRITTEN;
         config.refuses_power_cut().or((!records).then_some(unrecorded))
     }
@@ -31,7 +31,7 @@ impl PowerCut {
     /// flush are undone if the journal does not have them.
     ///
     /// # Panics
-    /// Panics if [`Storage::refuses_power_cut`] has a reason.
+    /// Panics if [`Storage::refuses_power_cut`] returns a reason.
     pub fn of<R: Recorder>(drive: &mut Ssd<R>) -> Self {
         let (storage, config) = (&mut drive.storage, &drive.config);
         let refused = storage.refuses_power_cut(config);
@@ -56,11 +56,12 @@ impl PowerCut {
         cut
     }
 
-    /// Powers the drive up again: its time passes until it takes commands, and the host's streams
-    /// are gone. It first makes the room that garbage collection needs, if the cut has taken it.
+    /// Powers the drive up again. Time passes until the drive accepts commands, and the host's
+    /// streams are released. If the cut has used up the reserve of garbage collection, the drive
+    /// restores it first.
     pub fn power_up<R: Recorder>(&self, drive: &mut Ssd<R>) {
         let Storage { ftl, data_placement, backend, .. } = &mut drive.storage;
-        assert!(backend.is_quiet(), "the power is on");
+        assert!(backend.is_quiet(), "the power was not cut");
         if drive.commands.in_flight() > 0 {
             drive.active.end(backend.now);
         }
@@ -147,8 +148,8 @@ impl Unfinished {
                 undone.add(change);
             }
         }
-        let own = ReclaimUnitId(storage.backend.geometry.reclaim_units);
-        let waiting = self.waiting.iter().filter(|unit| unit.reclaim_unit == own);
+        let front_unit = ReclaimUnitId(storage.backend.geometry.reclaim_units);
+        let waiting = self.waiting.iter().filter(|unit| unit.reclaim_unit == front_unit);
         storage.front.power_up(waiting.map(|unit| unit.unit).collect());
         undone
     }

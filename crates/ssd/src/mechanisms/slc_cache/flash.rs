@@ -1,4 +1,4 @@
-//! The flash of an SLC cache among the dies' operations.
+//! Flash operations of an SLC cache on the dies.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use crate::die::{FRONT_MEDIUM, FlashOperation, ReadFor, sense_medium};
 use crate::fill::Fills;
 use crate::front;
 
-/// The numbers of the front's own flash in flash operations.
+/// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrontFlash {
-    /// Its frontier, numbered after those of the FTL.
+    /// The front's frontier, numbered after the FTL's frontiers.
     pub frontier: FrontierId,
-    /// Its number among the reclaim units: one after the last. In erases, the numbers after it are
-    /// its blocks after the first.
+    /// The front's reclaim unit, numbered after the FTL's reclaim units. In erases, this unit plus
+    /// n represents block n of the front.
     pub unit: ReclaimUnitId,
-    /// Slots of a block on all dies.
+    /// Number of slots of a block, on all dies together.
     block_slots: u32,
 }
 
@@ -33,17 +33,17 @@ impl FrontFlash {
         }
     }
 
-    /// Returns the reclaim unit by which an erase names a block.
+    /// Returns the reclaim unit that represents a block in erases.
     pub(crate) fn block(&self, block: u32) -> ReclaimUnitId {
         ReclaimUnitId(self.unit.0 + block)
     }
 
-    /// Returns `true` if an erase names a block of the front.
+    /// Returns `true` if `unit` represents a block of the front in erases.
     pub(crate) fn has_block(&self, unit: ReclaimUnitId) -> bool {
         unit.0 >= self.unit.0
     }
 
-    /// Returns a read of slots of a unit, and its die.
+    /// Returns the die of a unit, and the read of `slots` of its slots.
     pub(crate) fn read(
         geometry: &Geometry,
         unit: u32,
@@ -55,7 +55,7 @@ impl FrontFlash {
         (geometry.die_of_unit(unit) as usize, operation)
     }
 
-    /// Addresses that an erase of all dies clears: of a reclaim unit, or of a block of the front.
+    /// Returns the addresses of a reclaim unit or of a block of the front, which an erase clears.
     pub(crate) fn ppas_of_erase(&self, geometry: &Geometry, unit: ReclaimUnitId) -> Range<u32> {
         if !self.has_block(unit) {
             return geometry.ppas(unit);
@@ -65,7 +65,7 @@ impl FrontFlash {
         first + block * self.block_slots..first + (block + 1) * self.block_slots
     }
 
-    /// Addresses of a program unit, or of a unit of the front.
+    /// Returns the addresses of a program unit, or of a unit of the front.
     #[inline]
     pub(crate) fn ppas_of_program(&self, geometry: &Geometry, unit: &ProgramUnit) -> Range<u32> {
         if unit.reclaim_unit != self.unit {
