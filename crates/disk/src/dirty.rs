@@ -32,7 +32,7 @@ pub struct WriteCache {
     next: u64,
 }
 
-saved! { WriteCache { writes, sectors, reserved, next } }
+saved! { WriteCache { writes, sectors, reserved, next } check is_possible }
 
 impl WriteCache {
     pub fn new(config: &CacheConfig) -> Self {
@@ -93,6 +93,15 @@ impl WriteCache {
         self.next
     }
 
+    /// Checks what the extents of the writes do not decide. The disk checks the extents.
+    fn is_possible(&mut self) -> bool {
+        self.reserved <= self.writes_most
+            && self.writes.len() + self.reserved <= self.writes_most
+            && self.sectors <= u64::MAX / 2
+            && self.next <= u64::MAX / 2
+            && self.writes.iter().all(|dirty| dirty.sequence < self.next)
+    }
+
     /// Checks the counters against the cached writes, with `moving` sectors being written back.
     pub fn check(&self, moving: u64) -> Result<(), String> {
         let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
@@ -107,5 +116,44 @@ impl WriteCache {
             return Err("cached writes are out of order".to_owned());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use writecliff_base::fields::{Impossible, from_bytes, to_bytes};
+
+    use super::*;
+
+    fn cache() -> WriteCache {
+        WriteCache {
+            writes: Vec::new(),
+            sectors_most: 2048,
+            writes_most: 4,
+            sectors: 0,
+            reserved: 0,
+            next: 0,
+        }
+    }
+
+    #[test]
+    fn impossible_caches_are_not_restored() {
+        let restored = |change: fn(&mut WriteCache)| {
+            let mut saved = cache();
+            for first in [0, 8] {
+                assert!(saved.reserve(8));
+                let mut extent: Option<Extent> = None;
+                from_bytes(&[1, first, first + 7, 0, 0, 0], &mut extent).unwrap();
+                saved.insert(extent.unwrap());
+            }
+            change(&mut saved);
+            from_bytes(&to_bytes(&saved), &mut cache())
+        };
+        assert_eq!(restored(|_| ()), Ok(()));
+        assert_eq!(restored(|cache| cache.next = 1), Err(Impossible), "a write of the future");
+        assert_eq!(restored(|cache| cache.next = u64::MAX), Err(Impossible));
+        assert_eq!(restored(|cache| cache.sectors = u64::MAX), Err(Impossible));
+        assert_eq!(restored(|cache| cache.reserved = 3), Err(Impossible), "five writes");
+        assert_eq!(restored(|cache| cache.reserved = usize::MAX), Err(Impossible));
     }
 }

@@ -59,12 +59,19 @@ impl Groups {
         })
     }
 
-    /// Returns `true` if each victim is scanned within its group, and no other unit is a victim.
+    /// Returns `true` if each victim is scanned within its group, no other unit is a victim, and
+    /// the counts of garbage collection are within a unit and the drive.
     fn hold_victims(&self, parts: &Parts) -> bool {
         let size = parts.geometry.ppas_per_reclaim_unit;
+        let per_unit = parts.table.alloc_units_per_reclaim_unit;
+        let all = i64::from(parts.table.len()) * i64::from(per_unit);
         let is_own = |group: &Group| {
-            let (victim, next_position) = (group.collection.victim, group.collection.next_position);
-            next_position <= size && (victim.is_none() || group.units.contains(&victim.0))
+            let collection = &group.collection;
+            collection.next_position <= size
+                && collection.valid_at_start <= per_unit
+                && collection.moved <= per_unit
+                && (0..=all).contains(&group.idle_target)
+                && (collection.victim.is_none() || group.units.contains(&collection.victim.0))
         };
         let mut victims: Vec<_> = self.victims().collect();
         victims.sort_unstable_by_key(|victim| victim.0);
@@ -224,7 +231,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         assert_eq!(restored(|_| ()), Ok(()));
-        let cases: [(&str, Change); 10] = [
+        let cases: [(&str, Change); 13] = [
             ("valid", |ftl| {
                 let free = unit_in(ftl, UnitState::Free);
                 ftl.parts.table.valid[free] = 16;
@@ -247,6 +254,9 @@ mod tests {
             ("frontiers", |ftl| ftl.parts.frontiers[FrontierId(0)].end += 16),
             ("frontiers", |ftl| ftl.parts.frontiers[FrontierId(0)].unit = ReclaimUnitId(70)),
             ("collection", |ftl| ftl.groups.current_mut().collection.victim = ReclaimUnitId(99)),
+            ("collection", |ftl| ftl.groups.current_mut().collection.moved = u32::MAX),
+            ("collection", |ftl| ftl.groups.current_mut().collection.valid_at_start = u32::MAX),
+            ("collection", |ftl| ftl.groups.current_mut().idle_target = i64::MAX),
         ];
         for (section, change) in cases {
             let said = restored(change).unwrap_err();

@@ -184,12 +184,19 @@ impl DeviceConfig {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Write buffer needed for the open program units of `streams` streams, one more unit, and the
-    /// mechanisms. Data are in the buffer as the host sent them, with a slot for each piece
-    /// of a unit.
+    /// Write buffer needed for the open program units of `streams` streams, one more unit, the
+    /// mechanisms and the indirection units that wait for the rest of their data. Data are in the
+    /// buffer as the host sent them, with a slot for each piece of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.program_unit_bytes() * self.pieces_per_slot();
-        Bytes((u64::from(streams) + 1) * unit + self.sections.buffer_bytes(&self.geometry))
+        let mechanisms = self.sections.buffer_bytes(&self.geometry);
+        Bytes((u64::from(streams) + 1) * unit + mechanisms + self.merged_bytes())
+    }
+
+    /// Bytes of the write buffer that indirection units may occupy while they wait for the rest of
+    /// their data.
+    pub fn merged_bytes(&self) -> u64 {
+        u64::from(self.merged_units * self.indirection_slots) * u64::from(SLOT_BYTES)
     }
 
     pub fn buffer_slots(&self) -> u32 {

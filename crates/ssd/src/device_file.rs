@@ -175,13 +175,14 @@ fn check_together(
     })
 }
 
-/// Checks that the buffer can hold the partly filled units of all streams and one more unit.
+/// Checks that the buffer can hold the partly filled units of all streams, one more unit, and the
+/// indirection units that wait.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let (needed, buffer) =
         (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);
     if buffer < needed {
         let message = format!(
-            "write_buffer is {buffer}; {} streams with program units of {} KiB{} need {} KiB or \
+            "write_buffer is {buffer}; {} streams with program units of {} KiB{}{} need {} KiB or \
              more",
             config.ftl.streams,
             config.program_unit_bytes() * config.pieces_per_slot() / 1024,
@@ -190,6 +191,7 @@ fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
             } else {
                 ""
             },
+            if config.merged_units > 0 { " and merged units" } else { "" },
             needed.0 / 1024
         );
         return Err(table.error("write_buffer", message, None));

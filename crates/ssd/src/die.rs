@@ -11,6 +11,7 @@ use writecliff_base::{Nanos, ReclaimUnitId};
 
 use writecliff_host_interface::Cause;
 
+use crate::event::{Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
 
 /// Destination of the data of a read.
@@ -120,6 +121,10 @@ impl FlashOperation {
     pub fn upkeep(time: Nanos, suspendable: bool) -> Self {
         debug_assert!(u32::try_from(time.0).is_ok());
         Self::Upkeep { nanos: time.0 as u32, suspendable }
+    }
+
+    fn is_read(self) -> bool {
+        matches!(self, Self::Read { .. })
     }
 
     /// Returns the cause of the latency of commands that wait for the operation.
@@ -242,20 +247,39 @@ impl Die {
         current.into_iter().chain(suspended).chain(&self.reads).chain(&self.work)
     }
 
-    /// Returns `true` if a restored die can be in this state on a drive whose fills have numbers
-    /// below `fills`. A saved drive has no outstanding host commands.
-    pub(crate) fn is_possible(&self, fills: usize) -> bool {
-        let is_fill = |fill: FillId| (fill as usize) < fills;
+    /// Returns `true` if a restored die can be in this state. A saved drive has no outstanding host
+    /// commands.
+    pub(crate) fn is_possible(&self) -> bool {
+        let marks = SENSE_FAILING | SENSE_STRIPE | SENSE_PLANE;
         let can_be = |operation: &FlashOperation| match *operation {
-            FlashOperation::Read { purpose, .. } => match purpose {
-                ReadFor::Host { .. } => false,
-                ReadFor::Fill { fill } => is_fill(fill),
-                ReadFor::Mechanism { .. } => true,
-            },
-            FlashOperation::Program { fill, .. } => fill == NO_FILL || is_fill(fill),
-            FlashOperation::Erase { .. } | FlashOperation::Upkeep { .. } => true,
+            FlashOperation::Read { purpose: ReadFor::Host { .. }, .. } => false,
+            FlashOperation::Read { sense, .. } => sense & marks == 0,
+            _ => true,
         };
-        self.state != DieState::Reading && self.operations().all(can_be)
+        let can_have = match self.state {
+            // The operations may wait until other dies are no longer active.
+            DieState::Idle => true,
+            DieState::Sensing(operation) => operation.is_read(),
+            DieState::Reading => false,
+            DieState::Sending => self.wake_scheduled || !self.has_operations(),
+            DieState::Busy(operation) => operation.is_read() || self.suspended.is_none(),
+        };
+        can_have
+            && self.reads.iter().all(|operation| operation.is_read())
+            && self.suspended.is_none_or(|suspended| !suspended.operation.is_read())
+            && self.operations().all(can_be)
+    }
+
+    /// Returns the event at `busy_until`, and its lane, if the state has one.
+    pub(crate) fn scheduled(&self, index: u16) -> Option<(Lane, SsdEvent)> {
+        let done = SsdEvent::DieDone { die: index };
+        match self.state {
+            DieState::Sensing(_) => Some((Lane::Sensed, SsdEvent::Sensed { die: index })),
+            DieState::Sending => self.wake_scheduled.then_some((Lane::DieShort, done)),
+            DieState::Busy(operation) if operation.is_read() => Some((Lane::DieShort, done)),
+            DieState::Busy(_) => Some((Lane::DieLong, done)),
+            DieState::Idle | DieState::Reading => None,
+        }
     }
 
     /// Counts a read that is about to start.

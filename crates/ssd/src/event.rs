@@ -61,7 +61,7 @@ impl SsdEvent {
             Self::ReadReady { command } => 2 << 16 | u32::from(command),
             Self::WriteArrived { command } => 3 << 16 | u32::from(command),
             Self::Completed { command } => 4 << 16 | u32::from(command),
-            Self::IdleCheck => 5 << 16,
+            Self::IdleCheck => Packed::IDLE_CHECK.0,
             Self::PlaneDone { reader } => 6 << 16 | u32::from(reader),
             Self::Due { mechanism, token } => {
                 (FIRST_MECHANISM + u32::from(mechanism)) << 16 | u32::from(token)
@@ -76,6 +76,8 @@ impl SsdEvent {
 pub struct Packed(u32);
 
 impl Packed {
+    pub(crate) const IDLE_CHECK: Self = Self(5 << 16);
+
     /// Returns the mechanism whose work is due, and its token; `None` for other events.
     #[inline]
     pub fn due(self) -> Option<(u8, u16)> {
@@ -335,6 +337,23 @@ impl EventQueue {
     pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
         let keys = self.lanes.iter().flat_map(SortedLane::events);
         keys.map(|&key| Packed(key as u32 & EVENT_MASK))
+    }
+
+    /// Returns `true` if the events of dies are exactly `expected`, in any order.
+    pub(crate) fn has_die_events(
+        &self,
+        expected: impl Iterator<Item = (Lane, Nanos, SsdEvent)>,
+    ) -> bool {
+        let scheduled = self.lanes.iter().flat_map(SortedLane::events);
+        let scheduled = scheduled.map(|&key| (lane_of(key), time_of(key), key as u32 & EVENT_MASK));
+        let last_die = SsdEvent::DieDone { die: u16::MAX }.pack();
+        let mut scheduled: Vec<_> =
+            scheduled.filter(|&(_, _, packed)| packed <= last_die).collect();
+        let mut expected: Vec<_> =
+            expected.map(|(lane, time, event)| (lane as usize, time, event.pack())).collect();
+        scheduled.sort_unstable();
+        expected.sort_unstable();
+        scheduled == expected
     }
 
     /// Removes all events and resets the order counter.

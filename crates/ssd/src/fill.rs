@@ -35,6 +35,9 @@ struct InFlight {
     count: u32,
     /// A bit for each program unit, as far as needed so far.
     bits: Vec<u64>,
+    /// Program units that were erased and filled again while their bit was set; a unit is listed
+    /// once for each refill.
+    refilled: Vec<u32>,
 }
 
 impl InFlight {
@@ -44,12 +47,20 @@ impl InFlight {
         if word >= self.bits.len() {
             self.bits.resize(word + 1, 0);
         }
-        self.bits[word] |= 1 << (unit % 64);
+        let (bits, bit) = (&mut self.bits[word], 1 << (unit % 64));
+        if *bits & bit > 0 {
+            self.refilled.push(unit);
+        }
+        *bits |= bit;
     }
 
     fn remove(&mut self, unit: u32) {
         debug_assert!(self.count > 0, "no unit is in flight");
         self.count -= 1;
+        if let Some(again) = self.refilled.iter().position(|&other| other == unit) {
+            self.refilled.swap_remove(again);
+            return;
+        }
         self.bits[unit as usize / 64] &= !(1 << (unit % 64));
     }
 
@@ -73,7 +84,7 @@ pub struct Fills {
     since: BTreeMap<u64, u32>,
 }
 
-saved! { Fills { all, free, [current], [held] } check count_full }
+saved! { Fills { all, free, [current], [held] } }
 
 impl Fills {
     pub fn new(frontiers: usize, reclaim_units: usize) -> Self {
@@ -89,11 +100,6 @@ impl Fills {
 
     pub fn frontiers(&self) -> usize {
         self.current.len()
-    }
-
-    /// Numbers of fills are below this.
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
     }
 
     #[inline]
@@ -210,29 +216,118 @@ impl Fills {
         in_flight.count > 0 && in_flight.contains(unit)
     }
 
-    /// Counts the restored full units that are not yet on flash. Returns `false` if the fills are
-    /// impossible.
-    fn count_full(&mut self) -> bool {
+    /// Counts the restored full units that are not yet on flash. `programs` are the fills of which
+    /// a die has a program, and `is_unit` must return `true` for units that the frontier can fill.
+    /// Returns `false` if the fills are impossible.
+    pub(crate) fn resume(
+        &mut self,
+        programs: impl Iterator<Item = FillId>,
+        is_unit: impl Fn(FrontierId, &ProgramUnit) -> bool,
+    ) -> bool {
         self.in_flight.fill(InFlight::default());
         self.since.clear();
-        for unit in self.all.iter().filter_map(|fill| fill.unit) {
-            let Some(in_flight) = self.in_flight.get_mut(unit.reclaim_unit.index()) else {
+        for fill in &self.all {
+            let Some(unit) = fill.unit else { continue };
+            if !is_unit(fill.frontier, &unit) {
                 return false;
-            };
-            in_flight.add(unit.unit);
+            }
+            self.in_flight[unit.reclaim_unit.index()].add(unit.unit);
             if unit.since != u64::MAX {
                 *self.since.entry(unit.since).or_default() += 1;
             }
         }
-        let is_fill = |&id: &FillId| (id as usize) < self.all.len();
-        let frontiers = self.frontiers();
-        self.all.iter().all(|fill| fill.frontier.index() < frontiers)
-            && self.current.iter().all(|id| *id == NO_FILL || is_fill(id))
-            && self.free.iter().chain(self.held.iter().flatten()).all(is_fill)
+        self.has_each_once(programs)
+    }
+
+    /// Returns `true` if each fill is either free, the current fill of its frontier, held, or being
+    /// programmed.
+    fn has_each_once(&self, programs: impl Iterator<Item = FillId>) -> bool {
+        let current = (0..).zip(&self.current).filter(|(_, id)| **id != NO_FILL);
+        let current = current.map(|(frontier, &id)| (id, Some(frontier), false));
+        let held = (0..).zip(&self.held);
+        let held = held.flat_map(|(n, ids)| ids.iter().map(move |&id| (id, Some(n), true)));
+        let free = self.free.iter().map(|&id| (id, None, false));
+        let mut is_used = vec![false; self.all.len()];
+        let mut use_once = |id: FillId| {
+            let is_used = is_used.get_mut(id as usize);
+            is_used.is_some_and(|is_used| !std::mem::replace(is_used, true))
+        };
+        let are_queued = current.chain(held).chain(free).all(|(id, frontier, is_full)| {
+            use_once(id) && {
+                let fill = &self.all[id as usize];
+                let is_of = frontier.is_none_or(|frontier| fill.frontier == FrontierId(frontier));
+                is_of && fill.unit.is_some() == is_full
+            }
+        });
+        are_queued
+            && { programs }.all(|id| use_once(id) && self.is_full(id))
+            && is_used.iter().all(|&is_used| is_used)
+            && self.all.iter().all(|fill| fill.frontier.index() < self.current.len())
+    }
+
+    /// Returns `true` if each fill waits for exactly the reads and erases in `awaiting`, and no
+    /// fill that waits is free or being programmed.
+    pub(crate) fn wait_for(&self, awaiting: impl Iterator<Item = FillId>) -> bool {
+        let mut counts = vec![0; self.all.len()];
+        for id in awaiting {
+            let Some(count) = counts.get_mut(id as usize) else { return false };
+            *count += 1;
+        }
+        let mut can_wait = vec![false; self.all.len()];
+        let current = self.current.iter().filter(|id| **id != NO_FILL);
+        current.chain(self.held.iter().flatten()).for_each(|&id| can_wait[id as usize] = true);
+        let mut fills = self.all.iter().zip(counts).zip(can_wait);
+        fills.all(|((fill, count), can_wait)| {
+            fill.reads_pending == count && (can_wait || count == 0)
+        })
+    }
+
+    /// Returns `true` if the unit of a fill is full and not yet on flash.
+    pub(crate) fn is_full(&self, id: FillId) -> bool {
+        self.all.get(id as usize).is_some_and(|fill| fill.unit.is_some())
+    }
+
+    /// Returns the full units that are not yet on flash, and their frontiers.
+    pub(crate) fn full_units(&self) -> impl Iterator<Item = (FrontierId, ProgramUnit)> + '_ {
+        self.all.iter().filter_map(|fill| Some((fill.frontier, fill.unit?)))
     }
 
     /// Returns the fills of full units that are not yet on flash, in ascending order.
     pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
         (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use writecliff_base::ReclaimUnitId;
+
+    use super::*;
+
+    fn unit(unit: u32) -> ProgramUnit {
+        let since = u64::MAX;
+        ProgramUnit { reclaim_unit: ReclaimUnitId(1), unit, data_slots: 4, moved_slots: 0, since }
+    }
+
+    /// A program unit that was erased and filled again is on flash when its last program ends, also
+    /// on a restored drive.
+    #[test]
+    fn a_unit_that_was_filled_again_is_in_flight_until_its_last_program_ends() {
+        let mut fills = Fills::new(2, 2);
+        let frontier = FrontierId(0);
+        let ids = [70, 70, 3].map(|index| fills.filled(frontier, unit(index)).unwrap());
+        let bytes = writecliff_base::fields::to_bytes(&fills);
+        let mut restored = Fills::new(2, 2);
+        writecliff_base::fields::from_bytes(&bytes, &mut restored).unwrap();
+        assert!(restored.resume(ids.into_iter(), |_, _| true));
+        for mut fills in [fills, restored] {
+            let in_flight = |fills: &Fills| [70, 3].map(|index| fills.is_in_flight(1, index));
+            fills.programmed(ids[0]);
+            assert_eq!(in_flight(&fills), [true, true]);
+            fills.programmed(ids[2]);
+            assert_eq!(in_flight(&fills), [true, false]);
+            fills.programmed(ids[1]);
+            assert_eq!(in_flight(&fills), [false, false]);
+        }
     }
 }

@@ -103,8 +103,11 @@ pub(crate) trait Front {
         None
     }
 
-    /// Discards the data of a deallocated logical page.
-    fn trim(&mut self, _lpn: Lpn) {}
+    /// Discards the data of a deallocated logical page. Returns the number of buffer slots that
+    /// this frees.
+    fn trim(&mut self, _lpn: Lpn) -> u32 {
+        0
+    }
 
     /// Discards all data; returns the number of blocks per plane to erase.
     fn purge(&mut self) -> u64 {
@@ -140,6 +143,12 @@ pub(crate) trait Front {
     /// unit of its own flash, or of units that wait for the rest of their data.
     fn filled(&self) -> u32 {
         0
+    }
+
+    /// Returns the number of these slots that a power cut programs: all that no earlier cut has
+    /// programmed.
+    fn take_unsaved(&mut self) -> u32 {
+        self.filled()
     }
 
     /// Closes the unit of its own flash that is being filled.
@@ -265,7 +274,7 @@ impl AnyFront {
         } else if config.ftl.reduction.is_some() {
             Self::Reduced(Reduced)
         } else if config.indirection_slots > 1 {
-            Self::LargeUnits(LargeUnits::new(config.indirection_slots, config.merged_units))
+            Self::LargeUnits(LargeUnits::new(config))
         } else if config.geometry.reclaim_groups() > 1 {
             Self::Grouped(Grouped)
         } else {
@@ -322,7 +331,8 @@ impl Front for AnyFront {
     }
 
     forward! {
-        fn trim(&mut self, lpn: Lpn) -> ();
+        fn trim(&mut self, lpn: Lpn) -> u32;
+        fn take_unsaved(&mut self) -> u32;
         fn purge(&mut self) -> u64;
         fn flushed(&mut self) -> ();
         fn unerase(&mut self, count: u64) -> ();

@@ -10,6 +10,8 @@ use writecliff_base::saved_state::{self, RestoreError};
 use writecliff_host_interface::Drive;
 
 use crate::attribution::Recorder;
+use crate::event::Packed;
+use crate::front::Front;
 use crate::ssd::Ssd;
 
 impl<R: Recorder> Saved for Ssd<R> {
@@ -43,7 +45,12 @@ impl<R: Recorder> Saved for Ssd<R> {
         self.mechanisms.restore(input)?;
         storage.front.restore(input)?;
         storage.data_placement.restore(input)?;
-        let is_possible = self.mechanisms.fills_end() <= storage.backend.fills.len();
+        let checks = storage.backend.queue.events().filter(|&event| event == Packed::IDLE_CHECK);
+        let is_possible =
+            storage.backend.completes_fills(self.mechanisms.waiting_fills().into_iter())
+                && checks.count() == usize::from(self.idle.is_scheduled)
+                && self.idle.last_activity <= storage.backend.now
+                && self.buffer.can_hold(u64::from(storage.front.filled()) + storage.unprogrammed());
         if is_possible { Ok(()) } else { Err(Impossible) }
     }
 }

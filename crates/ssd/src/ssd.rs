@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::fields::Impossible;
 use writecliff_base::saved_state::{self, RestoreError};
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -293,7 +294,11 @@ impl<R: Recorder> Ssd<R> {
                 }
             }
             Operation::Trim => {
-                self.storage.trim(&command, |lpn| self.mechanisms.trimmed(lpn));
+                let freed = self.storage.trim(&command, |lpn| self.mechanisms.trimmed(lpn));
+                if freed > 0 {
+                    self.buffer.release(i64::from(freed));
+                    self.admit_writes();
+                }
                 true
             }
             Operation::Flush => {
@@ -663,8 +668,13 @@ impl<R: Recorder> Drive for Ssd<R> {
         let canonical = self.config.canonical.clone();
         let mut input = saved_state::open(input, &canonical, self)?;
         self.storage.ftl.restore(&mut input)?;
+        input.end()?;
+        let held = u64::from(self.storage.filled()) + self.storage.unprogrammed();
+        if !self.buffer.can_hold(held) {
+            return Err(Impossible.into());
+        }
         self.storage.take_wear();
-        Ok(input.end()?)
+        Ok(())
     }
 
     fn check_invariants(&self) -> Result<(), String> {

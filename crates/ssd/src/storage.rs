@@ -238,9 +238,17 @@ impl<R: Recorder> Storage<R> {
         head + tail
     }
 
+    /// Returns the number of host slots in full units that are not yet on flash, which the write
+    /// buffer holds.
+    pub(crate) fn unprogrammed(&self) -> u64 {
+        let fills = &self.backend.fills;
+        let of_host = fills.full_units().filter(|(frontier, _)| self.is_of_host(*frontier));
+        of_host.map(|(_, unit)| u64::from(unit.data_slots - unit.moved_slots)).sum()
+    }
+
     /// Deallocates the slots that a command covers completely, and calls `trimmed` for each of
-    /// them.
-    pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) {
+    /// them. Returns the number of buffer slots that this frees.
+    pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) -> u32 {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
@@ -259,9 +267,10 @@ impl<R: Recorder> Storage<R> {
             self.ftl.trim(lpn);
             trimmed(lpn);
         }
-        if !self.front.is_direct() {
-            (first..end).for_each(|lpn| self.front.trim(Lpn(lpn as u32)));
+        if self.front.is_direct() {
+            return 0;
         }
+        (first..end).map(|lpn| self.front.trim(Lpn(lpn as u32))).sum()
     }
 
     /// Starts the flash reads of any host read; returns their number and the status of the host

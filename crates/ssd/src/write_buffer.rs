@@ -30,11 +30,13 @@ impl WriteBuffer {
         // Slots that partly filled units and mechanisms may occupy.
         let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
         let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
-        let merged = i64::from(config.merged_units * config.indirection_slots);
+        let merged = config.merged_bytes() / u64::from(SLOT_BYTES);
+        let assured = slots - units - (mechanisms + merged).cast_signed();
+        assert!(assured > 0, "a write could wait for space for ever, see `buffer_needed`");
         Self {
             slots,
             free: slots,
-            assured: slots - units - mechanisms.cast_signed() - merged,
+            assured,
             waiting: VecDeque::new(),
             in_transfer: 0,
             is_cache: config.controller.write_cache,
@@ -50,6 +52,13 @@ impl WriteBuffer {
     pub(crate) fn restore_free(&mut self, free: i64) {
         assert!(self.is_settled(), "restored while writes were on their way");
         self.free = free;
+    }
+
+    /// Returns `true` if at least `held` slots are in use. Apart from these, one command that is
+    /// larger than the buffer may be in it.
+    pub(crate) fn can_hold(&self, held: u64) -> bool {
+        let used = self.slots.checked_sub(self.free).and_then(|used| u64::try_from(used).ok());
+        used.is_some_and(|used| (held..=u64::from(u32::MAX)).contains(&used))
     }
 
     /// Sets the buffer to contain exactly the `held` slots of partly filled units.

@@ -114,8 +114,65 @@ impl HeldErases {
         self.all.extract_if(.., |held| held.awaits.is_over(fills, programmed)).collect()
     }
 
+    /// Returns `true` if each restored erase waits for full units.
+    /// `has_unit` must return `true` for reclaim units of the drive.
+    pub(crate) fn is_possible(
+        &self,
+        fills: &Fills,
+        has_unit: impl Fn(ReclaimUnitId) -> bool,
+    ) -> bool {
+        let can_wait = |held: &HeldErase| {
+            let waits = match &held.awaits {
+                Awaits::FreedAt(freed_at) => fills.awaited(*freed_at),
+                Awaits::Fills(awaited) => {
+                    !awaited.is_empty() && awaited.iter().all(|&fill| fills.is_full(fill))
+                }
+            };
+            waits && has_unit(held.unit)
+        };
+        (self.is_volatile || self.all.is_empty()) && self.all.iter().all(can_wait)
+    }
+
     /// Drops all erases.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use writecliff_base::fields::{from_bytes, to_bytes};
+    use writecliff_ftl::ProgramUnit;
+
+    use super::*;
+
+    #[test]
+    fn erases_that_can_never_start_are_impossible() {
+        let mut fills = Fills::new(2, 8);
+        let unit = |since| ProgramUnit {
+            reclaim_unit: ReclaimUnitId(1),
+            unit: 0,
+            data_slots: 4,
+            moved_slots: 0,
+            since,
+        };
+        let full = fills.filled(FrontierId(0), unit(5)).unwrap();
+        let held = |change: fn(&mut HeldErase)| {
+            let mut fills = fills.clone();
+            let mut erases = HeldErases::new(true);
+            assert!(erases.hold_block(&mut fills, FrontierId(1), ReclaimUnitId(3)));
+            change(&mut erases.all[0]);
+            let mut restored = HeldErases::new(true);
+            from_bytes(&to_bytes(&erases), &mut restored).unwrap();
+            restored.is_possible(&fills, |unit| unit.0 < 8)
+        };
+        assert_eq!(full, 0);
+        assert!(held(|_| ()));
+        assert!(held(|erase| erase.awaits = Awaits::FreedAt(5)));
+        assert!(!held(|erase| erase.awaits = Awaits::FreedAt(4)), "no program since then");
+        assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![1])), "not full");
+        assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![9])), "no fill");
+        assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![])), "nothing to wait for");
+        assert!(!held(|erase| erase.unit = ReclaimUnitId(8)), "no reclaim unit");
     }
 }

@@ -5,9 +5,9 @@ use writecliff_ftl::ProgramUnit;
 
 use super::Backend;
 use crate::attribution::Recorder;
-use crate::die::{Die, DieState, FlashOperation};
+use crate::die::{Die, DieState, FlashOperation, ReadFor};
 use crate::event::{EventQueue, Packed, SsdEvent};
-use crate::fill::Fills;
+use crate::fill::{FillId, Fills, NO_FILL};
 use crate::mechanisms::{FlashMechanism, flash_hook};
 
 saved! {
@@ -15,6 +15,9 @@ saved! {
         now, queue, fills, held_erases, [dies], channels, mechanisms, busy, (suspensions),
     } check resume
 }
+
+/// Latest time of a restored drive, from which no simulation reaches the latest time of all.
+const LATEST: Nanos = Nanos(u64::MAX / 2);
 
 /// Flash operations that have not ended.
 #[derive(Debug, Default)]
@@ -36,18 +39,48 @@ pub(crate) struct Unfinished {
 impl<R: Recorder> Backend<R> {
     /// Resumes the restored work. Returns `false` if the restored state is impossible.
     fn resume(&mut self) -> bool {
-        let (dies, fills) = (self.dies.len(), self.fills.len());
+        let Self { geometry, front, queue, dies, .. } = self;
         // A saved drive has no outstanding host commands.
-        let can_occur = |event: Packed| match event.event() {
-            SsdEvent::Sensed { die } | SsdEvent::DieDone { die } => usize::from(die) < dies,
-            event => event == SsdEvent::IdleCheck,
+        let can_occur = |event: Packed| {
+            event.due().is_some()
+                || matches!(
+                    event.event(),
+                    SsdEvent::Sensed { .. } | SsdEvent::DieDone { .. } | SsdEvent::IdleCheck
+                )
         };
+        let has_unit =
+            |unit: ReclaimUnitId| unit.0 < geometry.reclaim_units || front.has_block(unit);
+        let can_erase = |operation: &FlashOperation| match *operation {
+            FlashOperation::Erase { unit } => has_unit(unit),
+            _ => true,
+        };
+        let mut programs: Vec<(u32, FillId)> = Vec::new();
+        for (index, die) in (0..).zip(&*dies) {
+            let fills = die.operations().filter_map(|operation| match *operation {
+                FlashOperation::Program { fill, .. } if fill != NO_FILL => Some(fill),
+                _ => None,
+            });
+            programs.extend(fills.map(|fill| (index, fill)));
+        }
+        let ends = (0..).zip(&*dies).filter_map(|(index, die)| {
+            die.scheduled(index).map(|(lane, event)| (lane, die.busy_until, event))
+        });
+        let is_possible = self.now <= LATEST
+            && queue.next_time().is_none_or(|next| (self.now..=LATEST).contains(&next))
+            && queue.events().all(can_occur)
+            && queue.has_die_events(ends)
+            && dies.iter().all(Die::is_possible)
+            && dies.iter().flat_map(Die::operations).all(can_erase)
+            && self.fills.resume(programs.iter().map(|&(_, fill)| fill), |frontier, unit| {
+                front.can_fill(geometry, frontier, unit)
+            })
+            && programs.iter().all(|&(die, fill)| {
+                let unit = self.fills.get(fill).unit;
+                unit.is_some_and(|unit| geometry.die_of(unit.reclaim_unit, unit.unit) == die)
+            })
+            && self.held_erases.is_possible(&self.fills, has_unit);
         let lost_die = self.mechanisms.die_parity.as_ref().and_then(|parity| parity.lost);
-        let is_possible = self.queue.events().all(|e| e.due().is_some() || can_occur(e))
-            && self.dies.iter().all(|die| die.is_possible(fills))
-            && self.held_erases.iter().all(|held| (held.fill as usize) < fills)
-            && lost_die.is_none_or(|die| (die as usize) < dies);
-        if !is_possible {
+        if !is_possible || lost_die.is_some_and(|die| die as usize >= self.dies.len()) {
             return false;
         }
         self.recorder = R::default();
@@ -58,7 +91,25 @@ impl<R: Recorder> Backend<R> {
         }
         flash_hook!(self, m => m.resumed(&self.dies));
         self.start_waiting();
+        for index in 0..self.dies.len() {
+            // The saved drive may have limited its active dies, unlike this drive.
+            if self.dies[index].is_idle() && self.dies[index].has_operations() {
+                self.start_next(index);
+            }
+        }
         true
+    }
+
+    /// Returns `true` if the restored fills wait for exactly the reads of the dies, the held erases,
+    /// and the mechanisms for which `awaiting` fills wait.
+    pub(crate) fn completes_fills(&self, awaiting: impl Iterator<Item = FillId>) -> bool {
+        let reads =
+            self.dies.iter().flat_map(Die::operations).filter_map(|operation| match *operation {
+                FlashOperation::Read { purpose: ReadFor::Fill { fill }, .. } => Some(fill),
+                _ => None,
+            });
+        let erases = self.held_erases.iter().map(|held| held.fill);
+        self.fills.wait_for(reads.chain(erases).chain(awaiting))
     }
 
     /// Drops all operations in a power loss, and returns them.

@@ -71,7 +71,7 @@ section! {
             "data per entry of the map; a power of two up to a program unit";
         merged_units: default Count(0..=MERGED_MAX) = 0,
             "maximum number of partly written units above 4 KiB that wait in the buffer for the \
-             rest of their data";
+             rest of their data, at most until the drive has been idle for `idle_delay`";
     }
 }
 

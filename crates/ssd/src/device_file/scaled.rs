@@ -23,6 +23,7 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::config::DeviceConfig;
+use crate::mechanisms::indirection_units::MERGED_SHARE;
 
 const SOURCE: &str = "scaled";
 /// Capacity of a simulation of a drive that is beyond page numbers: it needs 4 GB of memory. The
@@ -106,6 +107,8 @@ fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
         (UNITS_PER_DIE * u64::from(config.geometry.dies)).max(u64::from(config.ftl.streams) + 1);
     let needed = units * config.word_line_bytes() * config.pieces_per_slot();
     let needed = needed + config.sections.buffer_bytes(&config.geometry) + largest_io.0;
+    let merged = config.merged_bytes();
+    let needed = (needed + merged).max(MERGED_SHARE * merged);
     let whole = config.controller.write_buffer.0;
     Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
 }

@@ -18,6 +18,7 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::ReadFor;
 use crate::event::SsdEvent;
+use crate::fill::FillId;
 use crate::ssd::Ssd;
 
 /// A host write that is about to be placed, or a host read.
@@ -196,9 +197,9 @@ pub(crate) trait Mechanism: Saved {
         0
     }
 
-    /// Returns a number above the numbers of all fills that the mechanism refers to.
-    fn fills_end(&self) -> usize {
-        0
+    /// Returns the fills that wait for the mechanism, once for each wait.
+    fn waiting_fills(&self) -> Vec<FillId> {
+        Vec::new()
     }
 }
 
@@ -360,9 +361,10 @@ macro_rules! mechanisms {
                 0 $(+ drive.mechanisms.$name.as_ref().map_or(0, |m| m.own_slots(drive)))*
             }
 
-            pub(crate) fn fills_end(&self) -> usize {
-                let ends = [$(self.$name.as_ref().map_or(0, |m| m.fills_end())),*];
-                ends.into_iter().fold(0, usize::max)
+            pub(crate) fn waiting_fills(&self) -> Vec<$crate::fill::FillId> {
+                let mut fills = Vec::new();
+                $(if let Some(m) = &self.$name { fills.extend(m.waiting_fills()); })*
+                fills
             }
         }
     };

@@ -1,8 +1,12 @@
 //! Indirection units above 4 KiB: whole units are written, parts are merged.
 
-use crate::common::{DRIVE, assert_refused, command, drive, user_slots, write};
-use writecliff_base::{Lpn, Prng};
-use writecliff_ssd::{Drive, Operation, Ssd};
+use crate::common::{
+    BUS_SLOT, DRIVE, alone, assert_refused, command, drive, read, user_slots, write,
+};
+use writecliff_base::fields::{Impossible, from_bytes, to_bytes};
+use writecliff_base::located::LocatedToml;
+use writecliff_base::{Bytes, Lpn, Nanos, Prng};
+use writecliff_ssd::{Command, Drive, Operation, Ssd, device_file};
 
 const UNITS: [(&str, &str); 2] = [
     ("power_loss_protection = false", "power_loss_protection = true"),
@@ -58,7 +62,7 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
         fast.fast_forward(&one);
         let at = timed.now();
         timed.submit(at, one);
-        while timed.step(writecliff_base::Nanos::MAX).is_none() {}
+        while timed.step(Nanos::MAX).is_none() {}
     }
     timed.quiesce();
     assert_eq!(bytes(&timed), bytes(&fast));
@@ -115,7 +119,7 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
         let slot = random.below(user - u64::from(slots));
         let request = command(Operation::Write, slot, slots, n);
         fast.fast_forward(&request);
-        crate::common::alone(&mut timed, request);
+        alone(&mut timed, request);
     }
     assert_eq!(bytes(&timed), bytes(&fast));
     for lpn in 0..user as u32 {
@@ -123,24 +127,173 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
     }
     // A read of a half-written unit comes from the buffer, as fast as a read of unmapped data.
     let mut ssd = merging(8);
-    let unmapped = crate::common::alone(&mut ssd, crate::common::read(0, 2));
-    crate::common::alone(&mut ssd, write(0, 2));
+    let unmapped = alone(&mut ssd, read(0, 2));
+    alone(&mut ssd, write(0, 2));
     ssd.quiesce();
     assert_eq!(ssd.ftl().mapped_slots(), 0, "the unit waits in the buffer");
-    assert_eq!(crate::common::alone(&mut ssd, crate::common::read(0, 2)), unmapped);
+    assert_eq!(alone(&mut ssd, read(0, 2)), unmapped);
     // The restored unit still waits, and the other half completes it.
     let state = ssd.save(Vec::new()).unwrap();
     let mut ssd = merging(8);
     ssd.restore_from(&mut &state[..]).unwrap();
-    crate::common::alone(&mut ssd, write(2, 2));
+    alone(&mut ssd, write(2, 2));
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
     // Deallocated data leave the unit incomplete.
-    crate::common::alone(&mut ssd, write(4, 3));
-    crate::common::alone(&mut ssd, command(Operation::Trim, 5, 1, 0));
-    crate::common::alone(&mut ssd, write(7, 1));
+    alone(&mut ssd, write(4, 3));
+    alone(&mut ssd, command(Operation::Trim, 5, 1, 0));
+    alone(&mut ssd, write(7, 1));
     assert_eq!(bytes(&ssd), (32_768, 16_384));
-    crate::common::alone(&mut ssd, write(5, 1));
+    alone(&mut ssd, write(5, 1));
     assert_eq!(bytes(&ssd), (36_864, 32_768));
+}
+
+#[test]
+fn writes_below_a_slot_complete_a_unit_and_are_read_from_the_buffer() {
+    let sectors = |first: u64, sectors: u64| {
+        let (offset, length) = (first * 512, sectors as u32 * 512);
+        Command { offset, length, ..write(0, 1) }
+    };
+    let mut ssd = merging(8);
+    (0..31).for_each(|sector| ssd.fast_forward(&sectors(sector, 1)));
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((31 * 512, 0), 0));
+    ssd.fast_forward(&sectors(31, 1));
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
+    // Slots of which all sectors were written, from the middle of a slot on, are in the buffer.
+    ssd.fast_forward(&write(4, 4));
+    ssd.fast_forward(&sectors(4 * 8 + 3, 12));
+    ssd.fast_forward(&sectors(4 * 8 + 1, 2));
+    ssd.end_fast_forward();
+    ssd.quiesce();
+    let flash = alone(&mut ssd, read(4, 1));
+    ssd.fast_forward(&sectors(4 * 8, 1));
+    let buffered = alone(&mut ssd, read(4, 1));
+    assert_eq!(flash - buffered, 1_000 + 50_000 + BUS_SLOT);
+    ssd.check_invariants().unwrap();
+}
+
+#[test]
+fn deallocated_units_leave_the_buffer_and_stay_unmapped() {
+    let mut ssd = merging(8);
+    alone(&mut ssd, write(0, 2));
+    alone(&mut ssd, write(4, 3));
+    alone(&mut ssd, command(Operation::Trim, 1, 5, 0));
+    // The first unit has a slot left, the second one too.
+    alone(&mut ssd, command(Operation::Trim, 6, 1, 0));
+    ssd.check_invariants().unwrap();
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((5 * 4096, 0), 0));
+    // Seven more units: all fit beside the first, so that nothing is written.
+    for n in 0..7 {
+        alone(&mut ssd, write(8 + 4 * n, 1));
+    }
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((12 * 4096, 0), 0));
+    ssd.purge();
+    assert_eq!(bytes(&ssd), (12 * 4096, 0));
+    ssd.check_invariants().unwrap();
+}
+
+#[test]
+fn units_leave_an_idle_drive_after_the_idle_delay() {
+    let mut ssd = merging(8);
+    for n in 0..3 {
+        alone(&mut ssd, write(4 * n, 1 + n as u32));
+    }
+    let idle_since = ssd.now();
+    ssd.idle_until(idle_since + Nanos(9_999_999));
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((6 * 4096, 0), 0));
+    ssd.idle_until(idle_since + Nanos(10_000_000));
+    assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((6 * 4096, 12 * 4096), 12));
+    ssd.quiesce();
+    ssd.check_invariants().unwrap();
+}
+
+#[test]
+fn a_power_cut_programs_waiting_units_once() {
+    let mut ssd = merging(8);
+    for n in 0..3 {
+        alone(&mut ssd, write(4 * n, 1 + n as u32));
+    }
+    let cut = ssd.cut_power();
+    // Six slots are two program units of a page, on two dies.
+    assert_eq!((cut.saved_slots, cut.hold_up), (6, Nanos(800_000)));
+    let again = ssd.cut_power();
+    assert_eq!((again.saved_slots, again.hold_up), (0, Nanos::ZERO));
+    alone(&mut ssd, write(5, 1));
+    assert_eq!(ssd.cut_power().saved_slots, 2);
+}
+
+#[test]
+fn merged_units_need_space_in_the_buffer_at_any_scale() {
+    let keys = "streams = 4\nindirection_unit = \"16 KiB\"\nmerged_units = 32";
+    let text = DRIVE.replace(UNITS[0].0, UNITS[0].1).replace("streams = 4", keys);
+    // Four open program units, a fifth and four units that wait.
+    let small = text.replace("merged_units = 32", "merged_units = 4");
+    let buffer = |kib: u32| small.replace("\"1 MiB\"", &format!("\"{kib} KiB\""));
+    assert_refused(&buffer(143), "write_buffer", "need 144 KiB");
+    let mut ssd = Ssd::new(device_file::read(&buffer(144), "drive.toml", 1).unwrap()).unwrap();
+    // A write as large as the buffer does not have to wait for an empty one.
+    for n in 0..8 {
+        alone(&mut ssd, write(64 * n, 1));
+    }
+    alone(&mut ssd, write(0, 36));
+    assert_eq!(smallest_buffer(&text), Bytes(1 << 20));
+    // Two word lines of each of 256 dies.
+    let shipped = include_str!("../../../../python/writecliff/devices/families/d5-p5336.toml");
+    let (shipped, _) = shipped.split_once("[variants]").expect("variants");
+    assert_eq!(smallest_buffer(shipped), Bytes(128 << 20));
+}
+
+/// Returns the smallest write buffer of the drive at any scale.
+fn smallest_buffer(text: &str) -> Bytes {
+    let toml = LocatedToml::parse(text, "drive.toml").unwrap();
+    let config = device_file::read(text, "drive.toml", 1).unwrap();
+    let scaled = device_file::scales(&config).into_iter().map(|scale| {
+        let changes = device_file::scaled(&config, scale, Bytes(4096));
+        let smaller = device_file::read(&toml.changed(&changes).unwrap(), "drive.toml", 1);
+        smaller.unwrap().controller.write_buffer
+    });
+    scaled.min().expect("a scale")
+}
+
+#[test]
+fn impossible_units_are_not_restored() {
+    // A unit is `unit`, `stream`, the number of slots, the sectors of each, `bytes`, `is_saved`.
+    let unit = |number: u8, sectors: [u8; 4]| {
+        let written: u32 = sectors.iter().map(|slot| slot.count_ones()).sum();
+        let mut bytes = vec![number, 0, 4];
+        bytes.extend(sectors);
+        bytes.extend(to_bytes(&(u64::from(written) * 512)));
+        bytes.push(0);
+        bytes
+    };
+    let known = unit(1, [0xff, 0x0f, 0, 0]);
+    let mut ssd = merging(8);
+    ssd.fast_forward(&Command { length: 6144, ..write(4, 2) });
+    ssd.end_fast_forward();
+    let good = to_bytes(&ssd);
+    let at = good.windows(known.len()).position(|bytes| bytes == known).expect("the unit");
+    let restored = |units: &[Vec<u8>]| {
+        let mut bad = good[..at - 1].to_vec();
+        bad.push(units.len() as u8);
+        bad.extend(units.concat());
+        bad.extend(&good[at + known.len()..]);
+        from_bytes(&bad, &mut merging(8))
+    };
+    assert_eq!(restored(std::slice::from_ref(&known)), Ok(()));
+    let changed = |index: usize, value: u8| {
+        let mut bytes = known.clone();
+        bytes[index] = value;
+        restored(&[bytes])
+    };
+    assert_eq!(changed(1, 4), Err(Impossible), "a stream that the drive does not have");
+    assert_eq!(changed(8, 0x10), Err(Impossible), "fewer bytes than sectors");
+    assert_eq!(restored(&[known.clone(), known.clone()]), Err(Impossible), "a unit twice");
+    assert_eq!(restored(&[unit(1, [0; 4])]), Err(Impossible), "no data");
+    assert_eq!(restored(&[unit(1, [0xff; 4])]), Err(Impossible), "a complete unit");
+    assert_eq!(restored(&[unit(1, [1, 1, 1, 0])]), Err(Impossible), "more than the buffer holds");
+    let beyond = [&[0x80, 0x14][..], &known[1..]].concat();
+    assert_eq!(restored(&[beyond]), Err(Impossible), "unit 2560 of 2560");
+    let longer = [&known[..2], &[5, 0xff, 0x0f, 0, 0, 0], &known[7..]].concat();
+    assert_eq!(restored(&[longer]), Err(Impossible), "a slot beyond the unit");
 }
 
 #[test]
@@ -153,13 +306,13 @@ fn a_merge_delays_the_program_by_its_read() {
         }
         let at = ssd.now();
         ssd.submit(at, write(1, 1));
-        while ssd.step(writecliff_base::Nanos::MAX).is_none() {}
+        while ssd.step(Nanos::MAX).is_none() {}
         ssd.quiesce();
         (ssd.now() - at).0
     };
     let (merged, new) = (time(true), time(false));
     // A command on the bus, tR of a low page, four slots on the bus.
-    assert_eq!(merged - new, 1_000 + 50_000 + 4 * crate::common::BUS_SLOT);
+    assert_eq!(merged - new, 1_000 + 50_000 + 4 * BUS_SLOT);
 }
 
 #[test]

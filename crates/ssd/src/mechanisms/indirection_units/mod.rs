@@ -4,33 +4,64 @@
 //! With `merged_units`, a partly written unit first waits in the protected buffer for the rest of
 //! its data. If more units than `merged_units` wait, the unit that was written least recently is
 //! passed to the FTL. Sequential small writes therefore cost as much as large writes, and each
-//! random small write costs a unit. The wait of a unit depends on other writes, not on time, so
-//! both clocks place data identically.
+//! random small write costs a unit.
+//!
+//! On a busy drive, only other writes end the wait, so both clocks place data identically. Once the
+//! drive has been idle for `idle_delay`, it passes all waiting units to the FTL, the least recently
+//! written first. `idle_delay` is therefore the hold time of an idle drive.
 
 mod section;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved};
-use writecliff_base::{Lpn, StreamId};
+use writecliff_base::{Lpn, SECTOR_BYTES, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::Ftl;
+use writecliff_ftl::{FlashSink, Ftl};
 
-use crate::front::{Front, Placed, PlacementSink, Write};
-pub(crate) use section::{MERGED_MAX, slots};
+use crate::config::DeviceConfig;
+use crate::front::{Front, LogSink, Placed, PlacementSink, Write};
+pub(crate) use section::{MERGED_MAX, MERGED_SHARE, slots};
+
+/// Sectors of a slot that the host has written in full.
+const ALL_SECTORS: u8 = u8::MAX;
 
 /// A unit of which the host has written a part.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct PartialUnit {
     unit: u32,
     stream: StreamId,
-    /// Bit set of the slots to which the host has written.
-    written: u128,
-    /// Bit set of the slots that the host has written in full.
-    complete: u128,
+    /// Bit set of the sectors that the host has written, for each slot of the unit.
+    sectors: Vec<u8>,
     /// Bytes that the host has written, including rewritten bytes.
     bytes: u64,
+    /// `true` if a power cut has already programmed these data.
+    is_saved: bool,
+}
+
+impl PartialUnit {
+    /// Adds the bytes `offset..end`, counted from the start of the unit.
+    fn add(&mut self, offset: u64, end: u64) {
+        let slot = u64::from(SLOT_BYTES);
+        for n in offset / slot..end.div_ceil(slot) {
+            let within =
+                |byte: u64| (byte.clamp(n * slot, (n + 1) * slot) - n * slot) / SECTOR_BYTES;
+            let bits = (1_u16 << within(end)) - (1_u16 << within(offset));
+            self.sectors[n as usize] |= bits as u8;
+        }
+        self.bytes += end - offset;
+    }
+
+    /// Returns the number of slots to which the host has written.
+    fn filled(&self) -> u32 {
+        self.sectors.iter().map(|&sectors| u32::from(sectors > 0)).sum()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sectors.iter().all(|&sectors| sectors == ALL_SECTORS)
+    }
 }
 
 /// Front that completes units before it passes them to the FTL.
@@ -38,63 +69,123 @@ struct PartialUnit {
 pub(crate) struct LargeUnits {
     /// Slots per unit.
     slots: u32,
+    user_slots: u32,
+    streams: u16,
     /// Maximum number of waiting units.
     waiting_max: usize,
     /// Waiting units, in the order of their last write.
     waiting: VecDeque<PartialUnit>,
+    /// Number of slots of the waiting units to which the host has written.
+    filled: u32,
+    /// Bytes that the host wrote to units that it deallocated while they waited.
+    deallocated_bytes: u64,
 }
 
 impl LargeUnits {
-    pub(crate) fn new(slots: u32, waiting_max: u32) -> Self {
-        Self { slots, waiting_max: waiting_max as usize, waiting: VecDeque::new() }
+    pub(crate) fn new(config: &DeviceConfig) -> Self {
+        Self {
+            slots: config.indirection_slots,
+            user_slots: config.ftl.user_slots as u32,
+            streams: config.ftl.streams,
+            waiting_max: config.merged_units as usize,
+            waiting: VecDeque::new(),
+            filled: 0,
+            deallocated_bytes: 0,
+        }
     }
 
-    /// Returns the index of the waiting unit of a slot, and the bit of the slot.
-    fn waiting(&self, lpn: Lpn) -> Option<(usize, u128)> {
+    /// Returns the slots of a unit.
+    fn slots_of(&self, unit: u32) -> Range<u32> {
+        let first = unit * self.slots;
+        first..(first + self.slots).min(self.user_slots)
+    }
+
+    /// Returns the index of the waiting unit of a slot, and the slot's index in it.
+    fn waiting(&self, lpn: Lpn) -> Option<(usize, usize)> {
         let unit = lpn.0 / self.slots;
         let index = self.waiting.iter().position(|waiting| waiting.unit == unit)?;
-        Some((index, 1 << (lpn.0 % self.slots)))
+        Some((index, (lpn.0 % self.slots) as usize))
     }
 
-    /// Removes `unit` from the waiting units, if it waits, and returns it with the written bytes
-    /// `offset..end` added.
-    fn take(&mut self, unit: u32, stream: StreamId, (offset, end): (u64, u64)) -> PartialUnit {
+    fn remove(&mut self, index: usize) -> Option<PartialUnit> {
+        let removed = self.waiting.remove(index)?;
+        self.filled -= removed.filled();
+        Some(removed)
+    }
+
+    /// Removes `unit` from the waiting units and returns it, without data if it did not wait.
+    fn take(&mut self, unit: u32, stream: StreamId) -> PartialUnit {
         let index = self.waiting.iter().position(|waiting| waiting.unit == unit);
-        let waiting = index.and_then(|index| self.waiting.remove(index));
-        let new = PartialUnit { unit, stream, written: 0, complete: 0, bytes: 0 };
-        let mut partial = PartialUnit { stream, ..waiting.unwrap_or(new) };
+        if let Some(waiting) = index.and_then(|index| self.remove(index)) {
+            return PartialUnit { stream, is_saved: false, ..waiting };
+        }
+        let sectors = vec![0; self.slots_of(unit).len()];
+        PartialUnit { unit, stream, sectors, bytes: 0, is_saved: false }
+    }
+
+    /// Writes the bytes `range` of a unit, counted from its start. The unit then waits, or is passed
+    /// to the FTL if it is complete. If too many units wait, also passes the oldest one.
+    fn write<S: FlashSink>(
+        &mut self,
+        (unit, stream): (u32, StreamId),
+        range: (u64, u64),
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) {
         if self.waiting_max == 0 {
-            partial.bytes = end - offset;
-            return partial;
+            let (slots, bytes) = (self.slots_of(unit), range.1 - range.0);
+            let is_whole = bytes == slots.len() as u64 * u64::from(SLOT_BYTES);
+            ftl.write_unit(slots, stream, is_whole, bytes, sink);
+            return;
         }
-        let slot = u64::from(SLOT_BYTES);
-        let first = u64::from(unit * self.slots);
-        for n in (offset / slot)..end.div_ceil(slot) {
-            let bit = 1 << (n - first);
-            partial.written |= bit;
-            if n * slot >= offset && (n + 1) * slot <= end {
-                partial.complete |= bit;
-            }
+        let mut partial = self.take(unit, stream);
+        partial.add(range.0, range.1);
+        if partial.is_complete() {
+            self.pass(&partial, ftl, sink);
+            return;
         }
-        partial.bytes += end - offset;
-        partial
+        self.filled += partial.filled();
+        self.waiting.push_back(partial);
+        if self.waiting.len() > self.waiting_max {
+            self.pass_oldest(ftl, sink);
+        }
     }
 
-    /// Passes a unit to the FTL.
-    fn write<S: PlacementSink>(&self, partial: &PartialUnit, ftl: &mut Ftl, sink: &mut S) {
-        let first = partial.unit * self.slots;
-        let unit = first..(first + self.slots).min(ftl.user_slots());
-        let is_whole = if self.waiting_max == 0 {
-            partial.bytes == unit.len() as u64 * u64::from(SLOT_BYTES)
-        } else {
-            partial.complete.count_ones() == unit.len() as u32
+    fn pass<S: FlashSink>(&self, partial: &PartialUnit, ftl: &mut Ftl, sink: &mut S) {
+        let slots = self.slots_of(partial.unit);
+        ftl.write_unit(slots, partial.stream, partial.is_complete(), partial.bytes, sink);
+    }
+
+    /// Passes the unit that was written least recently to the FTL.
+    fn pass_oldest<S: FlashSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
+        if let Some(oldest) = self.remove(0) {
+            self.pass(&oldest, ftl, sink);
+        }
+    }
+
+    /// Returns the number of slots that have passed through the buffer or wait in it.
+    fn buffered_slots(&self, ftl: &Ftl) -> i64 {
+        ftl.counters().host_slots.cast_signed() + i64::from(self.filled)
+    }
+
+    fn is_possible(&self) -> bool {
+        let units = self.user_slots.div_ceil(self.slots);
+        let can_wait = |partial: &PartialUnit| {
+            let written: u32 = partial.sectors.iter().map(|sectors| sectors.count_ones()).sum();
+            partial.unit < units
+                && partial.stream.0 < self.streams
+                && partial.sectors.len() == self.slots_of(partial.unit).len()
+                && written > 0
+                && partial.bytes >= u64::from(written) * SECTOR_BYTES
+                && !partial.is_complete()
         };
-        ftl.write_unit(unit, partial.stream, is_whole, partial.bytes, sink);
-    }
-
-    fn is_complete(&self, partial: &PartialUnit, ftl: &Ftl) -> bool {
-        let len = self.slots.min(ftl.user_slots() - partial.unit * self.slots);
-        partial.complete.count_ones() == len
+        let mut numbers: Vec<u32> = self.waiting.iter().map(|partial| partial.unit).collect();
+        numbers.sort_unstable();
+        let bytes = self.waiting.iter().map(|partial| u128::from(partial.bytes)).sum::<u128>();
+        self.waiting.len() <= self.waiting_max
+            && self.waiting.iter().all(can_wait)
+            && numbers.is_sorted_by(|a, b| a < b)
+            && bytes + u128::from(self.deallocated_bytes) <= u128::from(u64::MAX / 2)
     }
 }
 
@@ -105,54 +196,89 @@ impl Front for LargeUnits {
         let (slot, command) = (u64::from(SLOT_BYTES), write.command);
         let end = command.offset + u64::from(command.length);
         let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
-        let before = ftl.counters().host_slots + u64::from(self.filled());
+        let before = self.buffered_slots(ftl);
         let unit_bytes = u64::from(self.slots) * slot;
         for unit in first / self.slots..last.div_ceil(self.slots) {
             let start = u64::from(unit) * unit_bytes;
-            let range = (start.max(command.offset), (start + unit_bytes).min(end));
-            let partial = self.take(unit, write.stream, range);
-            if self.is_complete(&partial, ftl) {
-                self.write(&partial, ftl, sink);
-                continue;
-            }
-            self.waiting.push_back(partial);
-            if self.waiting.len() > self.waiting_max
-                && let Some(oldest) = self.waiting.pop_front()
-            {
-                self.write(&oldest, ftl, sink);
-            }
+            let range = (start.max(command.offset) - start, (start + unit_bytes).min(end) - start);
+            self.write((unit, write.stream), range, ftl, sink);
         }
-        let after = ftl.counters().host_slots + u64::from(self.filled());
-        let extra_slots = (after - before).cast_signed() - i64::from(last - first);
+        let extra_slots = self.buffered_slots(ftl) - before - i64::from(last - first);
         Placed { extra_slots, ..Placed::default() }
     }
 
-    /// Returns `true` for data in the buffer. The number of the unit then has no meaning.
+    /// Returns `true` for slots that wait in full; the number of the unit then has no meaning. A
+    /// read of a slot that waits in part needs flash for its other sectors.
     fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
-        let (index, bit) = self.waiting(lpn)?;
-        (self.waiting[index].complete & bit > 0).then_some((0, true))
+        let (index, slot) = self.waiting(lpn)?;
+        (self.waiting[index].sectors[slot] == ALL_SECTORS).then_some((0, true))
     }
 
-    /// Discards the data. The buffer space of the slot stays reserved until its unit is passed to
-    /// the FTL.
-    fn trim(&mut self, lpn: Lpn) {
-        if let Some((index, bit)) = self.waiting(lpn) {
-            self.waiting[index].complete &= !bit;
+    /// Discards the data of a slot, and its unit if no other data of the unit wait.
+    fn trim(&mut self, lpn: Lpn) -> u32 {
+        let Some((index, slot)) = self.waiting(lpn) else { return 0 };
+        let partial = &mut self.waiting[index];
+        let freed = u32::from(std::mem::take(&mut partial.sectors[slot]) > 0);
+        self.filled -= freed;
+        if partial.filled() == 0 {
+            self.deallocated_bytes += partial.bytes;
+            self.waiting.remove(index);
         }
+        freed
     }
 
     fn purge(&mut self) -> u64 {
-        self.waiting.clear();
+        self.deallocated_bytes += self.waiting.drain(..).map(|waiting| waiting.bytes).sum::<u64>();
+        self.filled = 0;
         0
     }
 
     fn host_bytes(&self, of_ftl: u64) -> u64 {
-        of_ftl + self.waiting.iter().map(|waiting| waiting.bytes).sum::<u64>()
+        let waiting = self.waiting.iter().map(|waiting| waiting.bytes).sum::<u64>();
+        of_ftl + waiting + self.deallocated_bytes
     }
 
     /// Returns the number of written slots of the waiting units.
     fn filled(&self) -> u32 {
-        self.waiting.iter().map(|waiting| waiting.written.count_ones()).sum()
+        self.filled
+    }
+
+    /// The units continue to wait after a power cut. The next power cut programs only the units to
+    /// which the host has written since.
+    fn take_unsaved(&mut self) -> u32 {
+        let unsaved = self.waiting.iter_mut().filter(|partial| !partial.is_saved);
+        let slots = |partial: &mut PartialUnit| {
+            partial.is_saved = true;
+            partial.filled()
+        };
+        unsaved.map(slots).sum()
+    }
+
+    fn wants_idle_time(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Passes units to the FTL while the rest of their data fits into `burst` slots.
+    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
+        let mut extra_slots = None;
+        while let Some(oldest) = self.waiting.front() {
+            let rest = oldest.sectors.len() as i64 - i64::from(oldest.filled());
+            let sum = extra_slots.unwrap_or(0) + rest;
+            if sum > burst {
+                break;
+            }
+            extra_slots = Some(sum);
+            self.pass_oldest(ftl, sink);
+        }
+        extra_slots
+    }
+
+    fn check(&self, _: &Ftl) -> Result<(), String> {
+        let filled: u32 = self.waiting.iter().map(PartialUnit::filled).sum();
+        if self.is_possible() && filled == self.filled {
+            return Ok(());
+        }
+        Err("the waiting indirection units contradict each other".to_owned())
     }
 }
 
@@ -160,13 +286,16 @@ impl Saved for LargeUnits {
     fn save(&self, out: &mut FieldWriter) {
         if self.waiting_max > 0 {
             out.put(&self.waiting);
+            out.put(&self.deallocated_bytes);
         }
     }
 
     fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
         if self.waiting_max > 0 {
             self.waiting = input.get()?;
+            self.deallocated_bytes = input.get()?;
+            self.filled = self.waiting.iter().map(PartialUnit::filled).sum();
         }
-        if self.waiting.len() > self.waiting_max { Err(Impossible) } else { Ok(()) }
+        if self.is_possible() { Ok(()) } else { Err(Impossible) }
     }
 }

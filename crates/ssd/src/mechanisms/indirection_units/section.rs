@@ -12,7 +12,9 @@ const MERGED_KEY: &str = "merged_units";
 /// Maximum of `merged_units`.
 pub(crate) const MERGED_MAX: u32 = 256;
 /// Maximum number of slots of a waiting unit.
-const MERGED_SLOTS_MAX: u32 = u128::BITS;
+const MERGED_SLOTS_MAX: u32 = 128;
+/// Minimum ratio of the write buffer to the space of all units that may wait.
+pub(crate) const MERGED_SHARE: u64 = 2;
 
 /// Returns the slots of a unit of `size`, read from the section `[ftl]`.
 ///
@@ -48,7 +50,7 @@ pub(crate) fn slots(
         return Err(table.error(MERGED_KEY, message, None));
     }
     let (waiting, buffer) = (Bytes(u64::from(merged) * size.0), controller.write_buffer);
-    if waiting.0 > buffer.0 / 2 {
+    if waiting.0 > buffer.0 / MERGED_SHARE {
         let message = format!(
             "{MERGED_KEY} is {merged}: waiting units would take {waiting} of the write_buffer of \
              {buffer}, but may take at most half of it"

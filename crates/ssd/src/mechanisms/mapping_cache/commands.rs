@@ -9,7 +9,7 @@ use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{FlashOperation, medium_of, program_medium, sense_medium};
 use crate::event::Lane;
-use crate::fill::NO_FILL;
+use crate::fill::{FillId, NO_FILL};
 use crate::front::Front;
 use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
 use crate::ssd::Ssd;
@@ -185,8 +185,7 @@ impl Mechanism for MappingCache {
         self.counts.written_slots
     }
 
-    fn fills_end(&self) -> usize {
-        let fills = self.loads.iter().flatten().flat_map(|load| &load.fills);
-        fills.max().map_or(0, |&fill| fill as usize + 1)
+    fn waiting_fills(&self) -> Vec<FillId> {
+        self.loads.iter().flatten().flat_map(|load| &load.fills).copied().collect()
     }
 }

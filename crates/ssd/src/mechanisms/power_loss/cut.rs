@@ -101,8 +101,9 @@ impl PowerCut {
             while storage.ftl.pad(frontier, &mut FastForward) {}
         }
         let mut units = storage.ftl.counters().programs - begun;
-        self.saved_slots += u64::from(storage.front.filled());
-        units += u64::from(storage.front.filled() > 0);
+        let in_front = u64::from(storage.front.take_unsaved());
+        self.saved_slots += in_front;
+        units += in_front.div_ceil(u64::from(storage.backend.geometry.slots_per_program_unit));
         storage.front.pad(&mut FastForward);
         storage.front.flushed();
         let rounds = units.div_ceil(u64::from(storage.backend.geometry.dies));

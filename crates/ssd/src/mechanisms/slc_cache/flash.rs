@@ -11,6 +11,8 @@ use crate::config::DeviceConfig;
 use crate::die::{FRONT_MEDIUM, FlashOperation, ReadFor, sense_medium};
 use crate::fill::Fills;
 use crate::front;
+use crate::mechanisms::MechanismSection;
+use crate::mechanisms::slc_cache::SlcCacheConfig;
 
 /// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +24,19 @@ pub(crate) struct FrontFlash {
     pub unit: ReclaimUnitId,
     /// Number of slots of a block, on all dies together.
     block_slots: u32,
+    /// Upper bound of the number of its blocks.
+    blocks: u32,
 }
 
 impl FrontFlash {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
+        let block_slots = front::block_slots(&config.geometry);
+        let blocks = |cache: &SlcCacheConfig| (cache.addresses().div_ceil(block_slots) + 2) as u32;
         Self {
             frontier: front::own_frontier(config),
             unit: ReclaimUnitId(config.geometry.reclaim_units),
-            block_slots: front::block_slots(&config.geometry) as u32,
+            block_slots: block_slots as u32,
+            blocks: config.sections.slc_cache.as_ref().map_or(0, blocks),
         }
     }
 
@@ -40,7 +47,29 @@ impl FrontFlash {
 
     /// Returns `true` if `unit` represents a block of the front in erases.
     pub(crate) fn has_block(&self, unit: ReclaimUnitId) -> bool {
-        unit.0 >= self.unit.0
+        unit.0.checked_sub(self.unit.0).is_some_and(|block| block < self.blocks)
+    }
+
+    /// Returns `true` if a program unit of the drive can be filled through a frontier.
+    pub(crate) fn can_fill(
+        &self,
+        geometry: &Geometry,
+        frontier: FrontierId,
+        unit: &ProgramUnit,
+    ) -> bool {
+        let is_own = unit.reclaim_unit == self.unit && self.blocks > 0;
+        let (units, slots) = if is_own {
+            let slots = geometry.slots_per_read_group;
+            (self.blocks * (self.block_slots / slots), slots)
+        } else if unit.reclaim_unit.0 < geometry.reclaim_units {
+            (geometry.program_units_per_reclaim_unit, geometry.ppas_per_program_unit)
+        } else {
+            return false;
+        };
+        is_own == (self.blocks > 0 && frontier == self.frontier)
+            && unit.unit < units
+            && unit.data_slots <= slots
+            && unit.moved_slots <= unit.data_slots
     }
 
     /// Returns the die of a unit, and the read of `slots` of its slots.

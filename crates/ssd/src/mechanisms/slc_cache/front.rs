@@ -45,8 +45,9 @@ impl Front for SlcCache {
         Some((self.unit_at(position), self.is_filling(position)))
     }
 
-    fn trim(&mut self, lpn: Lpn) {
+    fn trim(&mut self, lpn: Lpn) -> u32 {
         self.counters.trimmed += u64::from(self.kill(lpn));
+        0
     }
 
     /// Discards all data, but keeps the counters.

@@ -157,7 +157,9 @@ impl SlcCache {
             let Some(word) = self.cached.get_mut(lpn as usize / 64) else { return false };
             *word |= 1 << (lpn % 64);
         }
+        let streams = self.frontier.0 / 2;
         self.entries.len() as u64 <= self.ring()
+            && self.entries.iter().all(|entry| entry.stream.0 < streams)
     }
 
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
