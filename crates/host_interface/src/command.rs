@@ -1,10 +1,11 @@
 //! Host commands, and the table of commands in flight.
 
 use crate::content::Content;
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, StreamId};
 
 /// The operation of a command. Results are kept separately for the first three.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Operation {
     Read = 0,

@@ -8,7 +8,7 @@ use crate::command::{Entry, Outcome, Reply, Request, Ticket, Work};
 use crate::command::{Failure, NSID};
 use crate::controller::{Controller, Kind};
 use crate::drive::Drive;
-use crate::error_log::FailedCommand;
+use crate::error_log::ErrorEntry;
 use crate::events::Event;
 use crate::fabrics::{self, Association};
 use crate::logs::health;
@@ -300,16 +300,16 @@ impl<D: Drive> Subsystem<D> {
             && status != Status::ABORT_REQUESTED
             && ticket.opcode != FABRICS;
         if logged {
-            let failed = FailedCommand {
+            self.drive.log_error(ErrorEntry {
+                number: 0,
                 queue: ticket.queue,
                 command_id: ticket.command_id,
-                status,
+                status: status.field(false),
                 byte,
                 lba: if ticket.queue == 0 { 0 } else { ticket.lba },
                 nsid: ticket.nsid,
                 opcode: ticket.opcode,
-            };
-            self.drive.log_error(failed.entry());
+            });
         }
         Reply { status, logged, ..done(ticket, u64::from(result), Vec::new()) }
     }

@@ -7,17 +7,12 @@
 //! and takes the data from the copy. Records reach the kernel before replies do.
 //!
 //! ```text
-//! "WCJRNL1" and 'd' (with a copy of the data) or '-'    8 bytes
-//! power-ups of the state file before this session       u64
-//! records: kind u8, flag u8, stream u16, zero u32, and:
-//!   1 write (flag 1: of zeros), 2 trim                  offset u64, length u64
-//!   3 purge, 4 format, 5 power-up                       block size u64 (of a format), zero u64
-//!   6 life                                              five u64, see `Life`
-//!   7 error                                             an entry of the error log, 64 bytes
+//! "WCJRNL2\n"                    8 bytes
+//! records                       length u8, and a `Record` in the format of `postcard`
 //! ```
 //!
-//! The last record may be incomplete. A write takes 24 bytes; the journal lasts as long as the
-//! session.
+//! The first record is the header. The last record may be incomplete. The journal lasts as long as
+//! the session.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -25,40 +20,31 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
-use writecliff_nvme::error_log::{ENTRY_BYTES, ErrorEntry};
+use writecliff_nvme::ErrorEntry;
 
 use crate::life::Life;
 use crate::request::Request;
 
-const MAGIC: &[u8; 7] = b"WCJRNL1";
-const WITH_DATA: u8 = b'd';
-const WITHOUT_DATA: u8 = b'-';
-const HEADER_BYTES: u64 = 16;
+const MAGIC: &[u8; 8] = b"WCJRNL2\n";
+/// No record is longer.
+const RECORD_BYTES_MAX: usize = 64;
 /// Wall time between records of counters that no other record implies.
 const LIFE_INTERVAL: Nanos = Nanos(1_000_000_000);
 
-const WRITE: u8 = 1;
-const TRIM: u8 = 2;
-const PURGE: u8 = 3;
-const FORMAT: u8 = 4;
-const POWER_UP: u8 = 5;
-const LIFE: u8 = 6;
-const ERROR: u8 = 7;
-
 /// A change of the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Record {
-    Write {
+    Header(Header),
+    /// A write or trim.
+    Change {
+        operation: Operation,
         offset: u64,
         length: u64,
         stream: StreamId,
         is_zeros: bool,
-    },
-    Trim {
-        offset: u64,
-        length: u64,
     },
     Purge,
     Format(Bytes),
@@ -68,100 +54,48 @@ pub(crate) enum Record {
     Error(ErrorEntry),
 }
 
-impl Record {
-    /// The record of a request that changes the drive.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
-        let &Request { operation, offset, length, stream, is_zeros, .. } = request;
-        match operation {
-            Operation::Write => Some(Self::Write { offset, length, stream, is_zeros }),
-            Operation::Trim => Some(Self::Trim { offset, length }),
-            Operation::Read | Operation::Flush => None,
-        }
-    }
-
-    fn append_to(self, out: &mut Vec<u8>) {
-        let mut flag = 0;
-        let (kind, stream, words) = match self {
-            Self::Write { offset, length, stream, is_zeros } => {
-                flag = u8::from(is_zeros);
-                (WRITE, stream.0, [offset, length])
-            }
-            Self::Trim { offset, length } => (TRIM, 0, [offset, length]),
-            Self::Purge => (PURGE, 0, [0, 0]),
-            Self::Format(block) => (FORMAT, 0, [block.0, 0]),
-            Self::PowerUp => (POWER_UP, 0, [0, 0]),
-            Self::Life(life) => {
-                out.extend([LIFE, 0, 0, 0, 0, 0, 0, 0]);
-                out.extend(life.to_words().into_iter().flat_map(u64::to_le_bytes));
-                return;
-            }
-            Self::Error(entry) => {
-                out.extend([ERROR, 0, 0, 0, 0, 0, 0, 0]);
-                out.extend(entry);
-                return;
-            }
-        };
-        let [low, high] = stream.to_le_bytes();
-        out.extend([kind, flag, low, high, 0, 0, 0, 0]);
-        out.extend(words.into_iter().flat_map(u64::to_le_bytes));
-    }
-
-    /// Bytes in the file.
-    fn size(&self) -> u64 {
-        match self {
-            Self::Life(_) => 8 + 8 * Life::WORDS as u64,
-            Self::Error(_) => 8 + ENTRY_BYTES as u64,
-            _ => 24,
-        }
-    }
-
-    /// The next record; an error `UnexpectedEof` at the end, `InvalidData` for an unknown kind.
-    fn read(input: &mut impl Read) -> io::Result<Self> {
-        let [kind, flag, low, high, ..] = bytes::<8>(input)?;
-        if kind == ERROR {
-            return Ok(Self::Error(bytes::<ENTRY_BYTES>(input)?));
-        }
-        if kind == LIFE {
-            return Ok(Self::Life(Life::from_words(words(input)?)));
-        }
-        let [first, second] = words::<2>(input)?;
-        let stream = StreamId(u16::from_le_bytes([low, high]));
-        match kind {
-            WRITE => {
-                let is_zeros = flag == 1;
-                Ok(Self::Write { offset: first, length: second, stream, is_zeros })
-            }
-            TRIM => Ok(Self::Trim { offset: first, length: second }),
-            PURGE => Ok(Self::Purge),
-            FORMAT => Ok(Self::Format(Bytes(first))),
-            POWER_UP => Ok(Self::PowerUp),
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-}
-
-fn bytes<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn words<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
-    let mut words = [0; N];
-    for word in &mut words {
-        *word = u64::from_le_bytes(bytes(input)?);
-    }
-    Ok(words)
-}
-
 /// The session that a journal is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// Power-ups in the state file that the records follow. Each session adds to them, so they
     /// identify that state file.
     pub power_ups: u64,
     /// `true` if a copy of the data is beside the journal.
     pub has_data: bool,
+}
+
+impl Record {
+    /// The record of a request that changes the drive.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        let &Request { operation, offset, length, stream, is_zeros, .. } = request;
+        matches!(operation, Operation::Write | Operation::Trim).then_some(Self::Change {
+            operation,
+            offset,
+            length,
+            stream,
+            is_zeros,
+        })
+    }
+
+    fn append_to(self, out: &mut Vec<u8>) {
+        let mut buffer = [0; RECORD_BYTES_MAX];
+        let fields = postcard::to_slice(&self, &mut buffer).expect("records are short");
+        out.push(fields.len() as u8);
+        out.extend_from_slice(fields);
+    }
+
+    /// The next record and its bytes in the file; an error `UnexpectedEof` at the end,
+    /// `InvalidData` for anything but a record.
+    fn read(input: &mut impl Read) -> io::Result<(Self, u64)> {
+        let mut length = [0];
+        input.read_exact(&mut length)?;
+        let mut fields = vec![0; length[0].into()];
+        input.read_exact(&mut fields)?;
+        match postcard::take_from_bytes(&fields) {
+            Ok((record, [])) => Ok((record, 1 + fields.len() as u64)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
 }
 
 /// An open journal, which nobody else can open.
@@ -217,18 +151,20 @@ impl Journal {
         &self.data
     }
 
-    /// The session of which the journal has records; `None` of a new one.
+    /// The session of which the journal has records, which [`Self::replay`] passes next; `None` of a
+    /// new one.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
-        let mut header = [0; HEADER_BYTES as usize];
-        match self.file.read_exact(&mut header) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            read => read?,
+        let mut magic = [0; MAGIC.len()];
+        let header = self.file.read_exact(&mut magic).and_then(|()| Record::read(&mut self.file));
+        match header {
+            Ok((Record::Header(header), _)) if magic == *MAGIC => Ok(Some(header)),
+            Ok(_) => Ok(None),
+            Err(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Ok(None),
+                _ => Err(error),
+            },
         }
-        let (magic, rest) = header.split_at(MAGIC.len());
-        let (kind, power_ups) = (rest[0], u64::from_le_bytes(*rest[1..].first_chunk().expect("8")));
-        let is_known = magic == MAGIC && matches!(kind, WITH_DATA | WITHOUT_DATA);
-        Ok(is_known.then_some(Header { power_ups, has_data: kind == WITH_DATA }))
     }
 
     /// Begins a journal without records.
@@ -237,11 +173,11 @@ impl Journal {
         self.set_header(header)
     }
 
-    /// Changes the header of a journal that goes on.
+    /// Changes the header of a journal that goes on, of which only `has_data` may differ.
     pub(crate) fn set_header(&mut self, header: Header) -> io::Result<()> {
-        let kind = if header.has_data { WITH_DATA } else { WITHOUT_DATA };
+        let mut bytes = MAGIC.to_vec();
+        Record::Header(header).append_to(&mut bytes);
         self.file.rewind()?;
-        let bytes = [&MAGIC[..], &[kind], &header.power_ups.to_le_bytes()].concat();
         self.file.write_all(&bytes)?;
         self.file.seek(SeekFrom::End(0))?;
         Ok(())
@@ -250,17 +186,12 @@ impl Journal {
     /// Passes all records, until `take` returns `false`, which is an error `InvalidData`. Drops a
     /// last record that is incomplete. New records follow them.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(HEADER_BYTES))?;
+        let mut end = self.file.stream_position()?;
         let mut input = BufReader::new(&self.file);
-        let mut end = HEADER_BYTES;
         loop {
             match Record::read(&mut input) {
-                Ok(record) => {
-                    end += record.size();
-                    if !take(record) {
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                }
+                Ok((record, bytes)) if take(record) => end += bytes,
+                Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error),
             }

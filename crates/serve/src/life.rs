@@ -1,5 +1,6 @@
 //! Figures of a drive's life that the drive itself does not count, as SMART reports them.
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::Nanos;
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
@@ -7,7 +8,7 @@ use writecliff_runner::AnyDrive;
 use crate::request::Request;
 
 /// Work of hosts since the drive was new. Reads of blocks that are not mapped count, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     pub read_commands: u64,
     pub write_commands: u64,
@@ -42,17 +43,5 @@ impl Life {
             }
             Operation::Write | Operation::Trim | Operation::Flush => {}
         }
-    }
-
-    pub(crate) const WORDS: usize = 5;
-
-    pub(crate) fn to_words(self) -> [u64; Self::WORDS] {
-        let Self { read_commands, write_commands, read_bytes, write_bytes, busy } = self;
-        [read_commands, write_commands, read_bytes, write_bytes, busy.0]
-    }
-
-    pub(crate) fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [read_commands, write_commands, read_bytes, write_bytes, busy] = words;
-        Self { read_commands, write_commands, read_bytes, write_bytes, busy: Nanos(busy) }
     }
 }

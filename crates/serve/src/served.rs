@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::thread::JoinHandle;
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, SLOT_BYTES, StreamId};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
@@ -98,7 +99,7 @@ pub struct ServedParts {
 }
 
 /// How often the drive was powered up, as SMART tells it. Serving a drive is a power-up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerHistory {
     pub cycles: u64,
     pub unsafe_shutdowns: u64,

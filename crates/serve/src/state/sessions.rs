@@ -8,7 +8,7 @@ use super::{StateError, restore_contents, restore_drive, save};
 use crate::journal::{Header, Journal, Record};
 use crate::request::{Request, Tag};
 use crate::served::{LOGICAL_BLOCKS, ServedParts};
-use writecliff_base::{SECTOR_BYTES, StreamId};
+use writecliff_base::SECTOR_BYTES;
 use writecliff_contents::SavedError;
 use writecliff_host_interface::Operation;
 
@@ -18,11 +18,8 @@ use writecliff_host_interface::Operation;
 /// nothing is lost if this process is killed. Returns `true` if the session before was killed.
 pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let mut journal = Journal::open(path).map_err(|error| in_use(error, path))?;
-    let mut contents_begin = 0;
     let was_there = path.exists();
-    if was_there {
-        contents_begin = restore_drive(parts, path)?;
-    }
+    let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
     let power_ups = parts.power.cycles;
     // A journal of another state file is left over: the state was saved after it.
     let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
@@ -32,8 +29,8 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     }
     if is_mirrored {
         parts.contents.restore_mirror(journal.data()).map_err(SavedError::from)?;
-    } else {
-        restore_contents(parts, path, contents_begin)?;
+    } else if let Some(saved) = &mut saved {
+        restore_contents(parts, saved)?;
     }
     if !was_there {
         save(parts, path)?;
@@ -86,27 +83,28 @@ fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
         is_aligned && offset.checked_add(length).is_some_and(|end| end <= drive.capacity().0)
     };
     match *record {
-        Record::Write { offset, length, stream, .. } => {
-            fits(offset, length) && stream.0 < drive.streams()
+        Record::Change { operation, offset, length, stream, .. } => {
+            let can = match operation {
+                Operation::Write => true,
+                Operation::Trim => drive.refuses_trim().is_none(),
+                Operation::Read | Operation::Flush => false,
+            };
+            can && fits(offset, length) && stream.0 < drive.streams()
         }
-        Record::Trim { offset, length } => fits(offset, length) && drive.refuses_trim().is_none(),
         Record::Format(block) => LOGICAL_BLOCKS.contains(&block),
+        Record::Header(_) => false,
         Record::Purge | Record::PowerUp | Record::Life(_) | Record::Error(_) => true,
     }
 }
 
 /// Does to a drive what a record says that was done to it, without timing; returns `true`.
 fn apply(parts: &mut ServedParts, record: Record) -> bool {
-    let request = |operation, offset, length, stream, is_zeros| {
-        let durable = false;
-        Request { tag: Tag::NONE, operation, offset, length, stream, durable, is_zeros }
-    };
     match record {
-        Record::Write { offset, length, stream, is_zeros } => {
-            repeat(parts, &request(Operation::Write, offset, length, stream, is_zeros));
-        }
-        Record::Trim { offset, length } => {
-            repeat(parts, &request(Operation::Trim, offset, length, StreamId::DEFAULT, false));
+        Record::Header(_) => {}
+        Record::Change { operation, offset, length, stream, is_zeros } => {
+            let (tag, durable) = (Tag::NONE, false);
+            let request = Request { tag, operation, offset, length, stream, durable, is_zeros };
+            repeat(parts, &request);
         }
         Record::Purge => {
             parts.drive.end_fast_forward();

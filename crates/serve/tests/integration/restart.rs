@@ -208,7 +208,7 @@ fn a_session_that_ended_is_not_repeated() {
 
 #[test]
 fn counters_and_errors_are_of_the_drives_life() {
-    use writecliff_nvme::Drive as _;
+    use writecliff_nvme::{Drive as _, ErrorEntry};
 
     let mut folder = Folder::new();
     for session in 1..4_u64 {
@@ -218,7 +218,7 @@ fn counters_and_errors_are_of_the_drives_life() {
         let before = drive.health();
         (0..5).for_each(|n| writer.request(Operation::Write, n, 1));
         (0..7).for_each(|n| writer.request(Operation::Read, 512 + n, 2)); // never written
-        drive.log_error([session as u8; 64]);
+        drive.log_error(ErrorEntry { lba: session, ..ErrorEntry::default() });
         let health = drive.health();
         assert_eq!(health.host_write_commands, 5 * session);
         assert_eq!(health.host_write_bytes, 5 * session * PAGE);
@@ -226,9 +226,9 @@ fn counters_and_errors_are_of_the_drives_life() {
         assert_eq!(health.host_read_bytes - before.host_read_bytes, 14 * PAGE);
         assert_eq!((health.error_entries, health.power_cycles), (session, session));
         let log = drive.error_log();
-        let kinds: Vec<_> = log.entries().map(|entry| (entry[0], entry[63])).collect();
-        let wanted: Vec<_> = (1..=session as u8).rev().map(|n| (n, n)).collect();
-        assert_eq!(kinds, wanted, "number and last byte, newest first");
+        let kinds: Vec<_> = log.entries().map(|entry| (entry.number, entry.lba)).collect();
+        let wanted: Vec<_> = (1..=session).rev().map(|n| (n, n)).collect();
+        assert_eq!(kinds, wanted, "number and address, newest first");
         drop((writer, drive));
         if session == 2 {
             let killed = folder.killed_now();
@@ -370,7 +370,7 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     // Killed in the middle of a record: the request was not acknowledged.
     let torn = folder.killed_now();
     let whole = fs::read(journal(&torn)).unwrap();
-    fs::write(journal(&torn), [&whole[..], &[1, 0, 0, 0, 0, 0, 0, 0, 9]].concat()).unwrap();
+    fs::write(journal(&torn), [&whole[..], &[7, 1, 1]].concat()).unwrap();
     let (again, was_killed) = begin(&torn.state(), Timing::Fast);
     assert!(was_killed && is_there(&again, 0, 4));
     Writer::of(&again).request(Operation::Write, 8, 1);
@@ -380,7 +380,9 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     assert!(is_there(&again, 0, 4) && is_there(&again, 8, 1));
     end(again, &once_more.state());
     // Records that cannot be of this drive.
-    for (at, byte) in [(16, 99), (24, 0xff), (30, 0xff)] {
+    // After magic and header: the kind of the record, its operation, and more bytes than there are.
+    let first = 8 + 1 + whole[8] as usize;
+    for (at, byte) in [(first + 1, 99), (first + 2, 0), (first + 3, 0xff)] {
         let damaged = folder.killed_now();
         let mut bytes = whole.clone();
         bytes[at] = byte;

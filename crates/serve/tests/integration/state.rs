@@ -12,9 +12,6 @@ use writecliff_serve::{PowerHistory, Request, Served, ServedParts, Tag, Timing, 
 use crate::served::session;
 use crate::support::{CAPACITY, drive, drive_with, scratch, serve};
 
-/// Bytes of the error log and the counters in a state file.
-const LIVED_BYTES: usize = 64 * 64 + 8 + 5 * 8;
-
 fn empty() -> Contents {
     Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default())
 }
@@ -110,15 +107,15 @@ fn the_size_of_a_logical_block_is_kept() {
     state::save(&parts, &path).unwrap();
     let data = parts.contents.used().unwrap();
     assert_eq!(restored(), (Bytes(4096), data));
-    // Other versions and other block sizes are rejected.
-    let good = fs::read(&path).unwrap();
-    let (rest, trailer) = good.split_at(good.len() - 24);
-    for version in ['3', '5'] {
-        let magic = format!("WCSERVE{version}");
-        fs::write(&path, [rest, &trailer[..16], magic.as_bytes()].concat()).unwrap();
+    // Other versions are rejected; before version 5, the contents followed the drive.
+    let (saved_drive, saved_contents) = bytes(&parts);
+    for (rest, version) in [(&b"WCSERVE6"[..], '6'), (&saved_contents, '4')] {
+        fs::write(&path, [&saved_drive, rest].concat()).unwrap();
         assert!(refusal(drive(), &path).contains(&format!("version '{version}'")));
     }
-    fs::write(&path, [rest, &520_u64.to_le_bytes(), &trailer[8..]].concat()).unwrap();
+    // Other block sizes are rejected.
+    parts.logical_block = Bytes(520);
+    state::save(&parts, &path).unwrap();
     assert!(refusal(drive(), &path).contains("blocks of 520 bytes"));
     fs::remove_file(&path).unwrap();
 }
@@ -154,7 +151,9 @@ fn states_of_others_and_damaged_ones_are_refused() {
     let other = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
     assert!(refusal(other, &path).contains("saved by a different device"));
     let good = fs::read(&path).unwrap();
-    for at in [100, (good.len() - LIVED_BYTES) / 2, good.len() - LIVED_BYTES - 56] {
+    let (of_drive, of_contents) = bytes(&parts);
+    let end = good.len() - of_contents.len();
+    for at in [100, of_drive.len() + 4, of_drive.len() + 40, end - 10, end + 100, good.len() - 9] {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&path, bad).unwrap();
