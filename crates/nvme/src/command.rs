@@ -1,9 +1,7 @@
 //! Submission queue entries, the I/O that they become, and completion queue entries.
 
-use writecliff_base::Bytes;
-
 use crate::page::read;
-use crate::status::Status;
+use crate::status::{Refusal, Status};
 
 pub const ENTRY_BYTES: usize = 64;
 /// Largest transfer of a command, as MDTS says.
@@ -67,6 +65,13 @@ pub struct Request<'a> {
     pub data: &'a [u8],
     /// Bytes of the host's buffer, as the command's data pointer describes it.
     pub buffer: u32,
+}
+
+impl<'a> Request<'a> {
+    /// The first `count` bytes of the host's data.
+    pub(crate) fn first(self, count: usize) -> Result<&'a [u8], Refusal> {
+        self.data.get(..count).ok_or(Refusal::at(Status::DATA_SGL_LENGTH, 24))
+    }
 }
 
 /// Bytes of the drive.
@@ -155,9 +160,7 @@ impl Ticket {
     /// The completion of a command whose work is done without an error. Unlike
     /// `Subsystem::complete` it needs no subsystem; a format and failures do.
     pub fn success(&self) -> Reply {
-        let Self { controller, queue, command_id, .. } = *self;
-        let status = Status::SUCCESS;
-        Reply { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }
+        Reply::new(self.controller, self.queue, self.command_id)
     }
 }
 
@@ -177,6 +180,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// A success without result and data.
+    pub fn new(controller: u16, queue: u16, command_id: u16) -> Self {
+        let status = Status::SUCCESS;
+        Self { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }
+    }
+
     /// The completion queue entry (Base 2.1, 4.2).
     pub fn entry(&self, queue_head: u16) -> [u8; 16] {
         let mut entry = [0; 16];
@@ -197,9 +206,4 @@ pub enum Outcome {
     Held,
     /// The drive has work to do; `Subsystem::complete` makes the completion when it is done.
     Work(Ticket, Work),
-}
-
-/// Bytes of `blocks` logical blocks.
-pub(crate) fn in_bytes(blocks: u64, block: Bytes) -> u64 {
-    blocks * block.0
 }

@@ -33,7 +33,7 @@ pub(crate) struct Host {
 }
 
 /// Features of the controller's scope (Base 2.1, 5.1.25.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Features {
     pub(crate) arbitration: u32,
     pub(crate) workload_hint: u32,
@@ -52,24 +52,10 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// Those of a discovery controller, which has no temperature.
-    pub(crate) const DISCOVERY: Self = Self {
-        arbitration: 0,
-        workload_hint: 0,
-        over: u16::MAX,
-        under: 0,
-        error_recovery: 0,
-        write_atomicity: 0,
-        async_events: 0,
-        keep_alive_ms: 0,
-        queues: None,
-        timestamp: None,
-    };
-
-    /// The defaults of an I/O controller.
-    pub(crate) fn new(identity: &Identity) -> Self {
-        let over = identity.warning_temperature.map_or(u16::MAX, health::kelvin);
-        Self { over, ..Self::DISCOVERY }
+    /// The defaults; a discovery controller has no temperature.
+    pub(crate) fn new(kind: Kind, identity: &Identity) -> Self {
+        let warning = identity.warning_temperature.filter(|_| kind == Kind::Io);
+        Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }
     }
 
     /// The timestamp that belongs to a time of the drive's clock.

@@ -31,35 +31,23 @@ pub(crate) enum HealthEvent {
 }
 
 impl Event {
-    fn kind(self) -> u8 {
+    /// Type, information, and the log page whose reading allows the next event of this type.
+    fn fields(self) -> [u8; 3] {
         match self {
-            Self::Health(_) => 1,
-            Self::NamespaceChanged => 2,
-            Self::SanitizeCompleted => 6,
+            Self::Health(what) => [1, what as u8, 0x02],
+            Self::NamespaceChanged => [2, 0, 0x04],
+            Self::SanitizeCompleted => [6, 1, 0x81],
         }
     }
 
-    fn information(self) -> u8 {
-        match self {
-            Self::Health(what) => what as u8,
-            Self::NamespaceChanged => 0,
-            Self::SanitizeCompleted => 1,
-        }
-    }
-
-    /// The log page whose reading allows the next event of this type.
     fn log_page(self) -> u8 {
-        match self {
-            Self::Health(_) => 0x02,
-            Self::NamespaceChanged => 0x04,
-            Self::SanitizeCompleted => 0x81,
-        }
+        self.fields()[2]
     }
 
     /// Dword 0 of the completion.
     fn result(self) -> u64 {
-        let [kind, information, page] = [self.kind(), self.information(), self.log_page()];
-        u64::from(kind) | u64::from(information) << 8 | u64::from(page) << 16
+        let [kind, information, page] = self.fields();
+        u64::from(u32::from_le_bytes([kind, information, page, 0]))
     }
 }
 
@@ -69,8 +57,8 @@ pub(crate) struct Events {
     /// Command identifiers of open requests.
     requests: VecDeque<u16>,
     pending: VecDeque<Event>,
-    /// Bit n: an event of type n was reported and its log page not read since.
-    masked: u8,
+    /// Log pages of events that were reported, not read since.
+    masked: Vec<u8>,
     /// Requests that were withdrawn and are still to be completed.
     aborted: Vec<u16>,
 }
@@ -106,17 +94,8 @@ impl Events {
 
     /// The host has read a log page, without Retain Asynchronous Event.
     pub(crate) fn acknowledge(&mut self, log_page: u8) {
-        let about = |kind| match kind {
-            1 => 0x02,
-            2 => 0x04,
-            _ => 0x81,
-        };
-        for kind in [1, 2, 6] {
-            if about(kind) == log_page {
-                self.masked &= !(1 << kind);
-                self.pending.retain(|event| event.kind() != kind);
-            }
-        }
+        self.masked.retain(|&page| page != log_page);
+        self.pending.retain(|event| event.log_page() != log_page);
     }
 
     /// The next request that an event completes, with the result.
@@ -124,9 +103,10 @@ impl Events {
         if self.requests.is_empty() {
             return None;
         }
-        let at = self.pending.iter().position(|event| self.masked >> event.kind() & 1 == 0)?;
+        let is_open = |event: &Event| !self.masked.contains(&event.log_page());
+        let at = self.pending.iter().position(is_open)?;
         let event = self.pending.remove(at)?;
-        self.masked |= 1 << event.kind();
+        self.masked.push(event.log_page());
         self.requests.pop_front().map(|command_id| (command_id, event.result()))
     }
 

@@ -85,10 +85,7 @@ pub(crate) fn connect(
         connect_queue(controller, &host, kind, queue, shared.access.queues)?;
         id
     } else if id == DYNAMIC {
-        let features = match kind {
-            Kind::Io => Features::new(drive.identity()),
-            Kind::Discovery => Features::DISCOVERY,
-        };
+        let features = Features::new(kind, drive.identity());
         let id = free_id(controllers, next_id, shared.access.controllers)?;
         let mut new = Controller::new(id, kind, host, features);
         new.features.keep_alive_ms = entry.dword(12);
@@ -207,7 +204,7 @@ fn property_set(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
             Change::Shutdown => context.drive.shutdown(),
             Change::Reset => {
                 let keep_alive_ms = context.controller.features.keep_alive_ms;
-                let features = Features::new(context.drive.identity());
+                let features = Features::new(Kind::Io, context.drive.identity());
                 context.controller.features = Features { keep_alive_ms, ..features };
                 context.shared.in_use -= 1;
                 if context.shared.in_use == 0 {

@@ -7,7 +7,7 @@ use crate::command::{ALL_NAMESPACES, Entry, NSID, Request};
 use crate::controller::{Features, Kind};
 use crate::drive::Identity;
 use crate::events::{NAMESPACE_NOTICES, SMART_WARNINGS};
-use crate::page::Page;
+use crate::page::{Page, read};
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
 
@@ -81,19 +81,14 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     if supported & OF_NAMESPACE != 0 && entry.nsid() != NSID && entry.nsid() != ALL_NAMESPACES {
         return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
     }
-    let defaults;
     let features = match entry.bits(10, 8, 10) {
         0 => context.controller.features,
         // Nothing is saved but what never changes, so the saved value is the default.
         1 | 2 => {
-            defaults = match context.controller.kind {
-                Kind::Io => Features::new(context.drive.identity()),
-                Kind::Discovery => Features::DISCOVERY,
-            };
             if feature == WRITE_CACHE {
                 return Ok(Answer::result(1));
             }
-            defaults
+            Features::new(context.controller.kind, context.drive.identity())
         }
         3 => return Ok(Answer::result(supported)),
         _ => return Err(Refusal::field(10)),
@@ -233,10 +228,8 @@ fn timestamp(context: &Context<'_>, features: &Features) -> Vec<u8> {
 }
 
 fn set_timestamp(context: &mut Context<'_>, request: Request<'_>) -> Result<(), Refusal> {
-    let Some(bytes) = request.data.first_chunk::<8>() else {
-        return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
-    };
-    let milliseconds = u64::from_le_bytes(*bytes) & ((1 << 48) - 1);
+    let bytes = read(request.first(8)?, 0).unwrap_or_default();
+    let milliseconds = u64::from_le_bytes(bytes) & ((1 << 48) - 1);
     context.controller.features.timestamp = Some((milliseconds, context.drive.now()));
     Ok(())
 }

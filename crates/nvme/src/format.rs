@@ -9,12 +9,7 @@ pub(crate) fn execute(context: &Context<'_>, entry: Entry<'_>) -> Answered {
     if entry.nsid() != ALL_NAMESPACES {
         own_namespace(entry)?;
     }
-    if context.shared.sanitize.is_running() {
-        return Err(Status::SANITIZE_IN_PROGRESS.into());
-    }
-    if context.shared.is_formatting {
-        return Err(Status::FORMAT_IN_PROGRESS.into());
-    }
+    context.is_free()?;
     let lba_format = entry.bits(10, 0, 3) | entry.bits(10, 12, 13) << 4;
     let protection = entry.bits(10, 5, 7);
     if lba_format as usize >= identity.lba_formats.len() || protection != 0 {

@@ -1,7 +1,7 @@
 //! Commands of I/O queues (NVM Command Set 1.1, 3.2), as work for the drive.
 
-use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, Placement, Request, Span, Work};
-use crate::command::{NSID, in_bytes};
+use crate::admin::whole_page;
+use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Placement, Request, Span, Work};
 use crate::directives::has_streams_enabled;
 use crate::drive::{Identity, PlacementInterface};
 use crate::io_management;
@@ -40,12 +40,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     if entry.nsid() != NSID && !(opcode == FLUSH && entry.nsid() == ALL_NAMESPACES) {
         return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
     }
-    if context.shared.sanitize.is_running() {
-        return Err(Status::SANITIZE_IN_PROGRESS.into());
-    }
-    if context.shared.is_formatting {
-        return Err(Status::FORMAT_IN_PROGRESS.into());
-    }
+    context.is_free()?;
     match opcode {
         MANAGEMENT_RECEIVE => return io_management::receive(&mut context, request),
         MANAGEMENT_SEND => return io_management::send(&mut context, request),
@@ -56,7 +51,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         FLUSH => Work::Flush,
         READ => {
             let span = span(&context, entry, u64::from(MAX_TRANSFER))?;
-            fits(u64::from(request.buffer), span.length)?;
+            whole_page(request, span.length as usize)?;
             Work::Read { span, fua }
         }
         WRITE => {
@@ -82,12 +77,12 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
 fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refusal> {
     let block = context.block_bytes();
     let (start, count) = (entry.quadword(10), u64::from(entry.bits(12, 0, 15)) + 1);
-    let length = in_bytes(count, block);
+    let length = count * block.0;
     if length > most {
         return Err(Refusal::field(12));
     }
     within(context, start, count, 40)?;
-    Ok(Span { offset: in_bytes(start, block), length })
+    Ok(Span { offset: start * block.0, length })
 }
 
 fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(), Refusal> {
@@ -99,12 +94,8 @@ fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(),
 /// The span of a command whose data come from the host.
 fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
     let span = span(context, request.entry, u64::from(MAX_TRANSFER))?;
-    fits(request.data.len() as u64, span.length)?;
+    request.first(span.length as usize)?;
     Ok(span)
-}
-
-fn fits(buffer: u64, needed: u64) -> Result<(), Refusal> {
-    if buffer >= needed { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }
 }
 
 /// Directive Type and Directive Specific of a write. A stream counts only while the directive is
@@ -129,18 +120,18 @@ fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, R
 fn deallocated(context: &Context<'_>, request: Request<'_>) -> Result<Option<Vec<Span>>, Refusal> {
     let entry = request.entry;
     let count = entry.bits(10, 0, 7) as usize + 1;
-    fits(request.data.len() as u64, (count * RANGE_BYTES) as u64)?;
+    let ranges = request.first(count * RANGE_BYTES)?;
     if !entry.flag(11, 2) {
         return Ok(None);
     }
     let block = context.block_bytes();
     let mut spans = Vec::with_capacity(count);
-    for range in request.data.chunks_exact(RANGE_BYTES).take(count) {
+    for range in ranges.chunks_exact(RANGE_BYTES) {
         let blocks = u64::from(read(range, 4).map_or(0, u32::from_le_bytes));
         let start = read(range, 8).map_or(0, u64::from_le_bytes);
         within(context, start, blocks, 24)?;
         if blocks > 0 {
-            spans.push(Span { offset: in_bytes(start, block), length: in_bytes(blocks, block) });
+            spans.push(Span { offset: start * block.0, length: blocks * block.0 });
         }
     }
     Ok(Some(spans))

@@ -6,7 +6,7 @@ use writecliff_host_interface::placement::FdpConfiguration;
 use crate::admin::whole_page;
 use crate::command::{MAX_TRANSFER, Request};
 use crate::drive::ask;
-use crate::page::{Page, read};
+use crate::page::Page;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
 
@@ -51,11 +51,8 @@ pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered 
     if count > fdp.map_or(0, FdpConfiguration::identifiers) {
         return Err(Refusal::field(10));
     }
-    let Some(list) = request.data.get(..2 * count) else {
-        return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
-    };
-    let identifiers: Vec<u16> =
-        list.chunks_exact(2).filter_map(|id| read(id, 0)).map(u16::from_le_bytes).collect();
+    let (list, _) = request.first(2 * count)?.as_chunks();
+    let identifiers: Vec<u16> = list.iter().map(|&id| u16::from_le_bytes(id)).collect();
     if !identifiers.iter().all(|&id| fdp.is_some_and(|fdp| fdp.has(id))) {
         return Err(Refusal::at(Status::INVALID_FIELD, 24));
     }

@@ -5,6 +5,7 @@ mod effects;
 mod fdp;
 pub(crate) mod health;
 
+use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Request};
 use crate::controller::Kind;
 use crate::drive::Identity;
@@ -56,9 +57,7 @@ pub(crate) fn execute(context: &mut Context<'_>, request: Request<'_>) -> Answer
     if bytes > u64::from(MAX_TRANSFER) {
         return Err(Refusal::field(10));
     }
-    if bytes > u64::from(request.buffer) {
-        return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
-    }
+    whole_page(request, bytes as usize)?;
     let is_index = entry.flag(14, 23); // no log page here has an index offset
     if is_index {
         return Err(Refusal::field(14));

@@ -4,7 +4,7 @@
 use crate::command::{Entry, Erase, Failure, Work};
 use crate::drive::Drive;
 use crate::page::Page;
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 use crate::subsystem::{Answer, Answered, Context};
 
 const EXIT_FAILURE_MODE: u32 = 1;
@@ -69,12 +69,7 @@ impl Sanitize {
 }
 
 pub(crate) fn execute(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
-    if context.shared.sanitize.is_running {
-        return Err(Status::SANITIZE_IN_PROGRESS.into());
-    }
-    if context.shared.is_formatting {
-        return Err(Status::FORMAT_IN_PROGRESS.into());
-    }
+    context.is_free()?;
     let identity = context.drive.identity();
     let erase = match entry.bits(10, 0, 2) {
         EXIT_FAILURE_MODE => return Ok(Answer::OK), // no operation can fail

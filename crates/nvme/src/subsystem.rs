@@ -79,6 +79,17 @@ impl Context<'_> {
     pub(crate) fn blocks(&self) -> u64 {
         self.drive.identity().capacity.0 / self.block_bytes().0
     }
+
+    /// Refuses commands that must wait for the end of a sanitize or format operation.
+    pub(crate) fn is_free(&self) -> Result<(), Refusal> {
+        if self.shared.sanitize.is_running() {
+            return Err(Status::SANITIZE_IN_PROGRESS.into());
+        }
+        if self.shared.is_formatting {
+            return Err(Status::FORMAT_IN_PROGRESS.into());
+        }
+        Ok(())
+    }
 }
 
 /// What a command comes to, if it is not refused.
@@ -136,13 +147,9 @@ impl<D: Drive> Subsystem<D> {
             &mut self.next_id,
         );
         let reply = |controller, queue, result, status| Reply {
-            controller,
-            queue,
-            command_id: request.entry.command_id(),
             result,
             status,
-            logged: false,
-            data: Vec::new(),
+            ..Reply::new(controller, queue, request.entry.command_id())
         };
         match connected {
             Ok(found) => {
@@ -182,7 +189,7 @@ impl<D: Drive> Subsystem<D> {
             }
             Ok(Answer::Done { result, mut data }) => {
                 data.truncate(request.buffer as usize);
-                Outcome::Done(done(ticket, result, data))
+                Outcome::Done(Reply { result, data, ..ticket.success() })
             }
             Err(refusal) => Outcome::Done(self.refuse(ticket, refusal)),
         }
@@ -201,7 +208,7 @@ impl<D: Drive> Subsystem<D> {
             let others = self.controllers.values_mut().filter(|c| c.id != ticket.controller);
             others.for_each(Controller::notice_namespace);
         }
-        done(ticket, 0, Vec::new())
+        ticket.success()
     }
 
     /// Looks for events, and returns the completions of the requests that report them. To be
@@ -215,21 +222,12 @@ impl<D: Drive> Subsystem<D> {
                 let warnings = health::warnings(&health, &controller.features);
                 controller.notice_warnings(warnings);
             }
-            let id = controller.id;
-            let of = |command_id| Ticket {
-                controller: id,
-                queue: 0,
-                command_id,
-                opcode: admin::ASYNC_EVENT,
-                nsid: 0,
-                lba: 0,
-            };
             for command_id in controller.events.take_aborted() {
-                let status = Status::ABORT_REQUESTED;
-                replies.push(Reply { status, ..done(of(command_id), 0, Vec::new()) });
+                let reply = Reply::new(controller.id, 0, command_id);
+                replies.push(Reply { status: Status::ABORT_REQUESTED, ..reply });
             }
             while let Some((command_id, result)) = controller.events.report() {
-                replies.push(done(of(command_id), result, Vec::new()));
+                replies.push(Reply { result, ..Reply::new(controller.id, 0, command_id) });
             }
         }
         replies
@@ -311,14 +309,8 @@ impl<D: Drive> Subsystem<D> {
                 opcode: ticket.opcode,
             });
         }
-        Reply { status, logged, ..done(ticket, u64::from(result), Vec::new()) }
+        Reply { status, logged, result: u64::from(result), ..ticket.success() }
     }
-}
-
-/// A successful completion.
-fn done(ticket: Ticket, result: u64, data: Vec<u8>) -> Reply {
-    let Ticket { controller, queue, command_id, .. } = ticket;
-    Reply { controller, queue, command_id, result, status: Status::SUCCESS, logged: false, data }
 }
 
 fn execute(mut context: Context<'_>, queue: u16, request: Request<'_>) -> Answered {

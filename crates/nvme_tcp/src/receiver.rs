@@ -47,15 +47,8 @@ impl Command {
 
     /// The completion of a command that the transport refuses.
     pub fn refusal(&self, controller: u16, queue: u16) -> Option<Reply> {
-        self.refused.map(|status| Reply {
-            controller,
-            queue,
-            command_id: Entry(&self.entry).command_id(),
-            result: 0,
-            status,
-            logged: false,
-            data: Vec::new(),
-        })
+        let command_id = Entry(&self.entry).command_id();
+        self.refused.map(|status| Reply { status, ..Reply::new(controller, queue, command_id) })
     }
 }
 

@@ -14,7 +14,7 @@ use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
-use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot, operation_number};
+use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot};
 use writecliff_serve::{
     Address, CutPlan, CutWhen, Listener, PowerCut, Served, ServedParts, Timing, Trace, nbd,
 };
@@ -260,7 +260,7 @@ impl Server {
             "length_bytes" = column(py, of, |one| one.length),
             "session" = column(py, of, |one| u64::from(one.session)),
             "stream" = column(py, of, |one| u64::from(one.stream.0)),
-            "operation" = column(py, of, |one| operation_number(one.operation) as u64),
+            "operation" = column(py, of, |one| one.operation as u64),
             trace.{lost}
         };
         trace.requests.clear();

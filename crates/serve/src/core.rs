@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
-use writecliff_host_interface::{Command, Completion, Content, Operation, Status};
+use writecliff_host_interface::{Completion, Operation, Status};
 use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
 use crate::journal::{Journal, Record};
 use crate::life::Life;
 use crate::power::{Durable, Planned};
-use crate::request::{Done, Failure, Refusal, Replies, Request};
+use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
 use crate::served::Timing;
 use crate::statistics::{Operations, Streams};
 use crate::trace::Trace;
@@ -251,7 +251,7 @@ impl Core {
                 self.note_durable(&request, change);
             }
             let done = Done { request, due: arrived, failure };
-            self.count(&request);
+            self.count(&request, None);
             self.done.push((client.clone(), done));
             return;
         }
@@ -277,19 +277,14 @@ impl Core {
         self.give(self.at);
     }
 
-    /// Counts a request without a latency.
-    fn count(&mut self, request: &Request) {
-        self.count_stream(request);
-        self.operations.count(request);
-        self.recent.count(request);
-        self.life.count(request);
-    }
-
-    /// Counts a write that has completed with the stream that its identifier has now.
-    fn count_stream(&mut self, request: &Request) {
+    /// Counts a request that has completed; a write with the stream that its identifier has now.
+    fn count(&mut self, request: &Request, latency: Option<Nanos>) {
         if request.operation == Operation::Write {
             self.by_stream.count(request, self.drive.routed(request.stream));
         }
+        self.operations.count(request, latency);
+        self.recent.count(request, latency);
+        self.life.count(request);
     }
 
     /// What was moved since serving began.
@@ -392,20 +387,10 @@ impl Core {
         outstanding.is_flushing = true;
         outstanding.change = change;
         outstanding.commands += 1;
-        let queue = outstanding.client.number;
+        let flush = Request::new(Tag::NONE, Operation::Flush, 0, 0);
+        let flush = Request { stream: outstanding.request.stream, ..flush };
         self.in_drive += 1;
-        self.drive.submit(
-            at,
-            Command {
-                operation: Operation::Flush,
-                offset: 0,
-                length: 0,
-                content: Content::default(),
-                stream: outstanding.request.stream,
-                queue,
-                tag: number,
-            },
-        );
+        self.drive.submit(at, flush.command(0, outstanding.client.number, number));
     }
 
     fn next_change(&self) -> u64 {
@@ -417,11 +402,7 @@ impl Core {
         self.free.push(number);
         let Outstanding { request, client, submitted, failure, change, .. } = outstanding;
         self.note_durable(&request, change);
-        self.count_stream(&request);
-        let latency = at.saturating_sub(submitted);
-        self.operations.completed(&request, latency);
-        self.recent.completed(&request, latency);
-        self.life.count(&request);
+        self.count(&request, Some(at.saturating_sub(submitted)));
         if self.outstanding() == 0 {
             self.life.busy += at.saturating_sub(self.busy_since);
         }

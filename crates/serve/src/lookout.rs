@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::served::{Attendant, Served};
-use crate::socket::Socket;
+use crate::socket::{Socket, is_passing};
 
 /// How long the next request is looked for.
 const LOOK: Duration = Duration::from_micros(50);
@@ -61,8 +61,7 @@ impl Lookout {
                 break;
             }
             match socket.receive(into, false) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_passing(&error) => {}
                 found => {
                     self.next_sleeps = if is_idle { 0 } else { self.next_sleeps };
                     return Some(found);

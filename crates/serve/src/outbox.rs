@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::request::Failure;
-use crate::served::Served;
+use crate::served::{Served, locked};
 use crate::socket::{Bell, Socket};
 
 /// Bytes that are ready to be sent, at most. A reply of 128 KiB, the largest that Linux asks for
@@ -50,11 +51,27 @@ pub struct Outbox {
     socket: Socket,
     bell: Bell,
     queue: Mutex<Queue>,
+    /// Requests of the client that the drive works on, until their replies or failures are queued.
+    pub(crate) outstanding: AtomicUsize,
+    /// Whether the connection's thread waits for a request to complete.
+    pub(crate) wants_bell: AtomicBool,
 }
 
 impl Outbox {
     pub fn new(served: Served, socket: Socket) -> io::Result<Self> {
-        Ok(Self { served, socket, bell: Bell::new()?, queue: Mutex::default() })
+        Ok(Self {
+            served,
+            socket,
+            bell: Bell::new()?,
+            queue: Mutex::default(),
+            outstanding: AtomicUsize::new(0),
+            wants_bell: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether the drive has nothing to do for the connection. What it has done is queued then.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.outstanding.load(Ordering::SeqCst) == 0
     }
 
     pub fn socket(&self) -> &Socket {
@@ -67,7 +84,7 @@ impl Outbox {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// Appends to what is to be sent; nobody else's parts come between.
@@ -92,6 +109,17 @@ impl Outbox {
             self.bell.ring();
         }
         sent
+    }
+
+    /// For any thread, after requests have completed: [`Self::send`], and what the connection's
+    /// thread waits for has come.
+    pub(crate) fn deliver(&self) {
+        if self.send().is_err() {
+            self.socket.shut_down(); // the connection's thread finds the end
+        }
+        if self.wants_bell.swap(false, Ordering::SeqCst) {
+            self.bell.ring();
+        }
     }
 
     /// For the connection's own thread: sends all that the client takes at once.

@@ -61,6 +61,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request of the default stream.
+    pub fn new(tag: Tag, operation: Operation, offset: u64, length: u64) -> Self {
+        let stream = StreamId::DEFAULT;
+        Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
+    }
+
     /// The command for its bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
         let largest = match self.operation {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, W
 use std::thread::JoinHandle;
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, SLOT_BYTES, StreamId};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, SLOT_BYTES};
 use writecliff_contents::{Contents, ContentsError};
 use writecliff_host_interface::Operation;
 use writecliff_measure::Histogram;
@@ -118,7 +118,7 @@ impl ServedParts {
 }
 
 /// Locks what is whole between any two statements, so that a panic elsewhere has not spoilt it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -247,21 +247,20 @@ impl Served {
     /// Calls `administer` with the drive, simulated until now. Whatever needs an idle drive must
     /// ask [`Snapshot::outstanding`] or wait for its own requests before.
     pub fn with_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
-        let mut batch = self.locked();
-        let core = batch.core();
-        core.settle();
-        let answer = administer(&mut core.drive);
-        core.catch_up();
-        answer
+        self.administer(Core::settle, administer)
     }
 
     /// The same with nothing outstanding: the drive first completes what it has, whatever time
     /// that takes it.
     pub fn with_drained_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
+        self.administer(Core::drain, administer)
+    }
+
+    fn administer<T>(&self, prepare: fn(&mut Core), ask: impl FnOnce(&mut AnyDrive) -> T) -> T {
         let mut batch = self.locked();
         let core = batch.core();
-        core.drain();
-        let answer = administer(&mut core.drive);
+        prepare(core);
+        let answer = ask(&mut core.drive);
         core.catch_up();
         answer
     }
@@ -290,16 +289,7 @@ impl Served {
         let length = self.shared.capacity.0;
         contents.deallocate(0, length)?;
         core.durable_all(&mut contents);
-        let (offset, stream, operation) = (0, StreamId::DEFAULT, Operation::Trim);
-        let purge = Request {
-            tag: Tag::NONE,
-            operation,
-            offset,
-            length,
-            stream,
-            durable: true,
-            is_zeros: false,
-        };
+        let purge = Request::new(Tag::NONE, Operation::Trim, 0, length);
         core.keep(u32::MAX, &purge, arrived);
         Ok(())
     }

@@ -38,6 +38,11 @@ fn counted(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }
 
+/// Whether a call failed only because there is nothing to receive or no room to send now.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
 impl Socket {
     /// Sets an option without which the connection works too.
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) {

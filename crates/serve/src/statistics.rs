@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_host_interface::Operation;
 use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_measure::Histogram;
 use writecliff_runner::{Counters, MovedByStream};
@@ -15,7 +14,7 @@ use crate::served::PowerHistory;
 /// Lateness beyond this share of the drive's own latency falsifies what clients measure.
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
-/// Names of the operations, in the order of [`Operations`].
+/// Names of the operations, in the order of [`Operations`] and of `Operation`.
 pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// What was done of one operation.
@@ -31,30 +30,14 @@ pub struct OperationStatistics {
 #[derive(Clone, Debug, Default)]
 pub struct Operations(pub [OperationStatistics; 4]);
 
-/// The place of an operation in [`OPERATION_NAMES`].
-pub fn operation_number(operation: Operation) -> usize {
-    match operation {
-        Operation::Read => 0,
-        Operation::Write => 1,
-        Operation::Trim => 2,
-        Operation::Flush => 3,
-    }
-}
-
 impl Operations {
-    fn of(&mut self, operation: Operation) -> &mut OperationStatistics {
-        &mut self.0[operation_number(operation)]
-    }
-
-    pub(crate) fn count(&mut self, request: &Request) {
-        let statistics = self.of(request.operation);
+    pub(crate) fn count(&mut self, request: &Request, latency: Option<Nanos>) {
+        let statistics = &mut self.0[request.operation as usize];
         statistics.requests += 1;
         statistics.bytes += request.length;
-    }
-
-    pub(crate) fn completed(&mut self, request: &Request, latency: Nanos) {
-        self.count(request);
-        self.of(request.operation).latency.record(latency.0);
+        if let Some(latency) = latency {
+            statistics.latency.record(latency.0);
+        }
     }
 }
 

@@ -58,9 +58,7 @@ pub(super) fn set_events(context: &mut Context<'_>, request: Request<'_>) -> Res
     let entry = request.entry;
     let handle = placement_handle(context, entry)?;
     let count = entry.bits(11, 16, 23) as usize;
-    let Some(codes) = request.data.get(..count) else {
-        return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
-    };
+    let codes = request.first(count)?;
     let kinds: Option<Vec<_>> = codes.iter().map(|&code| FdpEventType::from_code(code)).collect();
     let kinds = kinds.ok_or(Refusal::at(Status::INVALID_FIELD, 24))?;
     ask(context.drive, |drive| drive.fdp_enable_events(handle, &kinds, entry.flag(12, 0)));

@@ -1,6 +1,6 @@
 //! Data that become durable, are lost with the power, or outlive the server.
 
-use writecliff_base::{Nanos, StreamId};
+use writecliff_base::Nanos;
 use writecliff_contents::{Contents, ContentsError, Lost};
 use writecliff_host_interface::Operation;
 
@@ -50,16 +50,7 @@ impl Core {
     /// Flushes, once the drive has completed what it has: for a host that shuts it down.
     pub(crate) fn flush_all(&mut self) {
         self.drain();
-        let (operation, stream) = (Operation::Flush, StreamId::DEFAULT);
-        let flush = Request {
-            tag: Tag::NONE,
-            operation,
-            offset: 0,
-            length: 0,
-            stream,
-            durable: true,
-            is_zeros: false,
-        };
+        let flush = Request::new(Tag::NONE, Operation::Flush, 0, 0);
         if self.timing != Timing::Fast && self.drive.is_volatile() {
             let at = self.at.max(self.drive.now());
             self.drive.submit(at, flush.command(0, 0, 0));

@@ -179,9 +179,9 @@ impl Handshake<'_> {
                 }
             }
             option::LIST if data.is_empty() => {
-                let name = self.name().as_bytes().to_vec();
+                let name = self.name().as_bytes();
                 let length = (name.len() as u32).to_be_bytes();
-                self.answer(number, reply::SERVER, &[&length[..], &name].concat());
+                self.answer(number, reply::SERVER, &[&length[..], name].concat());
                 self.answer(number, reply::ACK, &[]);
             }
             option::STRUCTURED_REPLY if data.is_empty() => {
@@ -235,10 +235,9 @@ impl Handshake<'_> {
         let is_drive = stream == StreamId::DEFAULT;
         let name = if is_drive { self.name().as_bytes() } else { name };
         let description = self.description().as_bytes();
-        let texts = [(info::NAME, name), (info::DESCRIPTION, description)].map(own_text);
-        for (item, text) in texts {
+        for (item, text) in [(info::NAME, name), (info::DESCRIPTION, description)] {
             if asked.contains(&item) {
-                self.answer(number, reply::INFO, &[&item.to_be_bytes()[..], &text].concat());
+                self.answer(number, reply::INFO, &[&item.to_be_bytes()[..], text].concat());
             }
         }
         self.answer(number, reply::ACK, &[]);
@@ -288,8 +287,4 @@ impl Handshake<'_> {
         }
         flags
     }
-}
-
-fn own_text((item, text): (u16, &[u8])) -> (u16, Vec<u8>) {
-    (item, text.to_vec())
 }

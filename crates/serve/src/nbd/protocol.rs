@@ -99,39 +99,29 @@ pub struct Header {
     pub length: u32,
 }
 
-fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    *bytes[at..].first_chunk().expect("within the header")
-}
-
 impl Header {
     /// `None` if it does not begin as a request.
     pub fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
-        (u32::from_be_bytes(part(bytes, 0)) == REQUEST).then(|| Self {
-            flags: u16::from_be_bytes(part(bytes, 4)),
-            command: u16::from_be_bytes(part(bytes, 6)),
-            cookie: u64::from_be_bytes(part(bytes, 8)),
-            offset: u64::from_be_bytes(part(bytes, 16)),
-            length: u32::from_be_bytes(part(bytes, 24)),
+        let (words, _) = bytes.as_chunks();
+        let word = |n: usize| u32::from_be_bytes(words[n]);
+        let double = |n: usize| u64::from(word(n)) << 32 | u64::from(word(n + 1));
+        (word(0) == REQUEST).then(|| Self {
+            flags: (word(1) >> 16) as u16,
+            command: word(1) as u16,
+            cookie: double(2),
+            offset: double(4),
+            length: word(6),
         })
     }
 }
 
 /// A reply to a request that has no data.
-pub fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
-    bytes[4..8].copy_from_slice(&error.to_be_bytes());
-    bytes[8..].copy_from_slice(&cookie.to_be_bytes());
-    bytes
+pub fn simple_reply(error: u32, cookie: u64) -> [[u8; 4]; 4] {
+    [SIMPLE_REPLY, error, (cookie >> 32) as u32, cookie as u32].map(u32::to_be_bytes)
 }
 
 /// The begin of the only chunk of a reply.
-pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [u8; 20] {
-    let mut bytes = [0; 20];
-    bytes[..4].copy_from_slice(&CHUNK.to_be_bytes());
-    bytes[4..6].copy_from_slice(&chunk::DONE.to_be_bytes());
-    bytes[6..8].copy_from_slice(&kind.to_be_bytes());
-    bytes[8..16].copy_from_slice(&cookie.to_be_bytes());
-    bytes[16..].copy_from_slice(&length.to_be_bytes());
-    bytes
+pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [[u8; 4]; 5] {
+    let kind = u32::from(chunk::DONE) << 16 | u32::from(kind);
+    [CHUNK, kind, (cookie >> 32) as u32, cookie as u32, length].map(u32::to_be_bytes)
 }

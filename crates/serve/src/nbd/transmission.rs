@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use writecliff_host_interface::Operation;
 
@@ -12,6 +12,7 @@ use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
 use crate::served::{Served, Session};
+use crate::socket::is_passing;
 use writecliff_base::SECTOR_BYTES;
 
 /// Data of a read or write; what clients assume unless they are told otherwise.
@@ -25,20 +26,17 @@ const BATCH_REQUESTS: usize = 64;
 struct Replier {
     outbox: Arc<Outbox>,
     agreed: Agreed,
-    outstanding: AtomicUsize,
-    /// Whether the connection's thread waits for a request to complete.
-    wants_bell: AtomicBool,
 }
 
 impl Replier {
     fn error(&self, cookie: u64, is_read: bool, number: u32) {
         self.outbox.push(|reply| {
             if is_read && self.agreed.structured_replies {
-                reply.bytes(&only_chunk(chunk::ERROR, cookie, 6));
+                reply.bytes(only_chunk(chunk::ERROR, cookie, 6).as_flattened());
                 reply.bytes(&number.to_be_bytes());
                 reply.bytes(&0_u16.to_be_bytes()); // bytes of a message
             } else {
-                reply.bytes(&simple_reply(number, cookie));
+                reply.bytes(simple_reply(number, cookie).as_flattened());
             }
         });
     }
@@ -48,11 +46,12 @@ impl Replier {
         let cookie = tag.number();
         self.outbox.push(|reply| {
             if !self.agreed.structured_replies {
-                reply.bytes(&simple_reply(0, cookie));
+                reply.bytes(simple_reply(0, cookie).as_flattened());
             } else if length == 0 {
-                reply.bytes(&only_chunk(chunk::NONE, cookie, 0));
+                reply.bytes(only_chunk(chunk::NONE, cookie, 0).as_flattened());
             } else {
-                reply.bytes(&only_chunk(chunk::OFFSET_DATA, cookie, length as u32 + 8));
+                let bytes = length as u32 + 8;
+                reply.bytes(only_chunk(chunk::OFFSET_DATA, cookie, bytes).as_flattened());
                 reply.bytes(&offset.to_be_bytes());
             }
             reply.data(offset, length);
@@ -74,18 +73,13 @@ impl Replies for Replier {
                 self.error(cookie, is_read, error::NOT_PERMITTED);
             }
             None if is_read => self.read(request),
-            None => self.outbox.push(|reply| reply.bytes(&simple_reply(0, cookie))),
+            None => self.outbox.push(|reply| reply.bytes(simple_reply(0, cookie).as_flattened())),
         }
-        self.outstanding.fetch_sub(1, Ordering::SeqCst);
+        self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn send(&self) {
-        if self.outbox.send().is_err() {
-            self.outbox.socket().shut_down(); // the connection's thread finds the end
-        }
-        if self.wants_bell.swap(false, Ordering::SeqCst) {
-            self.outbox.bell().ring();
-        }
+        self.outbox.deliver();
     }
 
     fn sever(&self) {
@@ -131,12 +125,7 @@ pub(super) fn transmit(
     served: &Served,
     agreed: Agreed,
 ) -> io::Result<()> {
-    let replier = Arc::new(Replier {
-        outbox: Arc::clone(outbox),
-        agreed,
-        outstanding: AtomicUsize::new(0),
-        wants_bell: AtomicBool::new(false),
-    });
+    let replier = Arc::new(Replier { outbox: Arc::clone(outbox), agreed });
     let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
     let ready = Vec::with_capacity(BATCH_REQUESTS);
     Transmission { outbox, input, session, replier, receiving: None, ready }.run()
@@ -166,7 +155,7 @@ impl Transmission<'_> {
                 continue;
             }
             let Some(head) = self.input.head::<REQUEST_BYTES>() else { return Ok(Next::Receive) };
-            let outstanding = self.replier.outstanding.load(Ordering::SeqCst) + self.ready.len();
+            let outstanding = self.outbox.outstanding.load(Ordering::SeqCst) + self.ready.len();
             if outstanding >= REQUESTS_MAX || self.outbox.is_waiting() {
                 return Ok(Next::Hold);
             }
@@ -183,19 +172,10 @@ impl Transmission<'_> {
     fn begin(&mut self, header: &Header) {
         let request = self.request(header);
         if header.command == command::WRITE {
-            let (offset, length) = (header.offset, u64::from(header.length));
-            let invalid = Request {
-                tag: Tag::Number(header.cookie),
-                operation: Operation::Write,
-                offset,
-                length,
-                stream: self.replier.agreed.stream,
-                durable: false,
-                is_zeros: false,
-            };
-            let at = request.map(|request| request.offset);
+            let (at, left) = (request.map(|request| request.offset), u64::from(header.length));
+            let invalid = Request::new(Tag::Number(header.cookie), Operation::Write, 0, left);
             let request = request.unwrap_or(invalid);
-            self.receiving = Some(Receiving { request, at, left: length, failure: None });
+            self.receiving = Some(Receiving { request, at, left, failure: None });
             return;
         }
         let Some(request) = request else {
@@ -279,14 +259,14 @@ impl Transmission<'_> {
         if self.ready.is_empty() {
             return Ok(());
         }
-        self.replier.outstanding.fetch_add(self.ready.len(), Ordering::SeqCst);
+        self.outbox.outstanding.fetch_add(self.ready.len(), Ordering::SeqCst);
         let mut batch = self.session.batch();
         for (request, failure) in self.ready.drain(..) {
             let Err(refusal) = batch.submit(request, failure) else { continue };
             if refusal == Refusal::Stopped {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
-            self.replier.outstanding.fetch_sub(1, Ordering::SeqCst);
+            self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
             self.replier.error(
                 request.tag.number(),
                 request.operation == Operation::Read,
@@ -299,7 +279,7 @@ impl Transmission<'_> {
     /// Waits for more input; meanwhile sends what the client takes.
     fn receive(&mut self) -> io::Result<()> {
         // Asked before anything is sent: what is not outstanding then has been queued.
-        let is_idle = self.replier.outstanding.load(Ordering::SeqCst) == 0;
+        let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()? == Sent::All;
         let served = self.session.served();
         if is_sent && let Some(found) = self.input.look(self.outbox.socket(), is_idle, Some(served))
@@ -312,8 +292,7 @@ impl Transmission<'_> {
                 self.input.attend(served);
                 return Ok(());
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_passing(&error) => {}
             Err(error) => return Err(error),
         }
         self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
@@ -323,10 +302,10 @@ impl Transmission<'_> {
     /// Waits until the client takes replies or a request completes.
     fn hold(&mut self) -> io::Result<()> {
         self.input.leave();
-        self.replier.wants_bell.store(true, Ordering::SeqCst);
+        self.outbox.wants_bell.store(true, Ordering::SeqCst);
         let is_sent = self.outbox.send_all()? == Sent::All;
         // A request may have completed before it was known that somebody waits for that.
-        let is_full = self.replier.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
+        let is_full = self.outbox.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
         if is_sent && !is_full {
             return Ok(());
         }

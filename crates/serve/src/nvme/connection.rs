@@ -14,13 +14,12 @@ use writecliff_nvme_tcp::{Command, Limits, Received, Receiver};
 use super::drive::SimulatedDrive;
 use super::replier::{Compound, Replier};
 use super::target::Target;
-use crate::lookout::{Lookout, RECEIVED_MAX};
+use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{self, Done, Refusal, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
+use crate::socket::is_passing;
 
-/// Bytes received at a time.
-const INPUT_BYTES: usize = 160 << 10;
 /// How long a peer may take to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The highest number of a stream that a drive takes; higher ones are as invalid.
@@ -51,70 +50,49 @@ pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
 
 impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
-        let (mut input, mut lookout) = (vec![0; INPUT_BYTES], Lookout::default());
-        let mut found = Vec::new();
+        let (mut input, mut found) = (Input::default(), Vec::new());
         loop {
             // What an idle drive has done is queued, so it must be asked before that is sent.
-            let is_idle = self.replier.is_idle();
+            let is_idle = self.outbox.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()? == Sent::All;
-            let holds = !is_sent || self.replier.is_reading_much();
-            let looked = if holds || self.io_queue().is_none() {
-                None
-            } else {
-                self.look(&mut lookout, &mut input, is_idle)
-            };
-            let received = if looked.is_some() {
-                looked
-            } else {
-                lookout.leave();
-                self.receive(&mut input, is_idle, is_sent)?
-            };
+            let looks = is_sent && !self.replier.is_reading_much() && self.io_queue().is_some();
+            let served = self.session.served();
+            let looked =
+                looks.then(|| input.look(self.outbox.socket(), is_idle, Some(served))).flatten();
+            let received = looked.unwrap_or_else(|| {
+                input.leave();
+                self.receive(&mut input, is_idle, is_sent)
+            });
             match received {
-                None => {}
-                Some(Ok(0)) => return Ok(()),
-                Some(Ok(count)) => {
-                    if self.io_queue().is_some() && count <= RECEIVED_MAX {
-                        lookout.attend(self.session.served());
+                Ok(()) => {
+                    if self.io_queue().is_some() {
+                        input.attend(self.session.served());
                     }
                     self.replier.heard.store(self.target.now_ms(), Ordering::Relaxed);
-                    self.take(&input[..count], &mut found)?;
+                    self.take(input.bytes(), &mut found)?;
+                    input.consume(input.bytes().len());
                 }
-                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Some(Err(error)) => return Err(error),
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
             }
         }
     }
 
-    fn look(
-        &self,
-        lookout: &mut Lookout,
-        input: &mut [u8],
-        is_idle: bool,
-    ) -> Option<io::Result<usize>> {
-        lookout.look(self.outbox.socket(), input, is_idle, Some(self.session.served()))
-    }
-
-    /// Sleeps until the host sends something, or anything else is to be done: `None`.
-    fn receive(
-        &mut self,
-        input: &mut [u8],
-        is_idle: bool,
-        is_sent: bool,
-    ) -> io::Result<Option<io::Result<usize>>> {
+    /// Sleeps until the host sends something; an error `WouldBlock` if anything else is to be done.
+    fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
         // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
             // Whoever completes a read later finds that this thread waits for that.
-            let replier = &self.replier;
-            replier.wants_bell.store(replier.is_reading_much(), Ordering::SeqCst);
-            let holds = !is_sent || replier.is_reading_much();
+            let is_reading_much = self.replier.is_reading_much();
+            self.outbox.wants_bell.store(is_reading_much, Ordering::SeqCst);
+            let holds = !is_sent || self.replier.is_reading_much();
             if !self.wait(!holds, !is_sent)? || holds {
-                return Ok(None);
+                return Err(io::ErrorKind::WouldBlock.into());
             }
         }
-        Ok(Some(self.outbox.socket().receive(input, is_alone)))
+        input.receive(self.outbox.socket(), is_alone)
     }
 
     /// The connection's queue if it is not an admin queue.
@@ -123,7 +101,7 @@ impl Connection<'_> {
     }
 
     /// Waits for the host or the bell; an error if the host has been silent for too long.
-    fn wait(&mut self, receive: bool, send: bool) -> io::Result<bool> {
+    fn wait(&self, receive: bool, send: bool) -> io::Result<bool> {
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
         let patience = match self.association {
             None => CONNECT,
@@ -239,9 +217,8 @@ impl Connection<'_> {
         let first = requests.len();
         let served = self.session.served();
         let request = |operation, span: Span, stream, durable| {
-            let Span { offset, length } = span;
             let tag = Tag::Nvme(ticket, Then::Reply);
-            Request { tag, operation, offset, length, stream, durable, is_zeros: false }
+            Request { stream, durable, ..Request::new(tag, operation, span.offset, span.length) }
         };
         let of = StreamId::DEFAULT;
         let (mut reading, mut compared) = (0, None);

@@ -2,8 +2,8 @@
 //! drive completes on. It takes no lock of the subsystem.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use writecliff_host_interface::Operation;
 use writecliff_nvme::{Association, Failure, Reply, Span, Ticket};
@@ -12,7 +12,7 @@ use writecliff_nvme_tcp::{Receiver, Sender, Settings};
 use super::target::Heard;
 use crate::outbox::Outbox;
 use crate::request::{self, Done, Replies, Request, Tag, Then};
-use crate::served::Served;
+use crate::served::{Served, locked};
 
 /// Bytes of reads outstanding, of a host that wants data digests: their data are copied before
 /// they can be sent.
@@ -43,18 +43,11 @@ pub(super) struct Replier {
     sending: Mutex<Option<Sending>>,
     /// Compound commands by number.
     compounds: Mutex<BTreeMap<u32, Compound>>,
-    /// Commands that the drive works on, until their replies or failures are queued.
-    outstanding: AtomicUsize,
     /// Work that failed: its completions are made by the connection's thread.
     failed: Mutex<Vec<(Ticket, Failure)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
-    pub(super) wants_bell: AtomicBool,
     pub(super) heard: Heard,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Replier {
@@ -64,11 +57,9 @@ impl Replier {
             served: served.clone(),
             sending: Mutex::default(),
             compounds: Mutex::default(),
-            outstanding: AtomicUsize::new(0),
             failed: Mutex::default(),
             reading: AtomicU64::new(0),
             has_data_digest: AtomicBool::new(false),
-            wants_bell: AtomicBool::new(false),
             heard: Heard::new(now_ms),
         }
     }
@@ -90,7 +81,7 @@ impl Replier {
     /// Registers a command whose requests follow. `reading` is the number of bytes that it reads.
     pub(super) fn expect(&self, reading: u64) {
         self.reading.fetch_add(reading, Ordering::Relaxed);
-        self.outstanding.fetch_add(1, Ordering::SeqCst);
+        self.outbox.outstanding.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Registers a compound command and returns its number.
@@ -111,11 +102,6 @@ impl Replier {
         if compound.left > 0 { None } else { compounds.remove(&number) }
     }
 
-    /// Whether the drive has nothing to do for the connection. What it has done is queued then.
-    pub(super) fn is_idle(&self) -> bool {
-        self.outstanding.load(Ordering::SeqCst) == 0
-    }
-
     /// Whether so much is being read that has to be copied that no more may be asked for.
     pub(super) fn is_reading_much(&self) -> bool {
         self.has_data_digest.load(Ordering::Relaxed)
@@ -125,16 +111,6 @@ impl Replier {
     /// Takes the work that has failed.
     pub(super) fn take_failed(&self) -> Vec<(Ticket, Failure)> {
         std::mem::take(&mut *locked(&self.failed))
-    }
-
-    pub(super) fn close(&self) {
-        self.outbox.close();
-    }
-
-    pub(super) fn flush(&self) {
-        if self.outbox.send().is_err() {
-            self.outbox.socket().shut_down();
-        }
     }
 
     /// Queues a completion with its data.
@@ -215,14 +191,11 @@ impl Replies for Replier {
             (None, Then::Read) => self.read(ticket, Span { offset, length }),
             (None, _) => self.reply(&ticket.success()),
         }
-        self.outstanding.fetch_sub(1, Ordering::SeqCst);
+        self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn send(&self) {
-        self.flush();
-        if self.wants_bell.swap(false, Ordering::SeqCst) {
-            self.outbox.bell().ring();
-        }
+        self.outbox.deliver();
     }
 
     fn sever(&self) {

@@ -1,7 +1,7 @@
 //! The NVM subsystem of a served drive, and the connections of its hosts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use writecliff_nvme::{Access, Address, Association, Subsystem};
@@ -13,7 +13,8 @@ use super::identity;
 use super::replier::Replier;
 use crate::listener;
 use crate::outbox::Outbox;
-use crate::served::Served;
+use crate::request::Replies;
+use crate::served::{Served, locked};
 
 /// I/O queues of a host, and hosts at a time. Each queue is a connection, of which a listener has
 /// a thousand.
@@ -48,10 +49,6 @@ struct Shared {
     subsystem: Mutex<Subsystem<SimulatedDrive>>,
     connected: Mutex<Vec<Connected>>,
     began: Instant,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Target {
@@ -122,7 +119,7 @@ impl Target {
         connected.retain(|one| one.association != association);
         if queue == 0 {
             let others = connected.iter().filter(|one| one.association.controller == controller);
-            others.for_each(|one| one.replier.close());
+            others.for_each(|one| one.replier.sever());
         }
     }
 
@@ -142,7 +139,7 @@ impl Target {
             (replies, gone)
         };
         for replier in gone {
-            replier.close();
+            replier.sever();
         }
         for reply in replies {
             let connected = locked(&self.shared.connected);
@@ -153,7 +150,7 @@ impl Target {
                 let own = Arc::clone(&admin.replier);
                 drop(connected);
                 own.reply(&reply);
-                own.flush();
+                own.send();
             }
         }
     }

@@ -102,9 +102,8 @@ fn apply(parts: &mut ServedParts, record: Record) -> bool {
     match record {
         Record::Header(_) => {}
         Record::Change { operation, offset, length, stream, is_zeros } => {
-            let (tag, durable) = (Tag::NONE, false);
-            let request = Request { tag, operation, offset, length, stream, durable, is_zeros };
-            repeat(parts, &request);
+            let request = Request::new(Tag::NONE, operation, offset, length);
+            repeat(parts, &Request { stream, is_zeros, ..request });
         }
         Record::Purge => {
             parts.drive.end_fast_forward();
