@@ -11,6 +11,7 @@ use writecliff_ftl::{FastForward, Ftl};
 use writecliff_host_interface::Command;
 
 use crate::config::DeviceConfig;
+use crate::mechanisms::MechanismSection;
 use crate::mechanisms::Medium;
 use crate::mechanisms::indirection_units::LargeUnits;
 use crate::mechanisms::reclaim_groups::Grouped;
@@ -233,6 +234,11 @@ saved! { enum AnyFront { Logged, LargeUnits } }
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
     let slc = config.sections.slc_cache?;
     Some(Medium { read: slc.read, program: slc.program })
+}
+
+/// Returns the number of addresses of the front's own flash, if it has some.
+pub(crate) fn own_slots(config: &DeviceConfig) -> Option<u64> {
+    config.sections.slc_cache.as_ref().map(MechanismSection::addresses)
 }
 
 /// The frontier of the front's own flash, numbered after those of the FTL.

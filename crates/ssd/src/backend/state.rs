@@ -100,8 +100,8 @@ impl<R: Recorder> Backend<R> {
         true
     }
 
-    /// Returns `true` if the restored fills wait for exactly the reads of the dies, the held erases,
-    /// and the mechanisms for which `awaiting` fills wait.
+    /// Returns `true` if the restored fills wait for exactly the reads of the dies, the held
+    /// erases, and the mechanisms for which `awaiting` fills wait.
     pub(crate) fn completes_fills(&self, awaiting: impl Iterator<Item = FillId>) -> bool {
         let reads =
             self.dies.iter().flat_map(Die::operations).filter_map(|operation| match *operation {

@@ -123,8 +123,8 @@ impl LargeUnits {
         PartialUnit { unit, stream, sectors, bytes: 0, is_saved: false }
     }
 
-    /// Writes the bytes `range` of a unit, counted from its start. The unit then waits, or is passed
-    /// to the FTL if it is complete. If too many units wait, also passes the oldest one.
+    /// Writes the bytes `range` of a unit, counted from its start. The unit then waits, or is
+    /// passed to the FTL if it is complete. If too many units wait, also passes the oldest one.
     fn write<S: FlashSink>(
         &mut self,
         (unit, stream): (u32, StreamId),

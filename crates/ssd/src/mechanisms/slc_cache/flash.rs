@@ -11,8 +11,6 @@ use crate::config::DeviceConfig;
 use crate::die::{FRONT_MEDIUM, FlashOperation, ReadFor, sense_medium};
 use crate::fill::Fills;
 use crate::front;
-use crate::mechanisms::MechanismSection;
-use crate::mechanisms::slc_cache::SlcCacheConfig;
 
 /// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +29,12 @@ pub(crate) struct FrontFlash {
 impl FrontFlash {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
         let block_slots = front::block_slots(&config.geometry);
-        let blocks = |cache: &SlcCacheConfig| (cache.addresses().div_ceil(block_slots) + 2) as u32;
         Self {
             frontier: front::own_frontier(config),
             unit: ReclaimUnitId(config.geometry.reclaim_units),
             block_slots: block_slots as u32,
-            blocks: config.sections.slc_cache.as_ref().map_or(0, blocks),
+            blocks: front::own_slots(config)
+                .map_or(0, |slots| (slots.div_ceil(block_slots) + 2) as u32),
         }
     }
 
