@@ -14,11 +14,9 @@
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
-use writecliff_ftl::spare::SparePolicy;
-use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{ConfigError, Counters, FastForward, Ftl, FtlConfig, GcPacing};
 
-use super::flat_geometry;
+use super::{flat_geometry, plain};
 
 const HANDLES: u32 = 8;
 const WRITERS: u32 = 3;
@@ -81,24 +79,16 @@ impl EmulatorDrive {
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
             user_slots: u64::from(case.user_units * case.slots),
-            streams: WRITERS as u16,
-            gc: GcPolicy::Greedy,
             gc_pacing: GcPacing::OnDemand,
             gc_destination: if case.persistent {
                 GcDestination::PerStream
             } else {
                 GcDestination::Shared
             },
-            spare: SparePolicy::Global,
-            wear: WearPolicy::None,
             gc_high_watermark: gc_low_watermark + 1,
             gc_low_watermark,
             gc_idle_watermark: 0,
-            rated_cycles: 1,
-            volatile_buffer: false,
-            seed: case.seed,
-            reduction: None,
-            bad_blocks: None,
+            ..plain(GcPolicy::Greedy, WRITERS as u16, case.seed)
         };
         let geometry = flat_geometry(case.units.saturating_sub(unused), case.slots)?;
         let slots_a_look = (case.slots / LOOKS_A_UNIT).max(1);

@@ -114,26 +114,33 @@ const PLAIN: Policies = Policies {
     reduction: None,
 };
 
-/// A drive whose over-provisioning covers only what GC circulates through with one stream.
-fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError> {
-    let geometry = flat_geometry(case.units, case.slots)?;
-    let mut config = FtlConfig {
+/// A drive of plain policies, without its capacity.
+fn plain(gc: GcPolicy, streams: u16, seed: u64) -> FtlConfig {
+    FtlConfig {
         user_slots: 0,
         streams,
-        gc: case.policy,
-        gc_pacing: how.gc_pacing,
-        gc_destination: how.gc_destination,
-        spare: how.spare,
+        gc,
+        gc_pacing: PLAIN.gc_pacing,
+        gc_destination: PLAIN.gc_destination,
+        spare: PLAIN.spare,
         wear: WearPolicy::None,
         gc_high_watermark: 4,
         gc_low_watermark: 2,
         gc_idle_watermark: 8,
         rated_cycles: 1,
         volatile_buffer: false,
-        seed: case.seed,
-        reduction: how.reduction,
+        seed,
+        reduction: PLAIN.reduction,
         bad_blocks: None,
-    };
+    }
+}
+
+/// A drive whose over-provisioning covers only what GC circulates through with one stream.
+fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError> {
+    let geometry = flat_geometry(case.units, case.slots)?;
+    let Policies { gc_pacing, gc_destination, spare, reduction } = how;
+    let plain = plain(case.policy, streams, case.seed);
+    let mut config = FtlConfig { gc_pacing, gc_destination, spare, reduction, ..plain };
     let units = case.units.saturating_sub(config.reserved_units());
     let circulating = f64::from(units) * f64::from(case.slots);
     config.user_slots = (circulating / (1.0 + case.overprovision)) as u64;
