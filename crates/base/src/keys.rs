@@ -29,8 +29,8 @@ mod kinds;
 
 pub use kinds::{
     Choice, Count, Flag, Inner, Inners, Integer, Integers, Kind, Number, NumberOrList, Numbers,
-    OfPhysical, OfPhysicals, Percent, PositivePhysical, PositiveRate, PositiveTime, Size,
-    SizeWithin, Text, Time, Times,
+    OfPhysical, OfPhysicals, Percent, PositivePhysical, PositiveRate, PositiveTime, Rate, Reader,
+    Short, Size, SizeWithin, Text, Time, Times,
 };
 
 use crate::located::{LocatedError, Table};
@@ -68,6 +68,15 @@ pub trait Section: Sized {
     /// Fails at the first key that is missing, of another kind, or out of bounds.
     fn read_keys(table: &Table<'_>) -> Result<Self, LocatedError>;
 
+    /// Reads all keys of a table, which has no others.
+    ///
+    /// # Errors
+    /// Fails at the first key that is missing, unknown, of another kind, or out of bounds.
+    fn read_whole(table: Table<'_>) -> Result<Self, LocatedError> {
+        let section = Self::read_keys(&table)?;
+        table.finish().map(|()| section)
+    }
+
     /// Returns the keys as a table of a file.
     fn documented(name: &'static str, is_required: bool) -> SectionKeys {
         SectionKeys { name, is_required, keys: Self::keys() }
@@ -87,58 +96,119 @@ pub fn top<A: Section, B: Section>() -> SectionKeys {
 /// * `required`;
 /// * `optional`: the field is an `Option`; the default is a text that describes the behaviour
 ///   without a value;
+/// * `or_default`: like `optional`, but without a value the field has its type's default;
 /// * `default`: files with the default and without the key have the same canonical text;
-/// * `derived`: like `default`, with the value of an earlier key as the default.
+/// * `derived`: like `default`, with the value of an earlier key as the default;
+/// * `hidden`: `optional` and undocumented, for a key that another field documents;
+/// * `unread`: no key. A type stands in place of the kind.
+///
+/// `field as key` names the field of a key, `Kind -> Type` converts its value. `+ key: Kind,
+/// "meaning";` documents a key that the program reads by itself. `struct Name: Default` implements
+/// `Default` by the defaults of the keys.
 #[macro_export]
 macro_rules! section {
-    ($(#[$attribute:meta])* $visible:vis struct $name:ident {
-        $($key:ident: $need:ident $kind:ident $(<$of:ty>)? $(($($bounds:tt)*))? $(= $default:expr)?,
-            $meaning:literal;)*
-    }) => {
+    ($(#[$attribute:meta])* $visible:vis struct $name:ident $(: $trait:ident)? {$(
+        $(+ $extra:ident: $extra_kind:ident $(($($extra_bounds:tt)*))? $(= $extra_default:expr)?,
+            $extra_meaning:literal;)*
+        $(#[$field_attribute:meta])*
+        $field:ident $(as $key:ident)?: $need:ident $kind:ident $(<$of:ty>)? $(($($bounds:tt)*))?
+            $(-> $type:ty)? $(= $default:expr)?, $meaning:literal;
+    )*}) => {
         $(#[$attribute])*
-        $visible struct $name {
-            $(#[doc = $meaning] pub $key: $crate::section!(@value $need $kind $(<$of>)?),)*
-        }
+        $visible struct $name {$(
+            #[doc = $meaning]
+            #[doc = ""]
+            $(#[$field_attribute])*
+            pub $field: $crate::section!(@type $need [$($type)?] $kind $(<$of>)?),
+        )*}
 
         impl $crate::keys::Section for $name {
             fn keys() -> Vec<$crate::keys::Key> {
-                use $crate::keys::Kind as _;
-                vec![$({
-                    let kind = $kind $(::<$of>)? $(($($bounds)*))?;
-                    $crate::keys::Key {
-                        name: stringify!($key),
-                        takes: kind.takes(),
-                        is_required: stringify!($need) == "required",
-                        default: $crate::section!(@shown $need kind $($default)?),
-                        meaning: $meaning,
-                    }
-                }),*]
+                let mut keys = Vec::new();
+                $(
+                    $($crate::section!(@document keys optional [$extra]
+                        [$extra_kind $(($($extra_bounds)*))?] [$($extra_default)?]
+                        $extra_meaning);)*
+                    $crate::section!(@document keys $need [$field $($key)?]
+                        [$kind $(::<$of>)? $(($($bounds)*))?] [$($default)?] $meaning);
+                )*
+                keys
             }
 
             fn read_keys(
                 table: &$crate::located::Table<'_>,
             ) -> Result<Self, $crate::located::LocatedError> {
-                use $crate::keys::Kind as _;
-                $(let $key = {
-                    let kind = $kind $(::<$of>)? $(($($bounds)*))?;
-                    let value = kind.read(table, stringify!($key))?;
-                    $crate::section!(@read $need table, stringify!($key), value $(, $default)?)
-                };)*
-                Ok(Self { $($key),* })
+                $(
+                    $(table.has(stringify!($extra));)*
+                    let $field = $crate::section!(@read $need table, [$field $($key)?]
+                        [$kind $(::<$of>)? $(($($bounds)*))?] [$($type)?] $($default)?);
+                )*
+                Ok(Self { $($field),* })
+            }
+        }
+
+        $crate::section!(@new [$($trait)?] $name { $($field $need [$($type)?] [$($default)?];)* });
+    };
+    (@type optional [] $($kind:tt)*) => { Option<<$($kind)* as $crate::keys::Kind>::Value> };
+    (@type optional [$type:ty] $($kind:tt)*) => { Option<$type> };
+    (@type hidden $($rest:tt)*) => { $crate::section!(@type optional $($rest)*) };
+    (@type unread [] $($type:tt)*) => { $($type)* };
+    (@type $need:ident [] $($kind:tt)*) => { <$($kind)* as $crate::keys::Kind>::Value };
+    (@type $need:ident [$type:ty] $($kind:tt)*) => { $type };
+    (@name [$field:ident]) => { stringify!($field) };
+    (@name [$field:ident $key:ident]) => { stringify!($key) };
+    (@document $keys:ident hidden $($rest:tt)*) => {};
+    (@document $keys:ident unread $($rest:tt)*) => {};
+    (@document $keys:ident $need:ident $name:tt [$($kind:tt)*] [$($default:expr)?]
+        $meaning:literal) => {{
+        let kind = $($kind)*;
+        $keys.push($crate::keys::Key {
+            name: $crate::section!(@name $name),
+            takes: $crate::keys::Kind::takes(&kind),
+            is_required: stringify!($need) == "required",
+            default: $crate::section!(@shown $need kind $($default)?),
+            meaning: $meaning,
+        });
+    }};
+    (@shown default $kind:ident $default:expr) => { $crate::keys::Kind::shown(&$kind, &$default) };
+    (@shown derived $kind:ident $default:expr) => { format!("`{}`", stringify!($default)) };
+    (@shown $need:ident $kind:ident $default:literal) => { $default.to_owned() };
+    (@shown $need:ident $kind:ident) => { String::new() };
+    (@read unread $table:ident, $($rest:tt)*) => { Default::default() };
+    (@read $need:ident $table:ident, $name:tt [$($kind:tt)*] [$($type:ty)?] $($default:expr)?) => {{
+        let key = $crate::section!(@name $name);
+        let value = $crate::keys::Kind::read(&$($kind)*, $table, key)?;
+        $crate::section!(@into $need [$($type)?]
+            $crate::section!(@needed $need $table, key, value $(, $default)?))
+    }};
+    (@needed required $table:ident, $key:ident, $value:ident) => {
+        $value.ok_or_else(|| $table.missing($key))?
+    };
+    (@needed default $table:ident, $key:ident, $value:ident, $default:expr) => {
+        $table.otherwise($key, $value, $default)
+    };
+    (@needed derived $table:ident, $key:ident, $value:ident, $default:expr) => {
+        $table.otherwise($key, $value, $default)
+    };
+    (@needed or_default $table:ident, $key:ident, $value:ident $(, $default:expr)?) => {
+        $value.unwrap_or_default()
+    };
+    (@needed $need:ident $table:ident, $key:ident, $value:ident $(, $default:expr)?) => { $value };
+    (@into $need:ident [] $value:expr) => { $value };
+    (@into optional [$type:ty] $value:expr) => { $value.map(<$type>::from) };
+    (@into $need:ident [$type:ty] $value:expr) => { <$type>::from($value) };
+    (@new [] $($rest:tt)*) => {};
+    (@new [Default] $name:ident {
+        $($field:ident $need:ident [$($type:ty)?] [$($default:expr)?];)*
+    }) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $crate::section!(@fresh $need [$($type)?] $($default)?)),* }
             }
         }
     };
-    (@value optional $($kind:tt)*) => { Option<<$($kind)* as $crate::keys::Kind>::Value> };
-    (@value $need:ident $($kind:tt)*) => { <$($kind)* as $crate::keys::Kind>::Value };
-    (@shown default $kind:ident $default:expr) => { $kind.shown(&$default) };
-    (@shown derived $kind:ident $default:expr) => { format!("`{}`", stringify!($default)) };
-    (@shown optional $kind:ident $default:literal) => { $default.to_owned() };
-    (@shown $need:ident $kind:ident) => { String::new() };
-    (@read required $table:ident, $key:expr, $value:ident) => {
-        $value.ok_or_else(|| $table.missing($key))?
+    (@fresh default [$($type:ty)?] $default:expr) => {
+        $crate::section!(@into default [$($type)?] $default)
     };
-    (@read optional $table:ident, $key:expr, $value:ident $(, $default:expr)?) => { $value };
-    (@read $need:ident $table:ident, $key:expr, $value:ident, $default:expr) => {
-        $table.otherwise($key, $value, $default)
-    };
+    (@fresh $($rest:tt)*) => { Default::default() };
 }

@@ -17,6 +17,7 @@ pub mod random;
 pub mod saved_state;
 pub mod similarity;
 pub mod units;
+mod words;
 
 pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use permutation::Permutation;

@@ -7,10 +7,11 @@
 //! whole sections.
 //!
 //! ```
+//! use writecliff_base::keys::Size;
 //! use writecliff_base::located::LocatedToml;
 //! let toml = LocatedToml::parse("page_siz = \"16 KiB\"\n", "drive.toml").unwrap();
 //! let root = toml.root();
-//! let error = root.required_size("page_size").unwrap_err();
+//! let error = root.required("page_size", &Size).unwrap_err();
 //! assert_eq!(error.to_string(), "drive.toml:1: missing key 'page_size'");
 //! assert_eq!(error.hint.as_deref(), Some("line 1 has 'page_siz': did you mean 'page_size'?"));
 //! ```
@@ -30,6 +31,7 @@ use toml_edit::Document;
 pub use comments::Documented;
 pub use edit::Change;
 pub use table::Table;
+pub(crate) use table::number;
 pub use toml_edit::Array as List;
 
 /// An error with its position. Prints as `file:line: message`; the hint suggests a correction.

@@ -71,6 +71,12 @@ impl Sub for Nanos {
     }
 }
 
+impl From<Nanos> for u64 {
+    fn from(time: Nanos) -> Self {
+        time.0
+    }
+}
+
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
@@ -89,6 +95,12 @@ impl fmt::Display for Nanos {
 )]
 #[repr(transparent)]
 pub struct Bytes(pub u64);
+
+impl From<Bytes> for u64 {
+    fn from(size: Bytes) -> Self {
+        size.0
+    }
+}
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -101,7 +101,7 @@ impl Events {
             round_blocks = self.footprint_watched(file_system, 1, &mut first)?.written_blocks;
         }
         let mut look = |all: &Copies<'_>| watch(before + all.applied as f64 / whole);
-        let mut layout = Layout::counted(u32::MAX, self.files() * copies, file_system);
+        let mut layout = Layout::counted(u32::MAX, self.files * copies, file_system);
         let mut all = Copies::new(self, copies, round_blocks);
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
@@ -114,7 +114,7 @@ impl Events {
                 Err(Halt::Stopped) => return ControlFlow::Break(()),
             }
             if found.written_blocks == 0 {
-                found.end_blocks = layout.live_blocks();
+                found.end_blocks = layout.live_blocks;
                 found.written_blocks = all.written;
             }
             requests.clear();
@@ -122,7 +122,7 @@ impl Events {
         if copies > 1 {
             found.written_blocks = round_blocks * u64::from(copies);
         }
-        found.peak_blocks = layout.peak_blocks();
+        found.peak_blocks = layout.peak_blocks;
         ControlFlow::Continue(found)
     }
 
@@ -140,12 +140,11 @@ impl Events {
         how: &LayOut,
         watch: &mut Watch<'_>,
     ) -> Result<BlockTrace, TraceError> {
-        let files = u64::from(self.files()) * u64::from(how.copies);
+        let files = u64::from(self.files) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(
                 "{} copies of {} files; use 1 copy or more and at most {FILES_MAX} files",
-                how.copies,
-                self.files()
+                how.copies, self.files
             );
             return Err(TraceError::Trace(message));
         }
@@ -184,11 +183,11 @@ impl Events {
                     requests,
                     capacity_blocks: how.capacity_blocks,
                     written_blocks: all.written,
-                    peak_blocks: layout.peak_blocks(),
+                    peak_blocks: layout.peak_blocks,
                     mean_blocks: (held / u128::from(written.max(1))) as u64,
                     rounds,
-                    redrawn_blocks: all.redrawn_blocks(),
-                    undrawn_blocks: all.undrawn_blocks(),
+                    redrawn_blocks: all.redraw.blocks,
+                    undrawn_blocks: all.redraw.undrawn_blocks,
                     origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
                 });
             }

@@ -72,8 +72,9 @@ pub const LEFT_OUT: u8 = 255;
 /// A trace of file operations.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    events: Vec<TraceEvent>,
-    files: u32,
+    pub(super) events: Vec<TraceEvent>,
+    /// One more than the largest file number.
+    pub files: u32,
 }
 
 impl Events {
@@ -117,21 +118,12 @@ impl Events {
         self.events.iter()
     }
 
-    pub(super) fn as_slice(&self) -> &[TraceEvent] {
-        &self.events
-    }
-
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
-    }
-
-    /// One more than the largest file number.
-    pub fn files(&self) -> u32 {
-        self.files
     }
 
     /// One more than the largest folder number.

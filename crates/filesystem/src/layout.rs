@@ -11,33 +11,18 @@ use std::ops::Range;
 use super::dirty::{Dirty, PageCache};
 use super::events::{FileOp, TraceEvent};
 use super::space::{Allocator, Run, Space};
-use writecliff_base::SLOT_BYTES;
+use writecliff_base::{SLOT_BYTES, words};
 
-/// When writes reach the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum WriteBack {
-    /// At once, as direct and synchronous I/O; each small append rewrites the last block of its
-    /// file.
-    #[default]
-    Immediate,
-    /// At fsync, when they are old, or when many have gathered, as from Linux's page cache.
-    PageCache,
-}
-
-impl WriteBack {
-    pub const ALL: [Self; 2] = [Self::PageCache, Self::Immediate];
-
-    /// Its name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Immediate => "immediate",
-            Self::PageCache => "page-cache",
-        }
-    }
-
-    /// Looks one up by name; `None` if there is no such one.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
+words! {
+    /// When writes reach the drive.
+    #[derive(Default)]
+    pub enum WriteBack {
+        /// At fsync, when they are old, or when many have gathered, as from Linux's page cache.
+        PageCache = "page-cache",
+        /// At once, as direct and synchronous I/O; each small append rewrites the last block of
+        /// its file.
+        #[default]
+        Immediate = "immediate",
     }
 }
 
@@ -123,8 +108,9 @@ pub struct Layout {
     /// Whether each block of the drive has been written since it was last trimmed. Empty where
     /// blocks are only counted.
     written: Vec<bool>,
-    live: u64,
-    peak: u64,
+    /// Blocks that files hold, and the most that they have held so far.
+    pub(super) live_blocks: u64,
+    pub(super) peak_blocks: u64,
 }
 
 impl Layout {
@@ -134,22 +120,12 @@ impl Layout {
         let cache = (write_back == WriteBack::PageCache).then(PageCache::default);
         let space = Space::new(blocks, allocator);
         let written = vec![false; if trim { blocks as usize } else { 0 }];
-        Self { space, files, cache, trim, written, live: 0, peak: 0 }
+        Self { space, files, cache, trim, written, live_blocks: 0, peak_blocks: 0 }
     }
 
     /// A layout that only counts blocks: requests have the right lengths but meaningless offsets.
     pub fn counted(blocks: u32, files: u32, system: &FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
-    }
-
-    /// Blocks that files hold.
-    pub fn live_blocks(&self) -> u64 {
-        self.live
-    }
-
-    /// The most blocks that files have held so far.
-    pub fn peak_blocks(&self) -> u64 {
-        self.peak
     }
 
     /// Applies a file operation and appends the resulting requests to `out`.
@@ -287,8 +263,8 @@ impl Layout {
 
     /// Inserts an extent into a file at index `after`, or merges it with the one before.
     fn insert(&mut self, file: u32, after: usize, new: Extent) {
-        self.live += u64::from(new.at.count);
-        self.peak = self.peak.max(self.live);
+        self.live_blocks += u64::from(new.at.count);
+        self.peak_blocks = self.peak_blocks.max(self.live_blocks);
         let extents = &mut self.files[file as usize].extents;
         if let Some(last) = after.checked_sub(1).map(|before| &mut extents[before])
             && last.end() == new.first
@@ -323,7 +299,7 @@ impl Layout {
             }
             let freed = Run { start: e.at.start + (from - e.first), count: to - from };
             self.space.release(freed);
-            self.live -= u64::from(freed.count);
+            self.live_blocks -= u64::from(freed.count);
             if self.trim {
                 trim(freed, &mut self.written, out);
             }

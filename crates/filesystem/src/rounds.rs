@@ -63,7 +63,7 @@ pub(super) struct Copies<'a> {
     files: u32,
     folders: u32,
     programs: Vec<Program>,
-    redraw: Redraw,
+    pub redraw: Redraw,
     /// Round in which each object was created, indexed by copy and file; 0 if it existed before.
     created: Vec<u32>,
     /// Events of all copies so far.
@@ -84,26 +84,16 @@ impl<'a> Copies<'a> {
             ..Program::default()
         };
         Self {
-            events: events.as_slice(),
-            files: events.files(),
+            events: &events.events,
+            files: events.files,
             folders: events.folders(),
             programs: (0..copies).map(begin).collect(),
-            redraw: Redraw::new(events.as_slice(), events.files()),
-            created: vec![0; events.files() as usize * copies as usize],
+            redraw: Redraw::new(&events.events, events.files),
+            created: vec![0; events.files as usize * copies as usize],
             applied: 0,
             written: 0,
             held: 0,
         }
-    }
-
-    /// Blocks of a round that change places from round to round.
-    pub(super) fn redrawn_blocks(&self) -> u64 {
-        self.redraw.blocks
-    }
-
-    /// Blocks of a round that keep their places though their next overwrites are not known.
-    pub(super) fn undrawn_blocks(&self) -> u64 {
-        self.redraw.undrawn_blocks
     }
 
     /// Rounds that every copy has completed.
@@ -169,7 +159,7 @@ impl<'a> Copies<'a> {
                 FileOp::Write => self.make_room(&mut copy, &event, layout, out),
                 _ => {}
             }
-            let (before, begin) = (layout.live_blocks(), out.len());
+            let (before, begin) = (layout.live_blocks, out.len());
             let look = event.time_ms / LOOK_EVERY_MS;
             if look != copy.looked {
                 copy.looked = look;
@@ -186,7 +176,7 @@ impl<'a> Copies<'a> {
         }
         let ended = copy.next == self.events.len();
         if ended {
-            let (before, begin) = (layout.live_blocks(), out.len());
+            let (before, begin) = (layout.live_blocks, out.len());
             layout.write_back_all(files, out)?;
             self.account(&mut copy, before, layout, &out[begin..]);
             copy.next = 0;
@@ -212,9 +202,9 @@ impl<'a> Copies<'a> {
         {
             // Skip objects that this round has already created again.
             if self.created[file as usize] < copy.round {
-                let before = layout.live_blocks();
+                let before = layout.live_blocks;
                 layout.unlink(file, out);
-                copy.live -= before - layout.live_blocks();
+                copy.live -= before - layout.live_blocks;
             }
         }
     }
@@ -228,11 +218,11 @@ impl<'a> Copies<'a> {
         requests: &[BlockRequest],
     ) {
         let blocks = written(requests);
-        copy.live = copy.live + layout.live_blocks() - before;
+        copy.live = copy.live + layout.live_blocks - before;
         copy.peak = copy.peak.max(copy.live);
         copy.written += blocks;
         self.written += blocks;
-        self.held += u128::from(blocks) * u128::from(layout.live_blocks());
+        self.held += u128::from(blocks) * u128::from(layout.live_blocks);
     }
 }
 

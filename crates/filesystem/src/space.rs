@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use writecliff_base::words;
+
 /// Blocks kept contiguous where the free space allows it: 1 MiB.
 const ROOM: u32 = 256;
 /// Number of free extents searched for one that is large enough; after that the nearest one is
@@ -18,35 +20,19 @@ const SEARCH_MAX: usize = 64;
 /// Number of allocation groups that folders are assigned to in turn.
 const GROUPS: u64 = 4;
 
-/// Where the search for a new extent starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Allocator {
-    /// After the last allocated extent of any file: allocation sweeps the drive from one end to the
-    /// other, as ext4's stream allocation does for large files.
-    #[default]
-    NextFit,
-    /// At the beginning of the drive: freed space is reused before untouched space.
-    FirstFit,
-    /// At the beginning of the allocation group of the file's folder: folders are assigned to four
-    /// groups in turn, as in XFS, which creates four allocation groups on a single drive.
-    Folders,
-}
-
-impl Allocator {
-    pub const ALL: [Self; 3] = [Self::NextFit, Self::FirstFit, Self::Folders];
-
-    /// The allocator's name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NextFit => "next-fit",
-            Self::FirstFit => "first-fit",
-            Self::Folders => "folders",
-        }
-    }
-
-    /// Looks an allocator up by name; `None` if there is no such allocator.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|allocator| allocator.name() == name)
+words! {
+    /// Where the search for a new extent starts.
+    #[derive(Default)]
+    pub enum Allocator {
+        /// After the last allocated extent of any file: allocation sweeps the drive from one end to
+        /// the other, as ext4's stream allocation does for large files.
+        #[default]
+        NextFit = "next-fit",
+        /// At the beginning of the drive: freed space is reused before untouched space.
+        FirstFit = "first-fit",
+        /// At the beginning of the allocation group of the file's folder: folders are assigned to
+        /// four groups in turn, as in XFS, which creates four allocation groups on a single drive.
+        Folders = "folders",
     }
 }
 

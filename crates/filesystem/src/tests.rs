@@ -68,9 +68,9 @@ proptest! {
         let (mut at, mut of) = (Vec::new(), Vec::new());
         for event in &events {
             prop_assert_eq!(real.apply(event, &mut at), counted.apply(event, &mut of));
-            prop_assert_eq!(real.live_blocks(), counted.live_blocks());
+            prop_assert_eq!(real.live_blocks, counted.live_blocks);
         }
-        prop_assert_eq!(real.peak_blocks(), counted.peak_blocks());
+        prop_assert_eq!(real.peak_blocks, counted.peak_blocks);
         let written = |requests: &[BlockRequest]| -> u32 {
             requests.iter().filter(|r| r.op == BlockOp::Write).map(|r| r.count).sum()
         };
@@ -104,10 +104,10 @@ proptest! {
                 }
             }
             if write_back == WriteBack::Immediate {
-                prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
+                prop_assert_eq!(layout.live_blocks, owner.len() as u64);
             }
-            prop_assert_eq!(layout.live_blocks(), model.len() as u64);
-            prop_assert_eq!(layout.free_blocks() + layout.live_blocks(), 2000);
+            prop_assert_eq!(layout.live_blocks, model.len() as u64);
+            prop_assert_eq!(layout.free_blocks() + layout.live_blocks, 2000);
         }
         out.clear();
         layout.write_back_all(0..FILES, &mut out).unwrap();
@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!(request.op, BlockOp::Write);
             owner.extend((request.block..request.block + request.count).map(|block| (block, 0)));
         }
-        prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
+        prop_assert_eq!(layout.live_blocks, owner.len() as u64);
         for file in 0..FILES {
             layout.unlink(file, &mut out);
         }
@@ -300,7 +300,7 @@ fn invalid_rows_are_rejected_with_their_number() {
     ] {
         assert!(matches!(events.push(&wrong), Err(TraceError::Row { row: 1, .. })), "{wrong:?}");
         assert!(events.is_empty());
-        assert_eq!(events.files(), 0);
+        assert_eq!(events.files, 0);
     }
     assert!(matches!(events.push(&Batch { op: &[0], ..right }), Err(TraceError::Trace(_))));
     events.push(&right).unwrap();

@@ -157,7 +157,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
 
     fn start(&mut self) {
         for index in 0..self.threads.len() {
-            let begins = self.start_ns.saturating_add(self.threads[index].pacing.start_ns());
+            let begins = self.start_ns.saturating_add(self.threads[index].pacing.start_ns);
             if begins > self.start_ns {
                 self.sleep(index, begins);
             } else {

@@ -220,7 +220,7 @@ impl Run<'_> {
     /// Records a request in the ledger; the pieces of a write are in `self.pieces`.
     #[inline]
     fn book(&mut self, request: &BlockRequest, ssd: &mut Ssd) {
-        let clock = self.ledger.clock();
+        let clock = self.ledger.clock;
         self.pieces.clear();
         if request.op == BlockOp::Trim {
             self.assigner.trim(request, clock);
@@ -245,7 +245,7 @@ impl Run<'_> {
 
     #[cold]
     fn row(&mut self, ssd: &mut Ssd) {
-        let host = u64::from(self.ledger.clock());
+        let host = u64::from(self.ledger.clock);
         let nand = (ssd.counters().nand_write_bytes - self.nand_at_start) / SLOT_BYTES;
         self.series.push((host, nand));
         self.next_row = host + self.row_blocks;

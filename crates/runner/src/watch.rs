@@ -93,7 +93,7 @@ impl Watch {
 
     /// The queue depth to begin with.
     pub(crate) fn first_depth(&self) -> Option<u32> {
-        self.search.as_ref().map(DepthSearch::depth)
+        self.search.as_ref().map(|search| search.depth)
     }
 
     /// Judges the intervals that have ended since the last call; `results` are the job's.

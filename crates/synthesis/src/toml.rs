@@ -1,5 +1,6 @@
 //! The model in a workload file: a table with a table of columns for each part.
 
+use writecliff_base::keys::{Integer, Integers, Kind, Size, Text};
 use writecliff_base::located::{LocatedError, Table};
 
 use crate::mixes::Mixes;
@@ -17,20 +18,20 @@ trait Value: Sized {
 
 impl Value for u64 {
     fn read(table: &Table<'_>, key: &str) -> Read<Self> {
-        table.required_integer(key, ANY)
+        table.required(key, &Integer(ANY))
     }
 }
 
 impl Value for String {
     fn read(table: &Table<'_>, key: &str) -> Read<Self> {
-        table.required_text(key).map(str::to_owned)
+        table.required(key, &Text)
     }
 }
 
 /// A column, of numbers that may be smaller.
 impl<T: TryFrom<u64>> Value for Vec<T> {
     fn read(table: &Table<'_>, key: &str) -> Read<Self> {
-        let column = table.optional_integers(key, ANY)?.ok_or_else(|| table.missing(key))?;
+        let column = table.required(key, &Integers(ANY))?;
         let too_large = |number| table.error(key, format!("{number} is too large"), None);
         let numbers = column.into_iter();
         let numbers = numbers.map(|number| T::try_from(number).map_err(|_| too_large(number)));
@@ -81,14 +82,14 @@ parts! {
 /// Reads the model of a job from its table.
 pub fn read(table: Table<'_>) -> Read<IoModel> {
     let mut model = IoModel {
-        seed: table.optional_integer("seed", ANY)?.unwrap_or(1),
-        range_bytes: table.required_size("range")?.0,
+        seed: Integer(ANY).read(&table, "seed")?.unwrap_or(1),
+        range_bytes: table.required("range", &Size)?.0,
         streams: Value::read(&table, "streams")?,
         sweeps: optional(&table, "sweeps")?,
         mixes: optional(&table, "mixes")?,
         demand: optional(&table, "demand")?,
-        read_ranks: table.optional_integers("read_ranks", ANY)?.unwrap_or_default(),
-        write_ranks: table.optional_integers("write_ranks", ANY)?.unwrap_or_default(),
+        read_ranks: Integers(ANY).read(&table, "read_ranks")?.unwrap_or_default(),
+        write_ranks: Integers(ANY).read(&table, "write_ranks")?.unwrap_or_default(),
         ..IoModel::default()
     };
     if model.sweeps.is_none() && model.mixes.is_none() && model.demand.is_none() {

@@ -93,15 +93,33 @@ pub(crate) enum AddressGenerator {
     Sequential(Sequential),
     SequentialSegments(Sequential, SegmentMap),
     Striding(Striding),
-    Zipf { ranks: Zipf, scatter: Scatter, offsets: OffsetMap },
-    FioZipf { blocks: FioZipf, offsets: OffsetMap },
-    Pareto { ranks: Pareto, scatter: Scatter, offsets: OffsetMap },
-    Normal { ranks: Normal, scatter: Scatter, offsets: OffsetMap },
-    Zoned { zones: Zoned, offsets: OffsetMap },
-    ScatteredZones { zones: Zoned, scatter: Scatter, offsets: OffsetMap },
+    Skewed { ranks: Ranks, scatter: Option<Scatter>, offsets: OffsetMap },
     Sequence { blocks: Sequence, offsets: OffsetMap },
     Sprandom { writes: Box<Sprandom>, offsets: OffsetMap },
     Once(Box<BlockMap>),
+}
+
+/// Draws the rank of a unit, by how often it is accessed.
+#[derive(Clone, Debug)]
+pub(crate) enum Ranks {
+    Zipf(Zipf),
+    FioZipf(FioZipf),
+    Pareto(Pareto),
+    Normal(Normal),
+    Zoned(Zoned),
+}
+
+impl Ranks {
+    #[inline]
+    fn draw(&self, random: &mut Prng) -> u64 {
+        match self {
+            Self::Zipf(ranks) => ranks.draw_unit(random),
+            Self::FioZipf(blocks) => blocks.draw(random),
+            Self::Pareto(ranks) => ranks.draw(random),
+            Self::Normal(ranks) => ranks.draw(random),
+            Self::Zoned(zones) => zones.draw(random),
+        }
+    }
 }
 
 /// Maps units of the active amount to offsets in the range.
@@ -166,10 +184,10 @@ impl Sequential {
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
         let own = if self.one_position { 0 } else { operation as usize };
         let (position, length) = (self.positions[own], u64::from(length));
-        let mut segment = position / map.size() * map.size();
+        let mut segment = position / map.size * map.size;
         let mut inner = (position - segment).next_multiple_of(self.align);
-        if inner + length > map.size() {
-            (segment, inner) = (segment + map.size(), 0);
+        if inner + length > map.size {
+            (segment, inner) = (segment + map.size, 0);
         }
         if segment >= self.range {
             segment = 0;
@@ -187,13 +205,12 @@ impl AddressGenerator {
         thread: u32,
     ) -> Result<(Self, SizeClasses), String> {
         let segments = job.segments.map(|_| SegmentMap::new(job, range)).transpose()?;
-        let extent = segments.as_ref().map_or(range.0, SegmentMap::size);
+        let extent = segments.as_ref().map_or(range.0, |map| map.size);
         let classes = SizeClasses::new(job, extent);
         let addresses = &job.addresses;
         let smallest = classes.unit();
         let unit = addresses.scatter_bytes.map_or(smallest, |piece| piece.min(smallest));
-        let active =
-            segments.as_ref().map_or(range.0, |map| map.size() * map.starts().len() as u64);
+        let active = segments.as_ref().map_or(range.0, |map| map.size * map.starts.len() as u64);
         let units = active / unit;
         if job.pattern == Pattern::Sequential {
             return Ok((in_sequence(job, Bytes(active), unit, thread, segments)?, classes));
@@ -219,33 +236,29 @@ impl AddressGenerator {
     /// Creates a generator of skewed addresses; `None` if there are fewer units than zones.
     fn skewed(addresses: &AddressSpec, units: u64, offsets: OffsetMap) -> Option<Self> {
         let piece = addresses.scatter_bytes.unwrap_or(offsets.unit) / offsets.unit;
-        let scatter = Scatter::new(units, piece, addresses.scatter_seed);
         let theta = addresses.theta.unwrap_or(1.0);
-        Some(match addresses.kind {
-            AddressKind::Zipf if addresses.generator == ZipfGenerator::Fio => {
-                Self::FioZipf { blocks: FioZipf::new(units, theta), offsets }
-            }
+        let is_fio = addresses.generator == ZipfGenerator::Fio;
+        let ranks = match addresses.kind {
+            AddressKind::Zipf if is_fio => Ranks::FioZipf(FioZipf::new(units, theta)),
             AddressKind::Zipf => {
-                let ranks = Zipf::new(addresses.ranks.unwrap_or(units), units, theta);
-                Self::Zipf { ranks, scatter, offsets }
+                Ranks::Zipf(Zipf::new(addresses.ranks.unwrap_or(units), units, theta))
             }
             AddressKind::Pareto => {
-                let ranks = Pareto::new(units, addresses.hot_pct.unwrap_or(20.0));
-                Self::Pareto { ranks, scatter, offsets }
+                Ranks::Pareto(Pareto::new(units, addresses.hot_pct.unwrap_or(20.0)))
             }
             AddressKind::Normal => {
-                let ranks = Normal::new(units, addresses.deviation_pct.unwrap_or(10.0));
-                Self::Normal { ranks, scatter, offsets }
+                Ranks::Normal(Normal::new(units, addresses.deviation_pct.unwrap_or(10.0)))
             }
             _ if units <= addresses.zones.len() as u64 => return None,
-            _ => {
-                let zones = Zoned::new(addresses, units);
-                match addresses.scatter_bytes {
-                    None => Self::Zoned { zones, offsets },
-                    Some(_) => Self::ScatteredZones { zones, scatter, offsets },
-                }
-            }
-        })
+            _ => Ranks::Zoned(Zoned::new(addresses, units)),
+        };
+        let is_scattered = match ranks {
+            Ranks::FioZipf(_) => false,
+            Ranks::Zoned(_) => addresses.scatter_bytes.is_some(),
+            _ => true,
+        };
+        let scatter = is_scattered.then(|| Scatter::new(units, piece, addresses.scatter_seed));
+        Some(Self::Skewed { ranks, scatter, offsets })
     }
 
     #[expect(clippy::inline_always, reason = "once for each I/O")]
@@ -278,20 +291,10 @@ impl AddressGenerator {
             }
             Self::Striding(striding) => striding.next(operation, class.length),
             Self::UniformSegments(map) => uniform::draw_in_segments(random, class, map),
-            Self::Zipf { ranks, scatter, offsets } => {
-                offsets.offset(scatter.apply(ranks.draw_unit(random)), class)
+            Self::Skewed { ranks, scatter, offsets } => {
+                let rank = ranks.draw(random);
+                offsets.offset(scatter.as_ref().map_or(rank, |all| all.apply(rank)), class)
             }
-            Self::Pareto { ranks, scatter, offsets } => {
-                offsets.offset(scatter.apply(ranks.draw(random)), class)
-            }
-            Self::Normal { ranks, scatter, offsets } => {
-                offsets.offset(scatter.apply(ranks.draw(random)), class)
-            }
-            Self::FioZipf { blocks, offsets } => offsets.offset(blocks.draw(random), class),
-            Self::ScatteredZones { zones, scatter, offsets } => {
-                offsets.offset(scatter.apply(zones.draw(random)), class)
-            }
-            Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
             Self::Sequence { blocks, offsets } => offsets.offset(blocks.next(operation), class),
             Self::Sprandom { writes, offsets } => offsets.offset(writes.draw(random), class),
             Self::Once(map) => map.draw(random, class.length).0,

@@ -10,16 +10,15 @@ use writecliff_base::{Bytes, SECTOR_BYTES};
 
 use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
-use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, WorkloadSpec};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec};
 
-/// Smallest unit that any host addresses.
 /// Exceeds the limits of all drives and kernels, and keeps lengths within 32 bits.
 const BLOCK_MAX: u64 = 1 << 30;
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Rates are stored exactly in millionths, see `pacing`.
-const RATE_MIN: f64 = 1e-3;
-const RATE_MAX: f64 = 1e12;
+pub(crate) const RATE_MIN: f64 = 1e-3;
+pub(crate) const RATE_MAX: f64 = 1e12;
 /// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
@@ -88,13 +87,19 @@ pub struct Limits {
 
 pub(crate) type Check = Result<(), Problem>;
 
-fn problem(key: &'static str, message: String) -> Problem {
+pub(crate) fn problem(key: &'static str, message: String) -> Problem {
     Problem { key, message, hint: None }
 }
 
-pub(crate) fn ensure(holds: bool, key: &'static str, message: impl FnOnce() -> String) -> Check {
-    if holds { Ok(()) } else { Err(problem(key, message())) }
+/// Returns the problem of the first condition that holds: `KEY if CONDITION => "message";`.
+macro_rules! reject {
+    ($($key:tt if $wrong:expr => $message:literal $(, $argument:expr)*;)*) => {$(
+        if $wrong {
+            return Err($crate::check::problem($key, format!($message $(, $argument)*)));
+        }
+    )*};
 }
+pub(crate) use reject;
 
 impl WorkloadSpec {
     /// Checks everything that does not depend on the drive.
@@ -152,20 +157,19 @@ impl JobSpec {
             ("compressible", self.compressible_pct),
             ("duplicates", self.duplicate_pct),
         ] {
-            ensure((0.0..=100.0).contains(&pct), key, || {
-                format!("{pct} % is outside 0 % to 100 %")
-            })?;
+            reject! { key if !(0.0..=100.0).contains(&pct) => "{pct} % is outside 0 % to 100 %"; }
         }
-        ensure(self.read_pct + self.trim_pct <= 100.0 + PERCENT_SLACK, "trim", || {
-            format!("{} % reads and {} % trims are more than 100 %", self.read_pct, self.trim_pct)
-        })?;
-        let (threads, depth) = (self.threads, self.queue_depth);
-        ensure((1..=THREADS_MAX).contains(&threads), "threads", || {
-            format!("{threads} is outside 1 to {THREADS_MAX}")
-        })?;
-        ensure((1..=QUEUE_DEPTH_MAX).contains(&depth), "queue_depth", || {
-            format!("{depth} is outside 1 to {QUEUE_DEPTH_MAX}")
-        })
+        let (reads, trims, threads, depth) =
+            (self.read_pct, self.trim_pct, self.threads, self.queue_depth);
+        reject! {
+            "trim" if reads + trims > 100.0 + PERCENT_SLACK =>
+                "{reads} % reads and {trims} % trims are more than 100 %";
+            "threads" if !(1..=THREADS_MAX).contains(&threads) =>
+                "{threads} is outside 1 to {THREADS_MAX}";
+            "queue_depth" if !(1..=QUEUE_DEPTH_MAX).contains(&depth) =>
+                "{depth} is outside 1 to {QUEUE_DEPTH_MAX}";
+        }
+        Ok(())
     }
 
     fn check_sizes(&self) -> Check {
@@ -173,9 +177,10 @@ impl JobSpec {
         for (key, own) in [("writes", &self.writes), ("trims", &self.trims)] {
             let Some(own) = own else { continue };
             check_blocks(key, &own.block_sizes, own.align_bytes)?;
-            ensure(self.segments.is_none(), key, || {
-                "segments of the active range need one list of block sizes".to_owned()
-            })?;
+            reject! {
+                key if self.segments.is_some() =>
+                    "segments of the active range need one list of block sizes";
+            }
         }
         Ok(())
     }
@@ -184,88 +189,77 @@ impl JobSpec {
         whole_sectors("offset", self.offset_bytes)?;
         whole_sectors("range", self.range_bytes.unwrap_or(0))?;
         whole_sectors("thread_stride", self.thread_stride_bytes)?;
-        for (key, pct, bytes) in [
-            ("offset", self.offset_pct, self.offset_bytes > 0),
-            ("range", self.range_pct, self.range_bytes.is_some()),
-            ("volume", self.volume_pct, self.volume_bytes.is_some()),
+        for (key, pct, bytes, top) in [
+            ("offset", self.offset_pct, self.offset_bytes > 0, 100.0),
+            ("range", self.range_pct, self.range_bytes.is_some(), 100.0),
+            ("volume", self.volume_pct, self.volume_bytes.is_some(), 1e6),
         ] {
-            ensure(pct.is_none() || !bytes, key, || "given in bytes and in percent".to_owned())?;
-            let top = if key == "volume" { 1e6 } else { 100.0 };
-            ensure(pct.is_none_or(|pct| (0.0..=top).contains(&pct)), key, || {
-                format!("{} % is outside 0 % to {top} %", pct.unwrap_or(0.0))
-            })?;
+            let Some(pct) = pct else { continue };
+            reject! {
+                key if bytes => "given in bytes and in percent";
+                key if !(0.0..=top).contains(&pct) => "{pct} % is outside 0 % to {top} %";
+            }
         }
-        let Some(segments) = self.segments else { return Ok(()) };
-        ensure(segments.count > 0, "segments", || "the count 0 is not above 0".to_owned())?;
-        ensure(segments.count <= SEGMENTS_MAX, "segments", || {
-            format!("the count {} is above {SEGMENTS_MAX}", segments.count)
-        })?;
-        ensure(self.hole_bytes == 0 && self.files == 1, "segments", || {
-            "segments of the active range need sequences without holes and files".to_owned()
-        })
+        let Some(SegmentSpec { count, .. }) = self.segments else { return Ok(()) };
+        reject! {
+            "segments" if count == 0 => "the count 0 is not above 0";
+            "segments" if count > SEGMENTS_MAX => "the count {count} is above {SEGMENTS_MAX}";
+            "segments" if self.hole_bytes != 0 || self.files != 1 =>
+                "segments of the active range need sequences without holes and files";
+        }
+        Ok(())
     }
 
     /// Checks what makes the course of addresses other than plainly random or sequential.
     fn check_course(&self) -> Check {
         let sequential = self.pattern == Pattern::Sequential;
-        ensure(self.run_ios > 0, "run_ios", || "0 is not above 0".to_owned())?;
-        ensure(self.run_ios == 1 || !sequential, "run_ios", || {
-            "runs begin at random addresses; a sequential pattern has none".to_owned()
-        })?;
-        ensure(self.run_ios == 1 || self.segments.is_none(), "run_ios", || {
-            "runs would leave the segments of the active range".to_owned()
-        })?;
         let plain = self.run_ios == 1
             && self.segments.is_none()
             && !self.trim_first
             && self.host_zones.is_none()
             && self.log.is_none()
             && self.model.is_none();
-        ensure(!self.continues() || (!sequential && plain), "mix", || {
-            "sequential shares need random addresses without runs, segments, zones, trims \
-             first, logs and models"
-                .to_owned()
-        })?;
         let of_operations = self.sequential_read_pct > 0.0 || self.sequential_write_pct > 0.0;
-        ensure(!(of_operations && self.has_ordered_sizes()), "block_sizes", || {
-            "sequential shares are given of operations and of sizes; remove one of them".to_owned()
-        })?;
+        reject! {
+            "run_ios" if self.run_ios == 0 => "0 is not above 0";
+            "run_ios" if self.run_ios > 1 && sequential =>
+                "runs begin at random addresses; a sequential pattern has none";
+            "run_ios" if self.run_ios > 1 && self.segments.is_some() =>
+                "runs would leave the segments of the active range";
+            "mix" if self.continues() && (sequential || !plain) =>
+                "sequential shares need random addresses without runs, segments, zones, trims \
+                 first, logs and models";
+            "block_sizes" if of_operations && self.has_ordered_sizes() =>
+                "sequential shares are given of operations and of sizes; remove one of them";
+        }
         whole_sectors("start", self.start_bytes)?;
         whole_sectors("start", self.write_start_bytes.unwrap_or(0))?;
         let begins = self.start_bytes > 0 || self.write_start_bytes.is_some();
         let one_way = self.hole_bytes == 0 && self.files == 1 && !self.one_position;
-        ensure(!begins || (sequential && one_way), "start", || {
-            "only a sequential job without holes and files begins elsewhere".to_owned()
-        })?;
-        whole_sectors("hole", self.hole_bytes.unsigned_abs())?;
-        ensure(self.hole_bytes == 0 || sequential, "hole", || {
-            "holes need a sequential pattern".to_owned()
-        })?;
-        whole_sectors("hole_after", self.hole_after_bytes)?;
-        ensure(self.hole_after_bytes == 0 || self.hole_bytes > 0, "hole_after", || {
-            "there is no hole".to_owned()
-        })?;
-        ensure((1..=FILES_MAX).contains(&self.files), "files", || {
-            format!("{} is outside 1 to {FILES_MAX}", self.files)
-        })?;
-        ensure(self.files == 1 || sequential, "files", || {
-            "files in turn need a sequential pattern".to_owned()
-        })?;
-        ensure(!self.one_position || sequential, "one_position", || {
-            "random addresses have no position".to_owned()
-        })?;
         let striding = self.hole_bytes != 0 || self.files > 1;
-        ensure(!striding || self.align_bytes.is_none(), "align", || {
-            "not together with holes or files".to_owned()
-        })?;
-        ensure(
-            !self.trim_first || (self.read_pct == 0.0 && self.trim_pct == 0.0),
-            "trim_first",
-            || "each block is trimmed and written; leave read and trim out".to_owned(),
-        )?;
-        ensure(self.streams.is_empty() || self.stream == 0, "streams", || {
-            "stream and streams are both given; remove one of them".to_owned()
-        })?;
+        let hole = self.hole_bytes.unsigned_abs();
+        reject! {
+            "start" if begins && (!sequential || !one_way) =>
+                "only a sequential job without holes and files begins elsewhere";
+        }
+        whole_sectors("hole", hole)?;
+        reject! { "hole" if hole > 0 && !sequential => "holes need a sequential pattern"; }
+        whole_sectors("hole_after", self.hole_after_bytes)?;
+        reject! {
+            "hole_after" if self.hole_after_bytes > 0 && self.hole_bytes <= 0 =>
+                "there is no hole";
+            "files" if !(1..=FILES_MAX).contains(&self.files) =>
+                "{} is outside 1 to {FILES_MAX}", self.files;
+            "files" if self.files > 1 && !sequential => "files in turn need a sequential pattern";
+            "one_position" if self.one_position && !sequential =>
+                "random addresses have no position";
+            "align" if striding && self.align_bytes.is_some() =>
+                "not together with holes or files";
+            "trim_first" if self.trim_first && (self.read_pct != 0.0 || self.trim_pct != 0.0) =>
+                "each block is trimmed and written; leave read and trim out";
+            "streams" if !self.streams.is_empty() && self.stream != 0 =>
+                "stream and streams are both given; remove one of them";
+        }
         self.check_log()
     }
 
@@ -273,19 +267,21 @@ impl JobSpec {
     fn check_log(&self) -> Check {
         let rated = self.rate_iops.is_some() || self.rate_bytes_per_s.is_some();
         if let Some(model) = &self.model {
-            ensure(self.threads == 1, "model", || "a model belongs to one thread".to_owned())?;
-            ensure(!rated && self.log.is_none(), "model", || {
-                "a model has its own times and addresses; leave rate and log out".to_owned()
-            })?;
-            let range = self.range_bytes.is_none() && self.range_pct.is_none();
-            ensure(range && self.host_zones.is_none(), "model", || {
-                "a model has its own range; leave range and host_zones out".to_owned()
-            })?;
+            let has_range = self.range_bytes.is_some() || self.range_pct.is_some();
+            reject! {
+                "model" if self.threads != 1 => "a model belongs to one thread";
+                "model" if rated || self.log.is_some() =>
+                    "a model has its own times and addresses; leave rate and log out";
+                "model" if has_range || self.host_zones.is_some() =>
+                    "a model has its own range; leave range and host_zones out";
+            }
             model.check().map_err(|message| problem("model", message))?;
         }
         let Some(log) = &self.log else { return Ok(()) };
-        ensure(self.threads == 1, "log", || "a log belongs to one thread".to_owned())?;
-        ensure(!rated, "log", || "a log has its own times; leave the rate out".to_owned())?;
+        reject! {
+            "log" if self.threads != 1 => "a log belongs to one thread";
+            "log" if rated => "a log has its own times; leave the rate out";
+        }
         log.check()
     }
 
@@ -297,143 +293,128 @@ impl JobSpec {
 
     fn check_pace(&self) -> Check {
         for rate in [self.rate_iops, self.rate_bytes_per_s].into_iter().flatten() {
-            ensure((RATE_MIN..=RATE_MAX).contains(&rate), "rate", || {
-                format!("{rate} a second is outside {RATE_MIN} to {RATE_MAX}")
-            })?;
+            reject! {
+                "rate" if !(RATE_MIN..=RATE_MAX).contains(&rate) =>
+                    "{rate} a second is outside {RATE_MIN} to {RATE_MAX}";
+            }
         }
         let (iops, bytes) = (self.rate_iops.is_some(), self.rate_bytes_per_s.is_some());
-        ensure(!(iops && bytes), "rate", || "given in I/Os and in bytes a second".to_owned())?;
-        ensure(self.arrival == Arrival::Linear || iops || bytes, "arrival", || {
-            "poisson arrivals need a rate".to_owned()
-        })?;
-        ensure(self.rate_read_pct.is_none() || iops || bytes, "rate_read", || {
-            "there is no rate to share".to_owned()
-        })?;
-        ensure(
-            self.rate_read_pct.is_none_or(|share| {
-                share > 0.0 && share < 100.0 && self.read_pct > 0.0 && self.read_pct < 100.0
-            }),
-            "rate_read",
-            || "shares of a rate need reads and writes, each above 0 %".to_owned(),
-        )?;
-        ensure(self.rate_read_pct.is_none() || self.trim_pct == 0.0, "rate_read", || {
-            "trims have no share of a rate".to_owned()
-        })?;
-        ensure(
-            !self.rate_ignores_think || ((iops || bytes) && self.think_ns > 0),
-            "rate_ignores_think",
-            || "there is no rate with think time".to_owned(),
-        )?;
-        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is not above 0".to_owned())?;
+        let is_open = iops || bytes;
+        let is_part = |pct: f64| pct > 0.0 && pct < 100.0;
+        let shares_rate = self.rate_read_pct.is_some();
+        let has_parts = self.rate_read_pct.is_none_or(is_part) && is_part(self.read_pct);
         let (burst, pause) = (self.burst_ns > 0, self.pause_ns > 0);
-        ensure(burst == pause, if burst { "pause" } else { "burst" }, || {
-            "burst and pause must both be above 0 or both be absent".to_owned()
-        })?;
-        ensure(!(pause && (iops || bytes)), "pause", || {
-            "a job with a rate cannot have bursts and pauses".to_owned()
-        })?;
-        ensure(self.flow_weight == 0 || !(iops || bytes), "flow_weight", || {
-            "rates determine the shares of jobs already".to_owned()
-        })?;
-        ensure(self.flow_weight <= FLOW_MAX, "flow_weight", || {
-            format!("{} is above {FLOW_MAX}", self.flow_weight)
-        })?;
-        ensure(self.flow_group == 0 || self.flow_weight > 0, "flow_group", || {
-            "there is no flow_weight".to_owned()
-        })?;
-        ensure(!(self.dsync && self.flush_every_writes > 0), "dsync", || {
-            "each write is flushed already; leave flush_every_writes out".to_owned()
-        })
+        let absent = if burst { "pause" } else { "burst" };
+        reject! {
+            "rate" if iops && bytes => "given in I/Os and in bytes a second";
+            "arrival" if self.arrival != Arrival::Linear && !is_open =>
+                "poisson arrivals need a rate";
+            "rate_read" if shares_rate && !is_open => "there is no rate to share";
+            "rate_read" if shares_rate && !has_parts =>
+                "shares of a rate need reads and writes, each above 0 %";
+            "rate_read" if shares_rate && self.trim_pct != 0.0 =>
+                "trims have no share of a rate";
+            "rate_ignores_think" if self.rate_ignores_think && (!is_open || self.think_ns == 0) =>
+                "there is no rate with think time";
+            "think_after_ios" if self.think_after_ios == 0 => "0 is not above 0";
+            absent if burst != pause => "burst and pause must both be above 0 or both be absent";
+            "pause" if pause && is_open => "a job with a rate cannot have bursts and pauses";
+            "flow_weight" if self.flow_weight > 0 && is_open =>
+                "rates determine the shares of jobs already";
+            "flow_weight" if self.flow_weight > FLOW_MAX =>
+                "{} is above {FLOW_MAX}", self.flow_weight;
+            "flow_group" if self.flow_group > 0 && self.flow_weight == 0 =>
+                "there is no flow_weight";
+            "dsync" if self.dsync && self.flush_every_writes > 0 =>
+                "each write is flushed already; leave flush_every_writes out";
+        }
+        Ok(())
     }
 
     fn check_end(&self) -> Check {
         let ends =
             [("duration", self.duration_ns), ("volume", self.volume_bytes), ("ios", self.ios)];
         for (key, end) in ends {
-            ensure(end != Some(0), key, || "0 ends the job before it begins".to_owned())?;
+            reject! { key if end == Some(0) => "0 ends the job before it begins"; }
         }
-        let endless = ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none();
-        if endless {
+        if ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none() {
             let hint = Some("give duration, volume or ios");
-            return Err(Problem {
-                key: "duration",
-                message: "the job never ends".to_owned(),
-                hint,
-            });
+            return Err(Problem { hint, ..problem("duration", "the job never ends".to_owned()) });
         }
         Ok(())
     }
 
     /// Checks whether the drive has the addresses and streams that a resolved job uses.
     fn fits(&self, limits: &Limits) -> Check {
-        let capacity = limits.capacity;
-        let offset = self.offset_bytes;
-        ensure(offset < capacity.0, "offset", || {
-            format!("{} is beyond the end of the drive of {capacity}", Bytes(offset))
-        })?;
-        let room = capacity.0 - offset;
+        let (capacity, offset) = (limits.capacity, Bytes(self.offset_bytes));
+        reject! {
+            "offset" if offset >= capacity =>
+                "{offset} is beyond the end of the drive of {capacity}";
+        }
+        let room = capacity.0 - offset.0;
         let range = self.range_on(capacity);
-        ensure(range.0 <= room, "range", || {
-            format!("{range} from offset {} exceeds the drive of {capacity}", Bytes(offset))
-        })?;
         let largest = self.all_block_sizes().map(|size| size.bytes).max().unwrap_or(0);
-        ensure(largest <= range.0, "range", || {
-            format!("{range} is smaller than a block of {}", Bytes(largest))
-        })?;
+        reject! {
+            "range" if range.0 > room =>
+                "{range} from offset {offset} exceeds the drive of {capacity}";
+            "range" if largest > range.0 =>
+                "{range} is smaller than a block of {}", Bytes(largest);
+        }
         let own = self.writes.iter().chain(&self.trims).filter_map(|own| own.align_bytes);
-        for align in self.align_bytes.into_iter().chain(own) {
-            ensure(align <= range.0, "align", || {
-                format!("{} is larger than the range of {range}", Bytes(align))
-            })?;
+        for align in self.align_bytes.into_iter().chain(own).map(Bytes) {
+            reject! { "align" if align > range => "{align} is larger than the range of {range}"; }
         }
         self.host_zones_fit(capacity)?;
         if let Some(log) = &self.log {
             log.fits(limits)?;
         }
-        if let Some(model) = &self.model {
-            ensure(model.range_bytes <= room, "model", || {
-                let range = Bytes(model.range_bytes);
-                format!("its range of {range} from offset {offset} exceeds the drive of {capacity}")
-            })?;
+        if let Some(own) = self.model.as_ref().map(|model| Bytes(model.range_bytes)) {
+            reject! {
+                "model" if own.0 > room =>
+                    "its range of {own} from offset {offset} exceeds the drive of {capacity}";
+            }
         }
         if self.segments.is_some() {
             SegmentMap::new(self, range).map_err(|message| problem("segments", message))?;
         }
         AddressGenerator::new(self, range, 0).map_err(|message| problem("addresses", message))?;
         for &stream in self.streams.iter().chain([&self.stream]) {
-            ensure(stream < limits.streams, "stream", || {
-                format!("stream {stream} does not exist; the drive has {} streams", limits.streams)
-            })?;
+            reject! {
+                "stream" if stream >= limits.streams =>
+                    "stream {stream} does not exist; the drive has {} streams", limits.streams;
+            }
         }
         Ok(())
     }
 }
 
 fn check_blocks(key: &'static str, sizes: &[BlockSize], align: Option<u64>) -> Check {
-    ensure(!sizes.is_empty(), key, || "the list is empty".to_owned())?;
-    for size in sizes {
-        whole_sectors(key, size.bytes)?;
-        ensure((1..=BLOCK_MAX).contains(&size.bytes), key, || {
-            format!("{} is outside 512 B to {}", Bytes(size.bytes), Bytes(BLOCK_MAX))
-        })?;
-        ensure(size.weight.is_finite() && size.weight > 0.0, key, || {
-            format!("the weight {} of {} is not above 0", size.weight, Bytes(size.bytes))
-        })?;
-        ensure((0.0..=100.0).contains(&size.sequential_pct), key, || {
-            format!("{} % is outside 0 % to 100 %", size.sequential_pct)
-        })?;
+    reject! { key if sizes.is_empty() => "the list is empty"; }
+    for &BlockSize { bytes, weight, sequential_pct } in sizes {
+        whole_sectors(key, bytes)?;
+        let size = Bytes(bytes);
+        reject! {
+            key if !(1..=BLOCK_MAX).contains(&bytes) =>
+                "{size} is outside 512 B to {}", Bytes(BLOCK_MAX);
+            key if !weight.is_finite() || weight <= 0.0 =>
+                "the weight {weight} of {size} is not above 0";
+            key if !(0.0..=100.0).contains(&sequential_pct) =>
+                "{sequential_pct} % is outside 0 % to 100 %";
+        }
     }
     if let Some(align) = align {
         whole_sectors("align", align)?;
-        ensure(align > 0, "align", || "0 is not above 0".to_owned())?;
+        reject! { "align" if align == 0 => "0 is not above 0"; }
     }
     Ok(())
 }
 
 pub(crate) fn whole_sectors(key: &'static str, bytes: u64) -> Check {
-    ensure(bytes.is_multiple_of(SECTOR_BYTES), key, || {
-        format!("{} is not a multiple of {SECTOR_BYTES} bytes", Bytes(bytes))
-    })
+    reject! {
+        key if !bytes.is_multiple_of(SECTOR_BYTES) =>
+            "{} is not a multiple of {SECTOR_BYTES} bytes", Bytes(bytes);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, ensure};
+use crate::check::{Check, reject};
 
 /// What steady state is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,24 +64,27 @@ impl SteadyEnd {
     }
 
     pub(crate) fn check(&self, interval_ns: u64) -> Check {
-        let key = "until_steady";
-        ensure(self.limit.is_finite() && self.limit > 0.0, key, || {
-            format!("the limit {} is not above 0", self.limit)
-        })?;
+        let (key, limit) = ("until_steady", self.limit);
+        reject! {
+            key if !limit.is_finite() || limit <= 0.0 => "the limit {limit} is not above 0";
+        }
         whole_intervals(key, "check", self.check_ns, interval_ns)?;
-        ensure((2..=1 << 20).contains(&self.values()), key, || {
-            "a window must hold 2 values or more, one each check".to_owned()
-        })
+        reject! {
+            key if !(2..=1 << 20).contains(&self.values()) =>
+                "a window must hold 2 values or more, one each check";
+        }
+        Ok(())
     }
 }
 
 impl LatencyTarget {
     pub(crate) fn check(&self, interval_ns: u64) -> Check {
-        let key = "latency_target";
-        ensure(self.latency_ns > 0, key, || "0 is not above 0".to_owned())?;
-        ensure(self.percentile > 0.0 && self.percentile <= 100.0, key, || {
-            format!("the percentile {} is not above 0 and up to 100", self.percentile)
-        })?;
+        let (key, percentile) = ("latency_target", self.percentile);
+        reject! {
+            key if self.latency_ns == 0 => "0 is not above 0";
+            key if percentile <= 0.0 || percentile > 100.0 =>
+                "the percentile {percentile} is not above 0 and up to 100";
+        }
         whole_intervals(key, "window", self.window_ns, interval_ns)
     }
 }
@@ -89,16 +92,19 @@ impl LatencyTarget {
 impl LeastRate {
     pub(crate) fn check(&self, interval_ns: u64) -> Check {
         let key = "least_rates";
-        ensure(self.operation < 3, key, || format!("{} is no operation", self.operation))?;
-        ensure(self.iops.is_some() != self.bytes_per_s.is_some(), key, || {
-            "give either iops or bytes_per_s".to_owned()
-        })?;
+        reject! {
+            key if self.operation >= 3 => "{} is no operation", self.operation;
+            key if self.iops.is_some() == self.bytes_per_s.is_some() =>
+                "give either iops or bytes_per_s";
+        }
         whole_intervals(key, "cycle", self.cycle_ns, interval_ns)
     }
 }
 
 fn whole_intervals(key: &'static str, what: &str, time_ns: u64, interval_ns: u64) -> Check {
-    ensure(time_ns > 0 && time_ns.is_multiple_of(interval_ns), key, || {
-        format!("{what} of {time_ns} ns is no multiple of the interval of {interval_ns} ns")
-    })
+    reject! {
+        key if time_ns == 0 || !time_ns.is_multiple_of(interval_ns) =>
+            "{what} of {time_ns} ns is no multiple of the interval of {interval_ns} ns";
+    }
+    Ok(())
 }

@@ -20,42 +20,44 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::Bytes;
+use writecliff_base::keys::{Count, Flag, Integer, Percent, Size};
+use writecliff_base::{Bytes, section};
 use writecliff_host_interface::Operation;
 
 use crate::generator::IoRequest;
-use crate::spec::{JobSpec, Pattern};
+use crate::spec::{JobSpec, Pattern, TOP};
 
-/// The zones of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostZones {
-    pub size_bytes: u64,
-    /// What may be written of each; `None`: all of it.
-    #[serde(default)]
-    pub capacity_bytes: Option<u64>,
-    /// Zones that are being written at a time, by all jobs; 0 for no limit.
-    #[serde(default)]
-    pub max_open: u32,
-    /// The same for each thread.
-    #[serde(default)]
-    pub max_open_per_thread: u32,
-    /// Zones are full at first; else empty.
-    #[serde(default)]
-    pub begin_full: bool,
-    /// Reads take their address as drawn.
-    #[serde(default)]
-    pub read_unwritten: bool,
-    /// The last write of a zone may be shorter than the smallest block; else the rest stays empty.
-    #[serde(default)]
-    pub short_writes: bool,
-    /// While this share of the range is written, every `reset_every_writes`-th write resets its
-    /// zone.
-    #[serde(default)]
-    pub reset_above_pct: f64,
-    /// 0 for no such resets.
-    #[serde(default)]
-    pub reset_every_writes: u64,
+section! {
+    /// The zones of a job.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct HostZones {
+        size_bytes as size: required Size -> u64, "size of a zone";
+        #[serde(default)]
+        capacity_bytes as capacity: optional Size -> u64 = "`size`", "writable size of each zone";
+        /// The limit holds for all jobs together.
+        #[serde(default)]
+        max_open: default Count(0..=4096) = 0,
+            "maximum number of zones being written at the same time; 0: any number";
+        #[serde(default)]
+        max_open_per_thread: default Count(0..=4096) = 0,
+            "maximum number of zones that each thread writes at the same time; 0: any number";
+        #[serde(default)]
+        begin_full: default Flag = false, "zones are initially full, not empty";
+        #[serde(default)]
+        read_unwritten: default Flag = false,
+            "reads access any address; if `false`, they are moved to written data";
+        /// Without it, what is left of a zone below the smallest block stays empty.
+        #[serde(default)]
+        short_writes: default Flag = false, "the last write of a zone may be shorter than a block";
+        #[serde(default)]
+        reset_above_pct as reset_above: default Percent(0.0..=100.0) = 0.0,
+            "while more than this share of the range is written, every `reset_every_writes`th \
+             write first resets its zone";
+        #[serde(default)]
+        reset_every_writes: default Integer(0..=TOP) = 0,
+            "interval of these resets, in writes; 0: never";
+    }
 }
 
 impl HostZones {

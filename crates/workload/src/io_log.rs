@@ -9,7 +9,7 @@ use writecliff_base::StreamId;
 use writecliff_host_interface::{Content, Operation};
 use writecliff_synthesis::Pass;
 
-use crate::check::{Check, Limits, ensure, whole_sectors};
+use crate::check::{Check, Limits, reject, whole_sectors};
 use crate::generator::IoRequest;
 
 /// Columns of equal length, one row for each I/O.
@@ -35,6 +35,7 @@ impl From<Pass> for IoLog {
 
 /// Length limit of a command. Python splits TRIMs that are longer.
 const LENGTH_MAX: u64 = u32::MAX as u64;
+const KEY: &str = "log";
 
 fn operation_of(letter: u8) -> Option<Operation> {
     match letter {
@@ -59,29 +60,25 @@ impl IoLog {
     }
 
     pub(crate) fn check(&self) -> Check {
-        let key = "log";
         let rows = self.operations.len();
-        ensure(self.operations.bytes().any(|letter| letter != b'f'), key, || {
-            "it has no I/Os".to_owned()
-        })?;
-        ensure(self.operations.bytes().all(|letter| operation_of(letter).is_some()), key, || {
-            "an operation is none of r, w, t and f".to_owned()
-        })?;
         let times = self.times_ns.is_empty() || self.times_ns.len() == rows;
-        ensure(self.offsets.len() == rows && self.lengths.len() == rows && times, key, || {
-            "its columns differ in length".to_owned()
-        })?;
-        ensure(self.times_ns.is_sorted(), key, || "its times are not ascending".to_owned())?;
+        reject! {
+            KEY if self.operations.bytes().all(|letter| letter == b'f') => "it has no I/Os";
+            KEY if self.operations.bytes().any(|letter| operation_of(letter).is_none()) =>
+                "an operation is none of r, w, t and f";
+            KEY if self.offsets.len() != rows || self.lengths.len() != rows || !times =>
+                "its columns differ in length";
+            KEY if !self.times_ns.is_sorted() => "its times are not ascending";
+        }
         let columns = self.operations.bytes().zip(&self.offsets).zip(&self.lengths);
-        for (row, ((letter, offset), length)) in (1..).zip(columns) {
-            whole_sectors(key, *offset)?;
-            whole_sectors(key, *length)?;
-            ensure(*length <= LENGTH_MAX, key, || {
-                format!("I/O {row} has {length} bytes; a command has less than 4 GiB")
-            })?;
-            ensure(letter == b'f' || *length > 0, key, || {
-                format!("an I/O at offset {offset} has no bytes")
-            })?;
+        for (row, ((letter, &offset), &length)) in (1..).zip(columns) {
+            whole_sectors(KEY, offset)?;
+            whole_sectors(KEY, length)?;
+            reject! {
+                KEY if length > LENGTH_MAX =>
+                    "I/O {row} has {length} bytes; a command has less than 4 GiB";
+                KEY if letter != b'f' && length == 0 => "an I/O at offset {offset} has no bytes";
+            }
         }
         Ok(())
     }
@@ -89,11 +86,12 @@ impl IoLog {
     /// Checks whether a drive has all addresses of the log.
     pub(crate) fn fits(&self, limits: &Limits) -> Check {
         let ends = self.offsets.iter().zip(&self.lengths);
-        let end = ends.map(|(offset, length)| offset.saturating_add(*length)).max();
+        let end = ends.map(|(offset, length)| offset.saturating_add(*length)).max().unwrap_or(0);
         let capacity = limits.capacity;
-        ensure(end.unwrap_or(0) <= capacity.0, "log", || {
-            format!("an I/O ends at byte {}; the drive has {capacity}", end.unwrap_or(0))
-        })
+        reject! {
+            KEY if end > capacity.0 => "an I/O ends at byte {end}; the drive has {capacity}";
+        }
+        Ok(())
     }
 }
 

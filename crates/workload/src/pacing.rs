@@ -39,7 +39,8 @@ const NUMERATOR: u128 = 1_000_000_000 * 1_000_000;
 /// The schedule of one thread.
 #[derive(Clone, Debug)]
 pub struct ThreadPacing {
-    start_ns: u64,
+    /// Start of the thread, relative to the start of the step. No arrival is earlier.
+    pub start_ns: u64,
     think_ns: u64,
     think_after: u64,
     /// I/Os that count towards the next pause.
@@ -155,11 +156,6 @@ impl ThreadPacing {
     /// Whether the job is a closed loop in which threads never pause.
     pub fn is_closed_without_pauses(&self) -> bool {
         self.schedule.is_none() && self.think_ns == 0
-    }
-
-    /// Start of the thread, relative to the start of the step. No arrival is earlier.
-    pub fn start_ns(&self) -> u64 {
-        self.start_ns
     }
 
     /// Operation of the next I/O at `now_ns` of the step, if reads and writes have schedules of

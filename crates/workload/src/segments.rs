@@ -15,8 +15,8 @@ use crate::spec::JobSpec;
 /// Start offsets of the segments, relative to the start of the range, and their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMap {
-    starts: Vec<u64>,
-    size: u64,
+    pub starts: Vec<u64>,
+    pub size: u64,
 }
 
 impl SegmentMap {
@@ -51,16 +51,6 @@ impl SegmentMap {
             .map(|(i, shift)| (shift + i as u64 * (blocks + 1)) * largest)
             .collect();
         Ok(Self { starts, size })
-    }
-
-    /// Start of each segment in bytes, ascending, relative to the start of the range.
-    pub fn starts(&self) -> &[u64] {
-        &self.starts
-    }
-
-    /// Bytes of each segment.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Maps a byte position of the active amount, with the segments laid end to end, to the start
@@ -107,7 +97,7 @@ mod tests {
     fn a_pts_range_has_its_2048_segments() {
         let range = Bytes(120_034_123_776);
         let map = SegmentMap::new(&job(2048, 8 << 30, 1), range).unwrap();
-        assert_eq!((map.starts().len(), map.size()), (2048, 4 << 20));
+        assert_eq!((map.starts.len(), map.size), (2048, 4 << 20));
         assert_eq!(map, SegmentMap::new(&job(2048, 8 << 30, 1), range).unwrap());
         assert_ne!(map, SegmentMap::new(&job(2048, 8 << 30, 2), range).unwrap());
     }
@@ -116,10 +106,10 @@ mod tests {
     #[test]
     fn starts_are_spread_evenly() {
         let map = SegmentMap::new(&job(10_000, 10_000 * 4096, 3), Bytes(1 << 40)).unwrap();
-        let last = *map.starts().last().unwrap() as f64;
-        let n = map.starts().len() as f64;
+        let last = *map.starts.last().unwrap() as f64;
+        let n = map.starts.len() as f64;
         let distance = |(i, &start): (usize, &u64)| (start as f64 / last - i as f64 / n).abs();
-        let worst = map.starts().iter().enumerate().map(distance).fold(0.0, f64::max);
+        let worst = map.starts.iter().enumerate().map(distance).fold(0.0, f64::max);
         assert!(worst < 1.63 / n.sqrt(), "distance {worst}");
     }
 
@@ -130,7 +120,7 @@ mod tests {
         let tiny = SegmentMap::new(&job(1000, 4096, 1), Bytes(1 << 30)).unwrap_err();
         assert_eq!(tiny, "4 KiB in 1000 segments is less than a block of 4 KiB each");
         let exact = SegmentMap::new(&job(4, 64 << 10, 1), Bytes(76 << 10)).unwrap();
-        assert_eq!(exact.starts(), [0, 20 << 10, 40 << 10, 60 << 10]);
+        assert_eq!(exact.starts, [0, 20 << 10, 40 << 10, 60 << 10]);
     }
 
     proptest! {
@@ -141,12 +131,12 @@ mod tests {
             let range = (count * (blocks + 1) - 1 + slack) * 4096;
             let job = job(count, count * blocks * 4096, seed);
             let map = SegmentMap::new(&job, Bytes(range)).unwrap();
-            let starts = map.starts();
+            let starts = &map.starts;
             prop_assert_eq!(starts.len() as u64, count);
             prop_assert_eq!(starts[0], 0);
-            prop_assert!(starts.windows(2).all(|pair| pair[0] + map.size() < pair[1]));
+            prop_assert!(starts.windows(2).all(|pair| pair[0] + map.size < pair[1]));
             prop_assert!(starts.iter().all(|start| start % 4096 == 0));
-            let end = starts[starts.len() - 1] + map.size();
+            let end = starts[starts.len() - 1] + map.size;
             prop_assert!(end == range || count == 1 && end < range);
         }
     }

@@ -1,21 +1,37 @@
 //! The definition of a workload; mirrors `writecliff.workload.model` field by field.
 //!
-//! Names contain units because they are the JSON keys. Fields ending in `_pct` that have a sibling
-//! in bytes are shares of the drive: TOML files may contain `range = "25 %"` before the drive is
-//! known. [`WorkloadSpec::resolved`] converts them to bytes; Python only sees bytes.
+//! Names contain units because they are the JSON keys. Keys of TOML files stand beside them, with
+//! their kind, their default and the meaning that the reference page gives. Fields ending in `_pct`
+//! that have a sibling in bytes are shares of the drive: TOML files may contain `range = "25 %"`
+//! before the drive is known. [`WorkloadSpec::resolved`] converts them to bytes; Python only sees
+//! bytes.
 
 mod derived;
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
-use writecliff_base::Bytes;
+use writecliff_base::keys::{
+    Choice, Count, Flag, Inner, Inners, Integer, Integers, Number, Percent, Section, Short, Size,
+    Text, Time,
+};
+use writecliff_base::{Bytes, Nanos, section, words};
 use writecliff_synthesis::IoModel;
 
-use crate::check::SpecError;
+use crate::check::{RATE_MAX, RATE_MIN, SpecError};
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::host_zones::HostZones;
 use crate::io_log::IoLog;
+use crate::toml_form::kinds::{
+    Distance, IopsOrRate, RateOrIops, ShareOrSize, SizeOrShare, StreamNumbers,
+};
+use crate::toml_form::{MixKeys, own_blocks};
 
+/// TOML integers cannot be larger.
+pub(crate) const TOP: u64 = i64::MAX as u64;
+pub(crate) const SHARE: RangeInclusive<f64> = 0.0..=100.0;
 const SECOND_NS: u64 = 1_000_000_000;
+
 /// Jobs that run concurrently; `seed` determines all their random choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,300 +45,273 @@ pub struct WorkloadSpec {
     pub interval_ns: u64,
 }
 
-/// One size of a block-size mix, and its share of the I/Os (any positive weight).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BlockSize {
-    pub bytes: u64,
-    #[serde(default = "one_f64")]
-    pub weight: f64,
-    /// Random: share of the I/Os of this size that go on in order from a random address, each
-    /// operation of each thread from its own.
-    #[serde(default)]
-    pub sequential_pct: f64,
+words! {
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Pattern {
+        #[default]
+        Random = "random",
+        Sequential = "sequential",
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Arrival {
+        #[default]
+        Linear = "linear",
+        Poisson = "poisson",
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AddressKind {
+        #[default]
+        Uniform = "uniform",
+        Zipf = "zipf",
+        Pareto = "pareto",
+        Normal = "normal",
+        Zoned = "zoned",
+        HotCold = "hot_cold",
+        /// Blocks of the range in a given order, over and over.
+        Sequence = "sequence",
+        /// The writes that leave the drive as random writes would in the long run; see `sprandom`.
+        Sprandom = "sprandom",
+        /// Each block of the range once in a pass; see `block_map`.
+        Once = "once",
+    }
+    /// How writes are distributed over several streams.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StreamOrder {
+        #[default]
+        InTurn = "in_turn",
+        Random = "random",
+    }
+    /// Generator of zipf-distributed addresses.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ZipfGenerator {
+        /// The exact probabilities of the law, which database papers and YCSB mean.
+        #[default]
+        Exact = "exact",
+        /// fio's approximation, with its hash of ranks; see `fio_zipf`.
+        Fio = "fio",
+    }
 }
 
-/// `access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Zone {
-    pub access_pct: f64,
-    pub size_pct: f64,
+section! {
+    /// One size of a block-size mix, and its share of the I/Os.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct BlockSize {
+        bytes as size: required Size -> u64, "size of an I/O";
+        #[serde(default = "one_f64")]
+        weight: default Number(0.0..=1e12) = 1.0, "frequency relative to the other sizes";
+        #[serde(default)]
+        sequential_pct as sequential: default Percent(SHARE) = 0.0,
+            "random: share of the I/Os of this size that continue in order from a random address; \
+             each operation of each thread has its own address";
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    #[default]
-    Random,
-    Sequential,
+section! {
+    /// Block sizes and alignment of one operation, where they differ from the job's.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct OwnBlocks {
+        + block_size: Size = "required without `block_sizes`", "size of each of these I/Os";
+        block_sizes: or_default Inners<BlockSize>(Section::read_whole),
+            "a mix of sizes, like `block_sizes` of the job";
+        #[serde(default)]
+        align_bytes as align: optional Size -> u64 = "block size",
+            "alignment of the addresses of these I/Os";
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrival {
-    #[default]
-    Linear,
-    Poisson,
+section! {
+    /// `access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones).
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Zone {
+        access_pct as access: required Percent(SHARE), "share of the accesses";
+        size_pct as size: required Percent(SHARE), "share of the range";
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AddressKind {
-    #[default]
-    Uniform,
-    Zipf,
-    Pareto,
-    Normal,
-    Zoned,
-    HotCold,
-    /// Blocks of the range in a given order, over and over.
-    Sequence,
-    /// The writes that leave the drive as random writes would in the long run; see `sprandom`.
-    Sprandom,
-    /// Each block of the range once in a pass; see `block_map`.
-    Once,
+section! {
+    /// How random addresses are spread over the range.
+    #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct AddressSpec {
+        kind: required Choice<AddressKind>(AddressKind::WORDS),
+            "distribution of accesses over the blocks";
+        theta: optional Number(0.0..=10.0), "of `zipf`: the exponent";
+        generator: default Choice<ZipfGenerator>(ZipfGenerator::WORDS) = ZipfGenerator::Exact,
+            "of `zipf`: `exact` follows the law, as database papers do; `fio` is fio's generator, \
+             which is [more skewed](../guides/workloads.md#skewed-addresses)";
+        ranks: optional Integer(1..=TOP) = "blocks",
+            "of `zipf`: number of ranks; if there are more than blocks, neighbouring ranks share a \
+             block. With the ranks of a whole drive, a part of the drive has the same skew";
+        /// They take 100 % minus this share of the accesses.
+        hot_pct as hot: optional Percent(0.0..=99.0),
+            "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
+             accesses";
+        deviation_pct as deviation: optional Percent(SHARE),
+            "of `normal`: standard deviation of the blocks' ranks";
+        zones: or_default Inners<Zone>(Section::read_whole),
+            "of `zoned` and `hot_cold`: the zones";
+        blocks: or_default Integers(0..=TOP),
+            "of `sequence`: numbers of blocks, accessed repeatedly in this order";
+        advancing: default Flag = false,
+            "of `sequence`: each pass is shifted by the length of the sequence, in blocks";
+        spare_pct as spare: optional Percent(0.0..=900.0),
+            "of `sprandom`: the drive's flash beyond its capacity";
+        /// Each region of the flash has its own share of valid data.
+        regions: optional Integer(1..=10_000) = "100",
+            "of `sprandom`: number of regions of the range, each with its own share of repeated \
+             writes";
+        /// `None`: zones are contiguous, and ranks of zipf, pareto and normal are scattered block
+        /// by block.
+        scatter_bytes as scatter: optional Size -> u64
+            = "[depends](../guides/workloads.md#skewed-addresses)",
+            "of `zoned`, `hot_cold`, `zipf`, `pareto` and `normal`: pieces of this size are \
+             permuted over the whole range";
+        scatter_seed: default Integer(0..=TOP) = 0,
+            "seed of the permutation; jobs with the same seed share their hot blocks";
+    }
 }
 
-/// How writes are distributed over several streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StreamOrder {
-    #[default]
-    InTurn,
-    Random,
+section! {
+    /// PTS active-range segments: `count` equal, non-touching parts of the range that together
+    /// hold `amount_bytes`. Their starts are drawn from their own seed, so that all steps of a
+    /// test, which have different workload seeds, use the same segments.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct SegmentSpec {
+        count: required Integer(1..=1 << 20), "number of segments, all of the same size";
+        amount_bytes as amount: required Size -> u64, "total size of the segments";
+        #[serde(default = "one")]
+        seed: default Integer(0..=TOP) = 1, "seed of the positions of the segments";
+    }
 }
 
-/// Block sizes and alignment of one operation, where they differ from the job's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OwnBlocks {
-    pub block_sizes: Vec<BlockSize>,
-    #[serde(default)]
-    pub align_bytes: Option<u64>,
-}
-
-/// Generator of zipf-distributed addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ZipfGenerator {
-    /// The exact probabilities of the law, which database papers and YCSB mean.
-    #[default]
-    Exact,
-    /// fio's approximation, with its hash of ranks; see `fio_zipf`.
-    Fio,
-}
-
-/// How random addresses are spread over the range.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AddressSpec {
-    pub kind: AddressKind,
-    /// For zipf: exponent.
-    pub theta: Option<f64>,
-    /// For zipf: generator of the addresses.
-    pub generator: ZipfGenerator,
-    /// For zipf: number of ranks. If there are more ranks than blocks, neighbouring ranks share a
-    /// block. `None`: one rank per block.
-    pub ranks: Option<u64>,
-    /// For pareto: share of hot blocks, in percent. They take 100 % minus this share of the
-    /// accesses.
-    pub hot_pct: Option<f64>,
-    /// For normal: standard deviation of the ranks, in percent of the blocks.
-    pub deviation_pct: Option<f64>,
-    pub zones: Vec<Zone>,
-    /// For sequence: numbers of blocks.
-    pub blocks: Vec<u64>,
-    /// For sequence: each pass is shifted by the length of the sequence, in blocks.
-    pub advancing: bool,
-    /// For sprandom: spare flash, in percent of the range.
-    pub spare_pct: Option<f64>,
-    /// For sprandom: number of regions of the flash, each with its own share of valid data.
-    pub regions: Option<u64>,
-    /// Size of the pieces that are permuted over the range. `None`: zones are contiguous, and ranks
-    /// of zipf, pareto and normal are scattered block by block.
-    pub scatter_bytes: Option<u64>,
-    /// Seed of the permutation. All jobs with the same seed and number of pieces share it.
-    pub scatter_seed: u64,
-}
-
-/// PTS active-range segments: `count` equal, non-touching parts of the range that together hold
-/// `amount_bytes`. Their starts are drawn from their own seed, so that all steps of a test, which
-/// have different workload seeds, use the same segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SegmentSpec {
-    pub count: u64,
-    pub amount_bytes: u64,
-    #[serde(default = "one")]
-    pub seed: u64,
-}
-
-/// One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
-///
-/// Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
-/// `duration_ns`, `volume_bytes` and `ios` that it reaches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches, as in the file")]
-pub struct JobSpec {
-    pub name: String,
-    pub pattern: Pattern,
-    pub read_pct: f64,
-    pub trim_pct: f64,
-    /// Random: share of the reads that continue where the thread's last read ended.
-    pub sequential_read_pct: f64,
-    /// Random: share of the writes that continue where the thread's last write ended.
-    pub sequential_write_pct: f64,
-    /// Of all operations that have none of their own below.
-    pub block_sizes: Vec<BlockSize>,
-    pub writes: Option<OwnBlocks>,
-    pub trims: Option<OwnBlocks>,
-    pub threads: u32,
-    pub queue_depth: u32,
-    pub offset_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset_pct: Option<f64>,
-    /// `None`: to the end of the device.
-    pub range_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub range_pct: Option<f64>,
-    pub segments: Option<SegmentSpec>,
-    /// Sequential thread t starts `t * stride` into the range.
-    pub thread_stride_bytes: u64,
-    /// Sequential: the first I/O of a thread begins so much further on in the range.
-    pub start_bytes: u64,
-    /// Sequential: the same for writes; `None`: as reads.
-    pub write_start_bytes: Option<u64>,
-    /// `None`: the block size of each I/O.
-    pub align_bytes: Option<u64>,
-    pub addresses: AddressSpec,
-    /// Random: consecutive I/Os from each random address on.
-    pub run_ios: u64,
-    /// Sequential: left out after each I/O; below 0, gone back.
-    pub hole_bytes: i64,
-    /// Sequential: holes come after this much instead of after each I/O.
-    pub hole_after_bytes: u64,
-    /// Sequential: equal parts of the range, whose I/Os follow each other in turn.
-    pub files: u32,
-    /// Sequential: all operations continue from one position, in place of one each.
-    pub one_position: bool,
-    /// Each block is trimmed, then written. `read_pct` and `trim_pct` must be 0.
-    pub trim_first: bool,
-    /// Zones that the host keeps: writes go in order within each.
-    pub host_zones: Option<HostZones>,
-    /// I/Os of a log, or drawn from a model of a trace, in place of generated ones.
-    pub log: Option<IoLog>,
-    pub model: Option<IoModel>,
-    pub compressible_pct: f64,
-    /// Share of writes that duplicate the data of the thread's last write that was not a duplicate.
-    pub duplicate_pct: f64,
-    pub stream: u16,
-    /// Several streams for the writes, in place of `stream`.
-    pub streams: Vec<u16>,
-    pub stream_order: StreamOrder,
-    pub rate_iops: Option<f64>,
-    pub rate_bytes_per_s: Option<f64>,
-    /// Share of the rate that belongs to reads. Reads and writes then each follow a schedule of
-    /// their own; `None`: one schedule for all operations.
-    pub rate_read_pct: Option<f64>,
-    pub arrival: Arrival,
-    /// Idle time after every `think_after_ios` I/Os of a thread.
-    pub think_ns: u64,
-    pub think_after_ios: u64,
-    /// Think time moves the schedule of a rate, which otherwise catches up after it.
-    pub rate_ignores_think: bool,
-    /// Alternates between issuing for `burst_ns` and pausing for `pause_ns`; 0 for no pauses. The
-    /// cycle is counted from the job's start, regardless of outstanding I/Os.
-    pub burst_ns: u64,
-    pub pause_ns: u64,
-    pub start_delay_ns: u64,
-    /// Least length of the first part of the job, which is not measured. It ends with the first I/O
-    /// that completes after this time. `duration_ns`, `ios` and the schedule of a rate start at its
-    /// end, `volume_bytes` at its start, as in fio.
-    pub ramp_ns: u64,
-    /// Writes from one flush to the next; 0 for no flushes.
-    pub flush_every_writes: u64,
-    /// Each write is on the media when it completes (`O_DSYNC`). On a simulated drive the host
-    /// sends a flush behind each write, which is a part of the write.
-    pub dsync: bool,
-    pub duration_ns: Option<u64>,
-    pub volume_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub volume_pct: Option<f64>,
-    pub ios: Option<u64>,
-    /// All jobs end when this one has ended.
-    pub ends_all: bool,
-    /// Share of the I/Os among the jobs of its `flow_group`: each thread waits while it is ahead.
-    pub flow_weight: u64,
-    pub flow_group: u64,
-    pub until_steady: Option<SteadyEnd>,
-    pub latency_target: Option<LatencyTarget>,
-    pub least_rates: Vec<LeastRate>,
-}
-
-impl Default for JobSpec {
-    fn default() -> Self {
-        Self {
-            name: "job".to_owned(),
-            pattern: Pattern::Random,
-            read_pct: 0.0,
-            trim_pct: 0.0,
-            sequential_read_pct: 0.0,
-            sequential_write_pct: 0.0,
-            block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0, sequential_pct: 0.0 }],
-            writes: None,
-            trims: None,
-            threads: 1,
-            queue_depth: 1,
-            offset_bytes: 0,
-            offset_pct: None,
-            range_bytes: None,
-            range_pct: None,
-            segments: None,
-            thread_stride_bytes: 0,
-            start_bytes: 0,
-            write_start_bytes: None,
-            align_bytes: None,
-            addresses: AddressSpec::default(),
-            run_ios: 1,
-            hole_bytes: 0,
-            hole_after_bytes: 0,
-            files: 1,
-            one_position: false,
-            trim_first: false,
-            host_zones: None,
-            log: None,
-            model: None,
-            compressible_pct: 0.0,
-            duplicate_pct: 0.0,
-            stream: 0,
-            streams: Vec::new(),
-            stream_order: StreamOrder::InTurn,
-            rate_iops: None,
-            rate_bytes_per_s: None,
-            rate_read_pct: None,
-            arrival: Arrival::Linear,
-            think_ns: 0,
-            think_after_ios: 1,
-            rate_ignores_think: false,
-            burst_ns: 0,
-            pause_ns: 0,
-            start_delay_ns: 0,
-            ramp_ns: 0,
-            flush_every_writes: 0,
-            dsync: false,
-            duration_ns: None,
-            volume_bytes: None,
-            volume_pct: None,
-            ios: None,
-            ends_all: false,
-            flow_weight: 0,
-            flow_group: 0,
-            until_steady: None,
-            latency_target: None,
-            least_rates: Vec::new(),
-        }
+section! {
+    /// One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
+    ///
+    /// Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
+    /// `duration_ns`, `volume_bytes` and `ios` that it reaches.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct JobSpec: Default {
+        name: default Text = "job".to_owned(), "shown in results";
+        pattern: default Choice<Pattern>(Pattern::WORDS) = Pattern::Random, "order of addresses";
+        read_pct as read: default Percent(SHARE) = 0.0,
+            "share of the I/Os that read; the rest write";
+        trim_pct as trim: default Percent(SHARE) = 0.0, "share of the I/Os that trim";
+        sequential_read_pct: unread f64,
+            "Random: share of the reads that continue where the thread's last read ended.";
+        sequential_write_pct: unread f64,
+            "Random: share of the writes that continue where the thread's last write ended.";
+        + mix: Inner(MixKeys::read_whole),
+            "in place of `read`: shares of sequential and random reads and writes";
+        + block_size: Size = "`\"4 KiB\"`", "size of every I/O, 512 B to 1 GiB";
+        /// Of all operations that have none of their own below.
+        block_sizes: default Inners<BlockSize>(Section::read_whole)
+            = vec![BlockSize { bytes: 4096, weight: 1.0, sequential_pct: 0.0 }],
+            "a mix of sizes, instead of `block_size`";
+        writes: optional Inner<OwnBlocks>(own_blocks),
+            "block sizes of writes, if they differ from those of other I/Os";
+        trims: optional Inner<OwnBlocks>(own_blocks),
+            "block sizes of trims, if they differ from those of other I/Os";
+        threads: default Count(1..=4096) = 1, "host threads";
+        queue_depth: default Count(1..=65_536) = 1, "outstanding I/Os of each thread";
+        offset_bytes as offset: or_default SizeOrShare(100.0) = "0", "start of the range";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offset_pct as offset: hidden ShareOrSize(100.0), "The same in percent of the drive.";
+        range_bytes as range: optional SizeOrShare(100.0) = "to the end", "length of the range";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        range_pct as range: hidden ShareOrSize(100.0), "The same in percent of the drive.";
+        segments: optional Inner<SegmentSpec>(Section::read_whole),
+            "use only some segments of the range";
+        thread_stride_bytes as thread_stride: default Size -> u64 = Bytes(0),
+            "sequential: thread t starts t strides into the range";
+        start_bytes as start: default Size -> u64 = Bytes(0),
+            "sequential: offset into the range at which threads start";
+        write_start_bytes: unread Option<u64>, "The same for writes; `None`: as reads.";
+        align_bytes as align: optional Size -> u64 = "block size", "alignment of addresses";
+        addresses: or_default Inner<AddressSpec>(Section::read_whole) = "uniform",
+            "distribution of accesses over the blocks";
+        run_ios: default Integer(1..=TOP) = 1,
+            "random: number of consecutive I/Os from each random address";
+        /// Below 0: distance to go back.
+        hole_bytes as hole: or_default Distance, "sequential: distance to skip after each I/O";
+        + back: Size, "sequential: distance to go back after each I/O";
+        hole_after_bytes as hole_after: default Size -> u64 = Bytes(0),
+            "skip `hole` after this much data instead of after each I/O";
+        files: default Count(1..=1 << 20) = 1,
+            "sequential: number of files, which divide the range equally and take turns";
+        one_position: default Flag = false,
+            "sequential: all operations share one position and continue where the last I/O ended";
+        trim_first: default Flag = false,
+            "each block is trimmed, then written; excludes `read` and `trim`";
+        host_zones: optional Inner<HostZones>(Section::read_whole),
+            "zones that the host keeps and writes in order";
+        log: unread Option<IoLog>, "I/Os of a log in place of generated ones.";
+        model: optional Inner<IoModel>(writecliff_synthesis::read),
+            "a model of a trace, from which the job draws its I/Os in place of the keys above; \
+             [`writecliff synthesise`](cli.md#writecliff-synthesise) writes it";
+        compressible_pct as compressible: default Percent(SHARE) = 0.0,
+            "share of the data that a compressing controller can save";
+        duplicate_pct as duplicates: default Percent(SHARE) = 0.0,
+            "share of written 4 KiB pages that repeat the last unique page of their thread (fio's \
+             `dedupe_percentage`)";
+        stream: default Short = 0,
+            "stream that the job writes to; the meaning and the number of streams [depend on the \
+             drive](../guides/streams.md#the-interface-what-a-stream-number-means)";
+        streams: or_default StreamNumbers, "several streams for the writes, in place of `stream`";
+        stream_order: default Choice<StreamOrder>(StreamOrder::WORDS) = StreamOrder::InTurn,
+            "order in which writes use the streams";
+        rate_iops as rate: optional IopsOrRate = "unlimited",
+            "open-loop arrivals, which do not wait for the drive";
+        rate_bytes_per_s as rate: hidden RateOrIops, "The same in bytes per second.";
+        + rate_iops: Number(RATE_MIN..=RATE_MAX), "`rate` in I/Os per second";
+        rate_read_pct as rate_read: optional Percent(SHARE),
+            "share of reads in the rate; reads and writes then follow separate schedules";
+        arrival: default Choice<Arrival>(Arrival::WORDS) = Arrival::Linear,
+            "spacing of arrivals; `poisson` requires a rate";
+        think_ns as think: default Time -> u64 = Nanos(0),
+            "idle time after every `think_after_ios` I/Os of a thread";
+        think_after_ios: default Integer(1..=TOP) = 1, "I/Os of a thread between two idle times";
+        rate_ignores_think: default Flag = false,
+            "think time shifts the schedule of a rate; if `false`, the rate catches up after each \
+             pause";
+        /// The cycle is counted regardless of outstanding I/Os; 0 for no pauses.
+        burst_ns as burst: or_default Time -> u64,
+            "issue I/O for `burst`, then none for `pause`, repeated from the start of the job; not \
+             with a rate";
+        pause_ns as pause: or_default Time -> u64, "see `burst`";
+        start_delay_ns as start_delay: default Time -> u64 = Nanos(0),
+            "delay before the first I/O";
+        ramp_ns: unread u64,
+            "Least length of the first part of the job, which is not measured. It ends with the \
+             first I/O that completes after this time. `duration_ns`, `ios` and the schedule of a \
+             rate start at its end, `volume_bytes` at its start, as in fio.";
+        flush_every_writes: default Integer(0..=TOP) = 0, "flush after this many writes; 0: never";
+        dsync: default Flag = false,
+            "each write is on the media when it completes (`O_DSYNC`); on a simulated drive a \
+             flush follows it. Not with `flush_every_writes`";
+        duration_ns as duration: optional Time -> u64, "end of the job, by time";
+        volume_bytes as volume: optional SizeOrShare(1e6),
+            "end of the job, by data; shares above 100 % are allowed";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        volume_pct as volume: hidden ShareOrSize(1e6), "The same in percent of the drive.";
+        ios: optional Integer(1..=TOP), "end of the job, by I/Os";
+        ends_all: default Flag = false, "all jobs of the step end when this job ends";
+        flow_weight: or_default Integer(1..=TOP) = "none",
+            "weight of each thread in the I/Os of its group: a thread that is ahead waits; not \
+             with a rate";
+        flow_group: default Integer(0..=TOP) = 0, "number of the group of `flow_weight`";
+        until_steady: unread Option<SteadyEnd>, "Ends the job in steady state.";
+        latency_target: unread Option<LatencyTarget>, "Searches for a queue depth.";
+        least_rates: unread Vec<LeastRate>, "Ends the job when it is slower.";
     }
 }
 

@@ -49,25 +49,80 @@
 //! "reads/p99.9" = "<= 2 ms"
 //! ```
 
-mod keys;
+pub(crate) mod kinds;
 
-use writecliff_base::Bytes;
-use writecliff_base::keys::{Section, SectionKeys};
-use writecliff_base::located::{LocatedError, LocatedToml, Table};
-
-use self::keys::{
-    AddressKeys, BlockKeys, FileKeys, HostZoneKeys, JobKeys, LoadKeys, MixKeys, OwnKeys,
-    SegmentKeys, StepKeys, ZoneKeys,
+use writecliff_base::keys::{
+    Choice, Flag, Inner, Inners, Integer, Kind, Number, Percent, PositiveTime, Section,
+    SectionKeys, Size, Text,
 };
-use crate::check::SpecError;
+use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::{Nanos, section};
+
+use self::kinds::Tables;
+use crate::check::{RATE_MAX, RATE_MIN, SpecError};
 use crate::file::{FileStep, WorkloadFile};
 use crate::host_zones::HostZones;
-use crate::spec::{AddressSpec, BlockSize, JobSpec, OwnBlocks, SegmentSpec, WorkloadSpec, Zone};
+use crate::spec::{
+    AddressSpec, BlockSize, JobSpec, OwnBlocks, SHARE, SegmentSpec, TOP, WorkloadSpec, Zone,
+};
 
 type Read<T> = Result<T, LocatedError>;
 
 /// Rounds after which a load that is not steady gives up, as in the PTS.
 const MAX_ROUNDS: u64 = 25;
+/// Rounds of a measurement window.
+const WINDOW_ROUNDS: u64 = 5;
+
+section! {
+    struct FileKeys {
+        name: required Text, "shown in results";
+        seed: default Integer(0..=TOP) = 1,
+            "seed of all random choices; each further step uses the next number";
+        interval: default PositiveTime = Nanos(1_000_000_000),
+            "interval of the measured time series";
+        precondition: optional Text = "[depends](../guides/workloads.md#preconditioning)",
+            "state of the drive before the first step";
+        expect: optional Inner<Vec<String>>(expect) = "none",
+            "[limits](../guides/workloads.md#limits) on figures";
+        step: optional Tables, "the steps, instead of the keys below";
+    }
+}
+
+section! {
+    struct LoadKeys {
+        until: optional Choice<bool>(&[("steady", true)]),
+            "the jobs form a round, which repeats until steady state";
+        max_rounds: optional Integer(WINDOW_ROUNDS..=1_000_000) = "25", "maximum number of rounds";
+        measure: default Flag = true,
+            "`false`: the step only sets the state of the drive. No figures; a simulated drive \
+             does not simulate time for jobs that end by volume or count and have no rate";
+        job: optional Inners<JobSpec>(job) = "required without `step` or `rest`",
+            "the jobs, which run at the same time";
+    }
+}
+
+section! {
+    struct StepKeys {
+        name: optional Text = "`\"step 1\"`, ...", "shown in results";
+        rest: optional PositiveTime,
+            "no I/O for this time, then a single read; excludes the keys below";
+    }
+}
+
+section! {
+    /// Shares of sequential and random reads and writes in one job.
+    #[derive(Clone, Copy, PartialEq)]
+    pub(crate) struct MixKeys {
+        sequential_read: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        random_read: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        sequential_write: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+        random_write: default Percent(SHARE) = 0.0,
+            "share of the I/Os; the four shares add up to 100 %";
+    }
+}
 
 /// What the steps of a file have in common.
 #[derive(Clone, Copy)]
@@ -85,14 +140,14 @@ pub fn workload_keys() -> Vec<SectionKeys> {
     vec![
         several("", FileKeys::keys(), LoadKeys::keys()),
         several("[[step]]", StepKeys::keys(), LoadKeys::keys()),
-        JobKeys::documented("[[job]]", true),
+        JobSpec::documented("[[job]]", true),
         MixKeys::documented("[job.mix]", false),
-        BlockKeys::documented("[[job.block_sizes]]", false),
-        OwnKeys::documented("[job.writes]` and `[job.trims]", false),
-        SegmentKeys::documented("[job.segments]", false),
-        AddressKeys::documented("[job.addresses]", false),
-        ZoneKeys::documented("[[job.addresses.zones]]", false),
-        HostZoneKeys::documented("[job.host_zones]", false),
+        BlockSize::documented("[[job.block_sizes]]", false),
+        OwnBlocks::documented("[job.writes]` and `[job.trims]", false),
+        SegmentSpec::documented("[job.segments]", false),
+        AddressSpec::documented("[job.addresses]", false),
+        Zone::documented("[[job.addresses.zones]]", false),
+        HostZones::documented("[job.host_zones]", false),
     ]
 }
 
@@ -119,7 +174,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
 /// The limits of the table `expect`, each as one text.
 fn expect(table: Table<'_>) -> Read<Vec<String>> {
     let limits = table.keys().into_iter().map(|figure| {
-        let text = table.required_text(figure)?.trim();
+        let text = table.text(figure)?.unwrap_or_default().trim();
         let number = text.trim_start_matches(['<', '>']).trim_start_matches('=');
         let number = number.split_whitespace().next().unwrap_or_default();
         if !text.starts_with(['<', '>']) || number.parse::<f64>().is_err() {
@@ -190,71 +245,21 @@ fn load(table: Table<'_>, name: String, common: Common) -> Read<FileStep> {
 }
 
 fn job(table: Table<'_>) -> Read<JobSpec> {
-    let keys = JobKeys::read_keys(&table)?;
-    let mix = keys.mix.map(|mix| shares(&table, mix)).transpose()?;
-    if keys.rate.is_some() && keys.rate_iops.is_some() {
-        let message = "rate and rate_iops are both given; remove one of them";
-        return Err(table.error("rate", message, None));
+    let mut job = JobSpec::read_keys(&table)?;
+    if let Some(mix) = Inner(MixKeys::read_whole).read(&table, "mix")? {
+        mix.put_into(&mut job, &table)?;
     }
-    let rate = keys.rate.unwrap_or((keys.rate_iops, None));
-    let [offset, range, volume] =
-        [keys.offset, keys.range, keys.volume].map(Option::unwrap_or_default);
-    let job = JobSpec {
-        block_sizes: block_sizes(&table, keys.block_size, keys.block_sizes)?
-            .unwrap_or_else(|| JobSpec::default().block_sizes),
-        hole_bytes: hole(&table, keys.hole, keys.back)?,
-        streams: streams(&table, keys.streams)?,
-        name: keys.name,
-        pattern: keys.pattern,
-        read_pct: mix.map_or(keys.read, |mix| mix.reads),
-        trim_pct: keys.trim,
-        sequential_read_pct: mix.map_or(0.0, |mix| mix.sequential_of_reads),
-        sequential_write_pct: mix.map_or(0.0, |mix| mix.sequential_of_writes),
-        writes: keys.writes,
-        trims: keys.trims,
-        threads: keys.threads,
-        queue_depth: keys.queue_depth,
-        offset_bytes: offset.0.unwrap_or(0),
-        offset_pct: offset.1,
-        range_bytes: range.0,
-        range_pct: range.1,
-        segments: keys.segments,
-        thread_stride_bytes: keys.thread_stride.0,
-        start_bytes: keys.start.0,
-        align_bytes: keys.align.map(|align| align.0),
-        addresses: keys.addresses.unwrap_or_default(),
-        run_ios: keys.run_ios,
-        hole_after_bytes: keys.hole_after.0,
-        files: keys.files,
-        one_position: keys.one_position,
-        trim_first: keys.trim_first,
-        host_zones: keys.host_zones,
-        model: keys.model,
-        compressible_pct: keys.compressible,
-        duplicate_pct: keys.duplicates,
-        stream: keys.stream as u16,
-        stream_order: keys.stream_order,
-        rate_iops: rate.0,
-        rate_bytes_per_s: rate.1,
-        rate_read_pct: keys.rate_read,
-        arrival: keys.arrival,
-        think_ns: keys.think.0,
-        think_after_ios: keys.think_after_ios,
-        rate_ignores_think: keys.rate_ignores_think,
-        burst_ns: keys.burst.map_or(0, |time| time.0),
-        pause_ns: keys.pause.map_or(0, |time| time.0),
-        start_delay_ns: keys.start_delay.0,
-        flush_every_writes: keys.flush_every_writes,
-        dsync: keys.dsync,
-        duration_ns: keys.duration.map(|time| time.0),
-        volume_bytes: volume.0,
-        volume_pct: volume.1,
-        ios: keys.ios,
-        ends_all: keys.ends_all,
-        flow_weight: keys.flow_weight.unwrap_or(0),
-        flow_group: keys.flow_group,
-        ..JobSpec::default()
-    };
+    if let Some(rate) = Number(RATE_MIN..=RATE_MAX).read(&table, "rate_iops")? {
+        exclude(&table, ["rate", "rate_iops"], "rate")?;
+        job.rate_iops = Some(rate);
+    }
+    if let Some(single) = single_block(&table)? {
+        job.block_sizes = vec![single];
+    }
+    if let Some(back) = kinds::Distance.read(&table, "back")? {
+        exclude(&table, ["hole", "back"], "back")?;
+        job.hole_bytes = -back;
+    }
     checked(table, job)
 }
 
@@ -269,132 +274,50 @@ fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
     outcome.map(|()| job)
 }
 
-/// Shares of sequential and random reads and writes in one job, in percent.
-#[derive(Clone, Copy)]
-struct Shares {
-    reads: f64,
-    sequential_of_reads: f64,
-    sequential_of_writes: f64,
-}
-
-fn mix(table: Table<'_>) -> Read<MixKeys> {
-    let keys = MixKeys::read_keys(&table)?;
-    table.finish().map(|()| keys)
-}
-
-/// Shares of the reads and of the writes; `mix` stands in place of `read`.
-fn shares(table: &Table<'_>, mix: MixKeys) -> Read<Shares> {
-    let reads = mix.sequential_read + mix.random_read;
-    let writes = mix.sequential_write + mix.random_write;
-    if (reads + writes - 100.0).abs() > 1e-6 {
-        let message = format!("the shares add up to {} %, not to 100 %", reads + writes);
-        return Err(table.error("mix", message, None));
-    }
-    for key in ["read", "trim"] {
-        if table.has(key) {
-            let message = format!("mix and {key} are both given; remove one of them");
-            return Err(table.error(key, message, None));
+impl MixKeys {
+    /// Sets the shares of the reads and of the writes; `mix` stands in place of `read`.
+    fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Read<()> {
+        let reads = self.sequential_read + self.random_read;
+        let writes = self.sequential_write + self.random_write;
+        if (reads + writes - 100.0).abs() > 1e-6 {
+            let message = format!("the shares add up to {} %, not to 100 %", reads + writes);
+            return Err(table.error("mix", message, None));
         }
+        exclude(table, ["mix", "read"], "read")?;
+        exclude(table, ["mix", "trim"], "trim")?;
+        let of = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+        job.read_pct = reads;
+        job.sequential_read_pct = of(self.sequential_read, reads);
+        job.sequential_write_pct = of(self.sequential_write, writes);
+        Ok(())
     }
-    let of = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
-    Ok(Shares {
-        reads,
-        sequential_of_reads: of(mix.sequential_read, reads),
-        sequential_of_writes: of(mix.sequential_write, writes),
-    })
 }
 
-fn block_sizes(
-    table: &Table<'_>,
-    single: Option<Bytes>,
-    several: Option<Vec<BlockSize>>,
-) -> Read<Option<Vec<BlockSize>>> {
-    if single.is_some() && several.is_some() {
-        let message = "block_size and block_sizes are both given; remove one of them";
-        return Err(table.error("block_sizes", message, None));
+/// Rejects a table with both keys, at the line of `at`.
+fn exclude(table: &Table<'_>, [key, other]: [&str; 2], at: &str) -> Read<()> {
+    if !table.has(key) || !table.has(other) {
+        return Ok(());
     }
-    let block = |size: Bytes| BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 };
-    Ok(several.or(single.map(|size| vec![block(size)])))
+    let message = format!("{key} and {other} are both given; remove one of them");
+    Err(table.error(at, message, None))
 }
 
-fn block(table: Table<'_>) -> Read<BlockSize> {
-    let BlockKeys { size, weight, sequential } = Section::read_keys(&table)?;
-    table.finish()?;
-    Ok(BlockSize { bytes: size.0, weight, sequential_pct: sequential })
+/// The only block size, of a table without `block_sizes`.
+fn single_block(table: &Table<'_>) -> Read<Option<BlockSize>> {
+    let Some(size) = Size.read(table, "block_size")? else { return Ok(None) };
+    exclude(table, ["block_size", "block_sizes"], "block_sizes")?;
+    Ok(Some(BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 }))
 }
 
 /// Block sizes and alignment of one operation, in a table of their own.
-fn own_blocks(table: Table<'_>) -> Read<OwnBlocks> {
-    let keys = OwnKeys::read_keys(&table)?;
-    let block_sizes = block_sizes(&table, keys.block_size, keys.block_sizes)?;
-    let block_sizes = block_sizes.ok_or_else(|| table.missing("block_size"))?;
-    table.finish()?;
-    Ok(OwnBlocks { block_sizes, align_bytes: keys.align.map(|bytes| bytes.0) })
-}
-
-/// What is left out after each I/O, or gone back (below 0).
-fn hole(table: &Table<'_>, hole: Option<Bytes>, back: Option<Bytes>) -> Read<i64> {
-    if hole.is_some() && back.is_some() {
-        return Err(table.error("back", "hole and back are both given; remove one of them", None));
+pub(crate) fn own_blocks(table: Table<'_>) -> Read<OwnBlocks> {
+    let mut own = OwnBlocks::read_keys(&table)?;
+    match single_block(&table)? {
+        Some(single) => own.block_sizes = vec![single],
+        None if !table.has("block_sizes") => return Err(table.missing("block_size")),
+        None => {}
     }
-    let signed = |bytes: Bytes| i64::try_from(bytes.0).unwrap_or(i64::MAX);
-    Ok(hole.map_or_else(|| back.map_or(0, |back| -signed(back)), signed))
-}
-
-fn streams(table: &Table<'_>, numbers: Option<Vec<f64>>) -> Read<Vec<u16>> {
-    let numbers = numbers.unwrap_or_default();
-    if numbers.iter().any(|number| number.fract() != 0.0) {
-        return Err(table.error("streams", "streams are whole numbers", None));
-    }
-    Ok(numbers.into_iter().map(|number| number as u16).collect())
-}
-
-fn segments(table: Table<'_>) -> Read<SegmentSpec> {
-    let SegmentKeys { count, amount, seed } = Section::read_keys(&table)?;
-    table.finish()?;
-    Ok(SegmentSpec { count, amount_bytes: amount.0, seed })
-}
-
-fn addresses(table: Table<'_>) -> Read<AddressSpec> {
-    let keys = AddressKeys::read_keys(&table)?;
-    table.finish()?;
-    Ok(AddressSpec {
-        kind: keys.kind,
-        theta: keys.theta,
-        generator: keys.generator,
-        ranks: keys.ranks,
-        hot_pct: keys.hot,
-        deviation_pct: keys.deviation,
-        zones: keys.zones.unwrap_or_default(),
-        blocks: keys.blocks.unwrap_or_default(),
-        advancing: keys.advancing,
-        spare_pct: keys.spare,
-        regions: keys.regions,
-        scatter_bytes: keys.scatter.map(|size| size.0),
-        scatter_seed: keys.scatter_seed,
-    })
-}
-
-fn zone(table: Table<'_>) -> Read<Zone> {
-    let ZoneKeys { access, size } = Section::read_keys(&table)?;
-    table.finish()?;
-    Ok(Zone { access_pct: access, size_pct: size })
-}
-
-fn host_zones(table: Table<'_>) -> Read<HostZones> {
-    let keys = HostZoneKeys::read_keys(&table)?;
-    table.finish()?;
-    Ok(HostZones {
-        size_bytes: keys.size.0,
-        capacity_bytes: keys.capacity.map(|size| size.0),
-        max_open: keys.max_open,
-        max_open_per_thread: keys.max_open_per_thread,
-        begin_full: keys.begin_full,
-        read_unwritten: keys.read_unwritten,
-        short_writes: keys.short_writes,
-        reset_above_pct: keys.reset_above,
-        reset_every_writes: keys.reset_every_writes,
-    })
+    table.finish().map(|()| own)
 }
 
 #[cfg(test)]

@@ -2,10 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::located::{LocatedError, Table};
-use crate::units::{Bytes, BytesPerSecond, Nanos, Physical};
+use toml_edit::Item;
+
+use crate::located::{LocatedError, Table, number};
+use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical};
 
 type Answer<T> = Result<Option<T>, LocatedError>;
+/// Reads the value of a key by its kind.
+pub type Reader<K, T> = fn(&K, &Table<'_>, &str) -> Answer<T>;
 
 /// A kind of values, with its bounds.
 pub trait Kind {
@@ -21,7 +25,8 @@ pub trait Kind {
     fn shown(&self, value: &Self::Value) -> String;
 }
 
-/// Implements kinds by their look-up, description and notation.
+/// Implements kinds of values by their look-up, description and notation.
+#[macro_export]
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident $(<$of:ident>)? $(($bounds:ty))? -> $value:ty {
         $read:expr, $takes:expr, $shown:expr $(,)?
@@ -29,11 +34,15 @@ macro_rules! kinds {
         $(#[$doc])*
         pub struct $name $(<$of: 'static>)? $((pub $bounds))?;
 
-        impl $(<$of: Clone + PartialEq + 'static>)? Kind for $name $(<$of>)? {
+        impl $(<$of: Clone + PartialEq + 'static>)? $crate::keys::Kind for $name $(<$of>)? {
             type Value = $value;
 
-            fn read(&self, table: &Table<'_>, key: &str) -> Answer<$value> {
-                let read: fn(&Self, &Table<'_>, &str) -> Answer<$value> = $read;
+            fn read(
+                &self,
+                table: &$crate::located::Table<'_>,
+                key: &str,
+            ) -> Result<Option<$value>, $crate::located::LocatedError> {
+                let read: $crate::keys::Reader<Self, $value> = $read;
                 read(self, table, key)
             }
 
@@ -52,33 +61,42 @@ macro_rules! kinds {
 
 kinds! {
     Text -> String {
-        |_, table, key| Ok(table.optional_text(key)?.map(str::to_owned)),
+        |_, table, key| Ok(table.text(key)?.map(str::to_owned)),
         |_| "text".to_owned(),
         |_, text| format!("`\"{text}\"`"),
     }
     Flag -> bool {
-        |_, table, key| table.optional_flag(key),
+        |_, table, key| table.value(key, "true or false", Item::as_bool),
         |_| "flag".to_owned(),
         |_, flag| flag.to_string(),
+    }
+    /// A whole number of 16 bits.
+    Short -> u16 {
+        |_, table, key| {
+            let number = table.integer(key, &(0..=u64::from(u16::MAX)))?;
+            Ok(number.map(|number| number as u16))
+        },
+        |_| format!("whole number, {}", bounds(0, u16::MAX)),
+        |_, number| number.to_string(),
     }
     /// A whole number inside the range.
     Count(RangeInclusive<u32>) -> u32 {
         |kind, table, key| {
             let range = u64::from(*kind.0.start())..=u64::from(*kind.0.end());
-            Ok(table.optional_integer(key, range)?.map(|count| count as u32))
+            Ok(table.integer(key, &range)?.map(|count| count as u32))
         },
         |kind| format!("whole number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, count| count.to_string(),
     }
     /// A whole number inside the range, which may be large.
     Integer(RangeInclusive<u64>) -> u64 {
-        |kind, table, key| table.optional_integer(key, kind.0.clone()),
+        |kind, table, key| table.integer(key, &kind.0),
         |kind| format!("whole number, {}", bounds(*kind.0.start() as f64, *kind.0.end() as f64)),
         |_, number| number.to_string(),
     }
     /// A list of whole numbers inside the range.
     Integers(RangeInclusive<u64>) -> Vec<u64> {
-        |kind, table, key| table.optional_integers(key, kind.0.clone()),
+        |kind, table, key| table.integers(key, &kind.0),
         |kind| {
             let (least, most) = (*kind.0.start() as f64, *kind.0.end() as f64);
             format!("list of whole numbers, {}", bounds(least, most))
@@ -87,37 +105,49 @@ kinds! {
     }
     /// A number inside the range.
     Number(RangeInclusive<f64>) -> f64 {
-        |kind, table, key| table.optional_number(key, kind.0.clone()),
+        |kind, table, key| {
+            let value = table.value(key, "a number", number)?;
+            value.map(|value| table.in_range(key, value, &kind.0, "")).transpose()
+        },
         |kind| format!("number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, number| number.to_string(),
     }
     /// A list of numbers inside the range.
     Numbers(RangeInclusive<f64>) -> Vec<f64> {
-        |kind, table, key| table.optional_numbers(key, kind.0.clone()),
+        |kind, table, key| table.numbers(key, &kind.0),
         |kind| format!("list of numbers, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
     /// A number inside the range, or a list of them.
     NumberOrList(RangeInclusive<f64>) -> Vec<f64> {
-        |kind, table, key| table.optional_one_or_more(key, kind.0.clone()),
+        |kind, table, key| {
+            if table.is_list(key) {
+                return table.numbers(key, &kind.0);
+            }
+            Ok(Number(kind.0.clone()).read(table, key)?.map(|number| vec![number]))
+        },
         |kind| format!("number or list, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
     /// A share in percent inside the range.
     Percent(RangeInclusive<f64>) -> f64 {
-        |kind, table, key| table.optional_percent(key, kind.0.clone()),
+        |kind, table, key| {
+            let share = table.percent(key)?;
+            share.map(|share| table.in_range(key, share, &kind.0, " %")).transpose()
+        },
         |kind| format!("{} %", bounds(*kind.0.start(), *kind.0.end())),
         |_, share| format!("{share} %"),
     }
+    /// A size such as `"16 KiB"`.
     Size -> Bytes {
-        |_, table, key| table.optional_size(key),
+        |_, table, key| table.quantity(key, "\"16 KiB\"", units::parse_size),
         |_| "size".to_owned(),
         |_, size| size.to_string(),
     }
     /// A size inside the range.
     SizeWithin(RangeInclusive<Bytes>) -> Bytes {
         |kind, table, key| {
-            let size = table.optional_size(key)?;
+            let size = Size.read(table, key)?;
             let Some(wrong) = size.filter(|size| !kind.0.contains(size)) else { return Ok(size) };
             let (least, most) = (kind.0.start(), kind.0.end());
             let message = format!("{key} is {wrong}; it must be {least} to {most}");
@@ -126,40 +156,49 @@ kinds! {
         |kind| format!("size, {} to {}", kind.0.start(), kind.0.end()),
         |_, size| size.to_string(),
     }
+    /// A time such as `"75 us"`.
     Time -> Nanos {
-        |_, table, key| table.optional_time(key),
+        |_, table, key| table.quantity(key, "\"75 us\"", units::parse_time),
         |_| "time".to_owned(),
         |_, time| time.to_string(),
     }
     PositiveTime -> Nanos {
         |_, table, key| {
-            let time = table.optional_time(key)?;
+            let time = Time.read(table, key)?;
             above_zero(table, key, time, |time| time.0 > 0)
         },
         |_| "time above zero".to_owned(),
         |_, time| time.to_string(),
     }
     Times -> Vec<Nanos> {
-        |_, table, key| table.optional_times(key),
+        |_, table, key| table.quantities(key, "\"75 us\"", units::parse_time),
         |_| "list of times".to_owned(),
         |_, times| format!("{times:?}"),
     }
+    /// A rate such as `"550 MB/s"`.
+    Rate -> BytesPerSecond {
+        |_, table, key| table.quantity(key, "\"550 MB/s\"", units::parse_rate),
+        |_| "rate".to_owned(),
+        |_, rate| rate.to_string(),
+    }
     PositiveRate -> BytesPerSecond {
         |_, table, key| {
-            let rate = table.optional_rate(key)?;
+            let rate = Rate.read(table, key)?;
             above_zero(table, key, rate, |rate| rate.0 > 0)
         },
         |_| "rate above zero".to_owned(),
         |_, rate| rate.to_string(),
     }
     OfPhysical(Physical) -> f64 {
-        |kind, table, key| table.optional_physical(key, kind.0),
+        |kind, table, key| {
+            table.quantity(key, kind.0.example(), |text| units::parse_physical(text, kind.0))
+        },
         |kind| kind.0.name().to_owned(),
         |kind, value| format!("{value} {}", kind.0.unit()),
     }
     PositivePhysical(Physical) -> f64 {
         |kind, table, key| {
-            let value = table.optional_physical(key, kind.0)?;
+            let value = OfPhysical(kind.0).read(table, key)?;
             above_zero(table, key, value, |&value| value > 0.0)
         },
         |kind| format!("{} above zero", kind.0.name()),
@@ -167,7 +206,12 @@ kinds! {
     }
     /// A physical quantity, or a list of them.
     OfPhysicals(Physical) -> Vec<f64> {
-        |kind, table, key| table.optional_physicals(key, kind.0),
+        |kind, table, key| {
+            if !table.is_list(key) {
+                return Ok(OfPhysical(kind.0).read(table, key)?.map(|value| vec![value]));
+            }
+            table.quantities(key, kind.0.example(), |text| units::parse_physical(text, kind.0))
+        },
         |kind| format!("{} or list", kind.0.name()),
         |_, values| format!("{values:?}"),
     }
@@ -188,7 +232,7 @@ kinds! {
     }
     /// One of some words, each with its value.
     Choice<T>(&'static [(&'static str, T)]) -> T {
-        |kind, table, key| table.optional_choice(key, kind.0),
+        |kind, table, key| table.choice(key, kind.0),
         |kind| {
             let words = kind.0.iter().map(|(word, _)| format!("`\"{word}\"`"));
             words.collect::<Vec<_>>().join(", ")

@@ -9,11 +9,12 @@ use std::rc::Rc;
 use toml_edit::{Item, TableLike, Value};
 
 use super::{LocatedError, Source};
+use crate::keys::Kind;
 use crate::similarity::nearest;
-use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical, QuantityError};
+use crate::units::QuantityError;
 
-/// Looks up keys by type. `optional_*` methods return `None` if the key is absent, `required_*`
-/// methods an error.
+/// Looks up keys by [`Kind`]. [`Kind::read`] returns `None` if the key is absent,
+/// [`Table::required`] an error.
 ///
 /// Call [`Table::finish`] on every table: a key that was never requested is a typing error of the
 /// user.
@@ -35,16 +36,6 @@ pub struct Table<'a> {
 type Record = Rc<RefCell<BTreeMap<String, String>>>;
 
 type Answer<T> = Result<T, LocatedError>;
-
-/// Defines `required_x` for an `optional_x` with the same arguments.
-macro_rules! required {
-    ($($(#[$doc:meta])* $name:ident = $optional:ident -> $type:ty;)*) => {$(
-        $(#[$doc])*
-        pub fn $name(&self, key: &str) -> Answer<$type> {
-            self.$optional(key)?.ok_or_else(|| self.missing(key))
-        }
-    )*};
-}
 
 impl<'a> Table<'a> {
     pub(super) fn new(
@@ -143,103 +134,79 @@ impl<'a> Table<'a> {
         self.source.error(self.line, format!("missing key '{key}'{location}"), hint)
     }
 
-    pub fn optional_text(&self, key: &str) -> Answer<Option<&'a str>> {
+    /// Returns the value of a key that must be present.
+    pub fn required<K: Kind>(&self, key: &str, kind: &K) -> Answer<K::Value> {
+        kind.read(self, key)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// The value that `convert` makes of a key, which must be `wanted`.
+    pub(crate) fn value<T: Debug>(
+        &self,
+        key: &str,
+        wanted: &str,
+        convert: impl Fn(&'a Item) -> Option<T>,
+    ) -> Answer<Option<T>> {
         let Some(item) = self.item(key) else { return Ok(None) };
-        let text = item.as_str().ok_or_else(|| self.wrong(key, item, "text in quotes", None))?;
-        Ok(self.read(key, text))
-    }
-
-    pub fn optional_flag(&self, key: &str) -> Answer<Option<bool>> {
-        let Some(item) = self.item(key) else { return Ok(None) };
-        let flag = item.as_bool().ok_or_else(|| self.wrong(key, item, "true or false", None))?;
-        Ok(self.read(key, flag))
-    }
-
-    /// A size such as `"16 KiB"`.
-    pub fn optional_size(&self, key: &str) -> Answer<Option<Bytes>> {
-        let Some(text) = self.quantity_text(key, "\"16 KiB\"")? else { return Ok(None) };
-        Ok(self.read(key, self.size_of(key, text)?))
-    }
-
-    /// A time such as `"75 us"`.
-    pub fn optional_time(&self, key: &str) -> Answer<Option<Nanos>> {
-        let Some(text) = self.quantity_text(key, "\"75 us\"")? else { return Ok(None) };
-        let time = units::parse_time(text).map_err(|e| self.bad_quantity(key, &e))?;
-        Ok(self.read(key, time))
-    }
-
-    /// A rate such as `"550 MB/s"`.
-    pub fn optional_rate(&self, key: &str) -> Answer<Option<BytesPerSecond>> {
-        let Some(text) = self.quantity_text(key, "\"550 MB/s\"")? else { return Ok(None) };
-        let rate = units::parse_rate(text).map_err(|e| self.bad_quantity(key, &e))?;
-        Ok(self.read(key, rate))
-    }
-
-    /// A physical quantity such as `"1.5 W"`.
-    pub fn optional_physical(&self, key: &str, kind: Physical) -> Answer<Option<f64>> {
-        let Some(text) = self.quantity_text(key, kind.example())? else { return Ok(None) };
-        let value = units::parse_physical(text, kind).map_err(|e| self.bad_quantity(key, &e))?;
+        let value = convert(item).ok_or_else(|| self.wrong(key, item, wanted, None))?;
         Ok(self.read(key, value))
     }
 
-    /// A physical quantity, or a list of them: `"70 C"`, `["70 C", "75 C"]`.
-    pub fn optional_physicals(&self, key: &str, kind: Physical) -> Answer<Option<Vec<f64>>> {
-        if !self.is_list(key) {
-            return Ok(self.optional_physical(key, kind)?.map(|one| vec![one]));
-        }
+    pub fn text(&self, key: &str) -> Answer<Option<&'a str>> {
+        self.value(key, "text in quotes", Item::as_str)
+    }
+
+    /// A number with a unit, such as `example`.
+    pub(crate) fn quantity<T: Debug>(
+        &self,
+        key: &str,
+        example: &'static str,
+        parse: impl Fn(&str) -> Result<T, QuantityError>,
+    ) -> Answer<Option<T>> {
+        let Some(text) = self.quantity_text(key, example)? else { return Ok(None) };
+        let value = parse(text).map_err(|error| self.bad_quantity(key, &error))?;
+        Ok(self.read(key, value))
+    }
+
+    /// A list of numbers with units, such as `example`.
+    pub(crate) fn quantities<T: Debug>(
+        &self,
+        key: &str,
+        example: &'static str,
+        parse: impl Fn(&str) -> Result<T, QuantityError>,
+    ) -> Answer<Option<Vec<T>>> {
         self.list(key, |value, line| {
-            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, kind.example()))?;
-            units::parse_physical(text, kind).map_err(|e| self.bad_quantity(key, &e))
+            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, example))?;
+            parse(text).map_err(|error| self.bad_quantity(key, &error))
         })
     }
 
-    /// A number inside `range`, or a list of them.
-    pub fn optional_one_or_more(
-        &self,
-        key: &str,
-        range: RangeInclusive<f64>,
-    ) -> Answer<Option<Vec<f64>>> {
-        if self.is_list(key) {
-            return self.optional_numbers(key, range);
-        }
-        Ok(self.optional_number(key, range)?.map(|one| vec![one]))
-    }
-
-    fn is_list(&self, key: &str) -> bool {
+    pub(crate) fn is_list(&self, key: &str) -> bool {
         self.item(key).is_some_and(|item| item.as_array().is_some())
     }
 
-    /// A share such as `"7 %"`, returned in percent. The caller gives the range: over-provisioning
-    /// may exceed 100 %, a probability may not.
-    pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
+    /// A share in percent.
+    pub(crate) fn percent(&self, key: &str) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {
             let meant = text.trim().parse().map_or_else(|_| "\"7 %\"".to_owned(), share_text);
             self.error(key, format!("'{text}' is not a percentage"), Some(format!("write {meant}")))
         })?;
-        Ok(self.read(key, self.in_range(key, value, &range, " %")?))
+        Ok(self.read(key, value))
     }
 
     /// A whole number without a unit, inside `range`.
-    pub fn optional_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<Option<u64>> {
-        let Some(item) = self.item(key) else { return Ok(None) };
-        let value =
-            item.as_integer().ok_or_else(|| self.wrong(key, item, "a whole number", None))?;
-        let bad = || self.error(key, format!("{value} is outside {}", limits(&range, "")), None);
-        let value = u64::try_from(value).map_err(|_| bad())?;
-        if range.contains(&value) { Ok(self.read(key, value)) } else { Err(bad()) }
-    }
-
-    /// A number without a unit, whole or not, inside `range`.
-    pub fn optional_number(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
-        let Some(item) = self.item(key) else { return Ok(None) };
-        let value = number(item).ok_or_else(|| self.wrong(key, item, "a number", None))?;
-        Ok(self.read(key, self.in_range(key, value, &range, "")?))
+    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Answer<Option<u64>> {
+        let Some(value) = self.value(key, "a whole number", Item::as_integer)? else {
+            return Ok(None);
+        };
+        let inside = u64::try_from(value).ok().filter(|value| range.contains(value));
+        let outside = || self.error(key, format!("{value} is outside {}", limits(range, "")), None);
+        inside.map(Some).ok_or_else(outside)
     }
 
     /// One of the given words.
-    pub fn optional_choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
-        let Some(text) = self.optional_text(key)? else { return Ok(None) };
+    pub(crate) fn choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
             return Ok(Some(choice.clone()));
         }
@@ -249,33 +216,25 @@ impl<'a> Table<'a> {
         Err(self.error(key, message, hint))
     }
 
-    /// A list of times, `["25 us", "30 us"]`.
-    pub fn optional_times(&self, key: &str) -> Answer<Option<Vec<Nanos>>> {
-        self.list(key, |value, line| {
-            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, "\"75 us\""))?;
-            units::parse_time(text).map_err(|e| self.bad_quantity(key, &e))
-        })
-    }
-
     /// A list of numbers inside `range`.
-    pub fn optional_numbers(
+    pub(crate) fn numbers(
         &self,
         key: &str,
-        range: RangeInclusive<f64>,
+        range: &RangeInclusive<f64>,
     ) -> Answer<Option<Vec<f64>>> {
         self.list(key, |value, line| {
             let number = value.as_float().or_else(|| value.as_integer().map(|i| i as f64));
             let number = number
                 .ok_or_else(|| self.source.error(line, format!("{key}: not a number"), None))?;
-            self.in_range(key, number, &range, "")
+            self.in_range(key, number, range, "")
         })
     }
 
     /// A list of whole numbers inside `range`.
-    pub fn optional_integers(
+    pub(crate) fn integers(
         &self,
         key: &str,
-        range: RangeInclusive<u64>,
+        range: &RangeInclusive<u64>,
     ) -> Answer<Option<Vec<u64>>> {
         self.list(key, |value, line| {
             let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
@@ -318,15 +277,8 @@ impl<'a> Table<'a> {
         Ok(parts.into_iter().enumerate().map(table).collect())
     }
 
-    required! {
-        required_text = optional_text -> &'a str;
-        required_size = optional_size -> Bytes;
-        required_time = optional_time -> Nanos;
-        required_table = optional_table -> Table<'a>;
-    }
-
-    pub fn required_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<u64> {
-        self.optional_integer(key, range)?.ok_or_else(|| self.missing(key))
+    pub fn required_table(&self, key: &str) -> Answer<Table<'a>> {
+        self.optional_table(key)?.ok_or_else(|| self.missing(key))
     }
 
     /// Rejects the first key that was never requested and suggests the most similar one that was.
@@ -396,10 +348,6 @@ impl<'a> Table<'a> {
         item.as_str().map(Some).ok_or_else(|| self.wrong(key, item, &wanted, None))
     }
 
-    fn size_of(&self, key: &str, text: &str) -> Answer<Bytes> {
-        units::parse_size(text).map_err(|error| self.bad_quantity(key, &error))
-    }
-
     fn bare_number(&self, key: &str, line: usize, example: &str) -> LocatedError {
         let message = format!("{key}: a number with a unit must be text");
         self.source.error(line, message, Some(format!("write for example {key} = {example}")))
@@ -433,7 +381,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn number(item: &Item) -> Option<f64> {
+pub(crate) fn number(item: &Item) -> Option<f64> {
     item.as_float().or_else(|| item.as_integer().map(|i| i as f64))
 }
 

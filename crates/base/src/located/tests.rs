@@ -1,6 +1,7 @@
 //! Tests errors of mistyped files and values of correct ones.
 
 use super::*;
+use crate::keys::{Choice, Integer, Kind, Numbers, Percent, PositiveRate, Size, Text, Time, Times};
 use crate::units::{Bytes, Nanos};
 
 const DRIVE: &str = r#"name = "small"  # made up
@@ -28,22 +29,22 @@ fn failure<T>(text: &str, read: impl Fn(&Table<'_>) -> Result<T, LocatedError>) 
 fn a_correct_file_reads_typed() {
     let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
     let root = toml.root();
-    assert_eq!(root.required_text("name").unwrap(), "small");
+    assert_eq!(root.required("name", &Text).unwrap(), "small");
     let flash = root.required_table("flash").unwrap();
-    assert_eq!(flash.required_size("page_size").unwrap(), Bytes(16_384));
-    assert_eq!(flash.required_time("read_time").unwrap(), Nanos(75_000));
-    assert_eq!(flash.required_integer("planes", 1..=8).unwrap(), 2);
+    assert_eq!(flash.required("page_size", &Size).unwrap(), Bytes(16_384));
+    assert_eq!(flash.required("read_time", &Time).unwrap(), Nanos(75_000));
+    assert_eq!(flash.required("planes", &Integer(1..=8)).unwrap(), 2);
     let pages = flash.required_table("pages").unwrap();
-    assert_eq!(pages.required_integer("per_block", 1..=4096).unwrap(), 576);
-    assert_eq!(flash.optional_rate("channel").unwrap(), None);
+    assert_eq!(pages.required("per_block", &Integer(1..=4096)).unwrap(), 576);
+    assert_eq!(PositiveRate.read(&flash, "channel").unwrap(), None);
     pages.finish().unwrap();
     flash.finish().unwrap();
     let host = root.required_table("host").unwrap();
     let queues = host.array_of_tables("queue").unwrap();
     assert_eq!(queues.len(), 1);
     assert_eq!((queues[0].path(), queues[0].line()), ("host.queue[0]", 11));
-    assert_eq!(queues[0].required_integer("depth", 1..=1024).unwrap(), 32);
-    let weights = queues[0].optional_numbers("weights", 0.0..=10.0).unwrap();
+    assert_eq!(queues[0].required("depth", &Integer(1..=1024)).unwrap(), 32);
+    let weights = Numbers(0.0..=10.0).read(&queues[0], "weights").unwrap();
     assert_eq!(weights, Some(vec![1.0, 2.5]));
     host.finish().unwrap();
     root.finish().unwrap();
@@ -52,8 +53,8 @@ fn a_correct_file_reads_typed() {
 #[test]
 fn an_unknown_key_is_reported_with_line_and_most_similar_key() {
     let error = failure("size = \"1 MiB\"\nplane = 2\n", |t| {
-        t.required_size("size")?;
-        t.optional_integer("planes", 1..=8)
+        t.required("size", &Size)?;
+        Integer(1..=8).read(t, "planes")
     });
     assert_eq!(error.to_string(), "d.toml:2: unknown key 'plane'");
     assert_eq!(error.hint.as_deref(), Some("did you mean 'planes'?"));
@@ -61,7 +62,7 @@ fn an_unknown_key_is_reported_with_line_and_most_similar_key() {
 
 #[test]
 fn an_unknown_key_without_a_similar_one_gets_the_list_of_keys() {
-    let error = failure("colour = 1\n", |t| t.optional_integer("planes", 1..=8));
+    let error = failure("colour = 1\n", |t| Integer(1..=8).read(t, "planes"));
     assert_eq!(error.hint.as_deref(), Some("known keys here: planes"));
 }
 
@@ -74,7 +75,7 @@ fn unknown_keys_of_inner_tables_name_the_table() {
 
 #[test]
 fn a_bare_k_is_rejected_with_both_interpretations() {
-    let error = failure("\nblock = \"4k\"\n", |t| t.required_size("block"));
+    let error = failure("\nblock = \"4k\"\n", |t| t.required("block", &Size));
     assert_eq!(error.line, 2);
     assert!(error.message.starts_with("block: '4k' has the unit 'k'"), "{error}");
     let hint = error.hint.unwrap();
@@ -83,23 +84,23 @@ fn a_bare_k_is_rejected_with_both_interpretations() {
 
 #[test]
 fn unknown_units_get_the_most_similar_unit() {
-    let time = failure("t = \"5 sec\"", |t| t.required_time("t"));
+    let time = failure("t = \"5 sec\"", |t| t.required("t", &Time));
     assert_eq!(time.hint.as_deref(), Some("did you mean \"5 s\"?"));
-    let micro = failure("t = \"5 µs\"", |t| t.required_time("t"));
+    let micro = failure("t = \"5 µs\"", |t| t.required("t", &Time));
     assert_eq!(micro.hint.as_deref(), Some("did you mean \"5 us\"?"));
-    let rate = failure("r = \"5 Mb/s\"", |t| t.optional_rate("r"));
+    let rate = failure("r = \"5 Mb/s\"", |t| PositiveRate.read(t, "r"));
     assert_eq!(rate.hint.as_deref(), Some("did you mean \"5 MB/s\"?"));
 }
 
 #[test]
 fn a_number_without_a_unit_is_rejected() {
-    let error = failure("block = 4096", |t| t.required_size("block"));
+    let error = failure("block = 4096", |t| t.required("block", &Size));
     assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
     assert_eq!(error.hint.as_deref(), Some("write for example block = \"16 KiB\""));
     for (text, meant) in
         [("70", "70"), ("0.7", "70"), ("0.07", "7"), ("\"70\"", "70"), ("\"x\"", "7")]
     {
-        let share = failure(&format!("s = {text}"), |t| t.optional_percent("s", 0.0..=100.0));
+        let share = failure(&format!("s = {text}"), |t| Percent(0.0..=100.0).read(t, "s"));
         let hint = share.hint.unwrap();
         assert!(hint.ends_with(&format!(" \"{meant} %\"")), "{hint}");
     }
@@ -107,16 +108,16 @@ fn a_number_without_a_unit_is_rejected() {
 
 #[test]
 fn ranges_types_and_choices_are_checked() {
-    let range = failure("n = 9", |t| t.required_integer("n", 1..=8));
+    let range = failure("n = 9", |t| t.required("n", &Integer(1..=8)));
     assert_eq!(range.message, "n: 9 is outside 1 to 8");
-    let negative = failure("n = -1", |t| t.required_integer("n", 1..=8));
+    let negative = failure("n = -1", |t| t.required("n", &Integer(1..=8)));
     assert_eq!(negative.message, "n: -1 is outside 1 to 8");
-    let kind = failure("n = \"9\"", |t| t.required_integer("n", 1..=8));
+    let kind = failure("n = \"9\"", |t| t.required("n", &Integer(1..=8)));
     assert_eq!(kind.message, "n: expected a whole number, found text");
-    let share = failure("op = \"120 %\"", |t| t.optional_percent("op", 0.0..=100.0));
+    let share = failure("op = \"120 %\"", |t| Percent(0.0..=100.0).read(t, "op"));
     assert_eq!(share.message, "op: 120 % is outside 0 % to 100 %");
-    let choices = [("greedy", 1), ("fifo", 2)];
-    let choice = failure("gc = \"gredy\"", |t| t.optional_choice("gc", &choices));
+    let choices = &[("greedy", 1), ("fifo", 2)];
+    let choice = failure("gc = \"gredy\"", |t| Choice(choices).read(t, "gc"));
     assert_eq!(choice.to_string(), "d.toml:1: gc: 'gredy' is not one of greedy, fifo");
     assert_eq!(choice.hint.as_deref(), Some("did you mean 'greedy'?"));
     let table = failure("flash = 3", |t| t.required_table("flash").map(|_| ()));
@@ -136,8 +137,8 @@ fn inline_tables_are_tables() {
     let text = "sizes = [\n  { size = \"4 KiB\" },\n  { sise = \"8 KiB\" },\n]\n";
     let toml = LocatedToml::parse(text, "d.toml").unwrap();
     let tables = toml.root().array_of_tables("sizes").unwrap();
-    assert_eq!(tables[0].required_size("size").unwrap(), Bytes(4096));
-    let error = tables[1].required_size("size").unwrap_err();
+    assert_eq!(tables[0].required("size", &Size).unwrap(), Bytes(4096));
+    let error = tables[1].required("size", &Size).unwrap_err();
     assert_eq!(error.to_string(), "d.toml:3: missing key 'size' in sizes[1]");
 }
 
@@ -168,12 +169,12 @@ fn the_canonical_text_has_every_requested_value() {
     let canonical = |text: &str| {
         let toml = LocatedToml::parse(text, "d.toml").unwrap();
         let root = toml.root();
-        root.required_text("name").unwrap();
+        root.required("name", &Text).unwrap();
         let flash = root.required_table("flash").unwrap();
-        flash.required_size("page").unwrap();
-        let planes = flash.optional_integer("planes", 1..=8).unwrap();
+        flash.required("page", &Size).unwrap();
+        let planes = Integer(1..=8).read(&flash, "planes").unwrap();
         flash.otherwise("planes", planes, 1);
-        flash.optional_times("read").unwrap();
+        Times.read(&flash, "read").unwrap();
         root.canonical(&["name"])
     };
     let text = "name = \"a\"\n[flash]\npage = \"1 KiB\"\nplanes = 2\nread = [\"1 us\"]\n";

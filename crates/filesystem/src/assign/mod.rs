@@ -30,7 +30,7 @@ pub use oracle::{Bucketing, Oracle};
 pub use sepbit::SepBit;
 pub use sfr::Sfr;
 
-use writecliff_base::Prng;
+use writecliff_base::{Prng, words};
 
 use crate::{BlockRequest, BlockTrace};
 
@@ -51,38 +51,19 @@ pub trait Assigner {
     fn trim(&mut self, _request: &BlockRequest, _clock: u32) {}
 }
 
-/// The available schemes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    None,
-    Rules,
-    Sfr,
-    MultiQueue,
-    SepBit,
-    Oracle,
+words! {
+    /// The available schemes.
+    pub enum Scheme {
+        None = "none",
+        Rules = "rules",
+        Sfr = "sfr",
+        MultiQueue = "multi-queue",
+        SepBit = "sepbit",
+        Oracle = "oracle",
+    }
 }
 
 impl Scheme {
-    pub const ALL: [Self; 6] =
-        [Self::None, Self::Rules, Self::Sfr, Self::MultiQueue, Self::SepBit, Self::Oracle];
-
-    /// The scheme's name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Rules => "rules",
-            Self::Sfr => "sfr",
-            Self::MultiQueue => "multi-queue",
-            Self::SepBit => "sepbit",
-            Self::Oracle => "oracle",
-        }
-    }
-
-    /// Looks a scheme up by name; `None` if there is no such scheme.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
-    }
-
     /// Creates the scheme for `trace` with `streams` streams. Only the oracle uses `bucketing` and
     /// `deaths`.
     pub fn assigner<'a>(

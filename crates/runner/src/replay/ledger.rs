@@ -19,10 +19,12 @@ struct Written {
 /// Counts blocks by origin, stream and lifetime. Its clock is the number of blocks written.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    clock: u32,
-    streams: u16,
+    pub(super) clock: u32,
+    /// Number of streams.
+    pub streams: u16,
     written: Vec<Written>,
-    counts: Vec<u64>,
+    /// Blocks by origin, stream and bucket, in row-major order.
+    pub counts: Vec<u64>,
 }
 
 impl Ledger {
@@ -34,21 +36,6 @@ impl Ledger {
             written: vec![none; trace.capacity_blocks as usize],
             counts: vec![0; usize::from(trace.origins) * usize::from(streams) * BUCKETS],
         }
-    }
-
-    #[inline]
-    pub(super) fn clock(&self) -> u32 {
-        self.clock
-    }
-
-    /// Number of streams.
-    pub fn streams(&self) -> u16 {
-        self.streams
-    }
-
-    /// Blocks by origin, stream and bucket, in row-major order.
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
     }
 
     #[inline]

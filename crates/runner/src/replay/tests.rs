@@ -76,7 +76,7 @@ fn logs_in_streams_of_their_own_amplify_nothing() {
         "{:?}",
         separate.write_amplification()
     );
-    assert_eq!(separate.ledger.counts().iter().sum::<u64>(), trace.written_blocks);
+    assert_eq!(separate.ledger.counts.iter().sum::<u64>(), trace.written_blocks);
     let again = replayed(&config, &trace, Scheme::Rules, 4, None);
     assert_eq!(separate.after, again.after);
 }

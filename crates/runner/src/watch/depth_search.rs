@@ -12,7 +12,7 @@ use super::{EndedBy, Verdict};
 
 pub(super) struct DepthSearch {
     target: LatencyTarget,
-    depth: u32,
+    pub(super) depth: u32,
     /// The largest depth that met the target, and the smallest that did not.
     low: u32,
     high: Option<u32>,
@@ -30,10 +30,6 @@ impl DepthSearch {
         let (depth, low, high) = (1, 1, None);
         let (is_last, window_ns, before) = (false, Some(0), (0, 0));
         Self { target, depth, low, high, most, is_last, window_ns, before }
-    }
-
-    pub(super) fn depth(&self) -> u32 {
-        self.depth
     }
 
     /// Adds an interval.
@@ -113,7 +109,7 @@ mod tests {
         let mut results: [OperationOutcome; OPERATIONS] = Default::default();
         let mut found = Vec::new();
         for _ in 0..intervals {
-            results[1].service.record_many(10_000 * u64::from(search.depth()), 1000);
+            results[1].service.record_many(10_000 * u64::from(search.depth), 1000);
             let verdict = search.judge(INTERVAL, &results);
             if verdict != Verdict::Continue {
                 found.push(verdict);

@@ -38,9 +38,9 @@ fn uniform_offsets_in_segments_pass_chi_square() {
     let map = SegmentMap::new(&job, Bytes(range)).unwrap();
     let mut seen = [0_u32; 100];
     for offset in offsets(&job, range, 500_000) {
-        let segment = map.starts().partition_point(|&start| start <= offset) - 1;
-        let inner = offset - map.starts()[segment];
-        assert!(inner < map.size(), "{offset} lies between segments");
+        let segment = map.starts.partition_point(|&start| start <= offset) - 1;
+        let inner = offset - map.starts[segment];
+        assert!(inner < map.size, "{offset} lies between segments");
         seen[segment * 10 + (inner / 4096) as usize] += 1;
     }
     assert!((60.0..145.0).contains(&chi_square(&seen)), "{}", chi_square(&seen));
@@ -102,7 +102,7 @@ fn sequences_pass_through_each_segment_and_start_over() {
     let segments = Some(SegmentSpec { count: 4, amount_bytes: 12 * 4096, seed: 3 });
     let mut job = JobSpec { pattern: Pattern::Sequential, segments, ..job() };
     let range = 1 << 24;
-    let starts = SegmentMap::new(&job, Bytes(range)).unwrap().starts().to_vec();
+    let starts = SegmentMap::new(&job, Bytes(range)).unwrap().starts;
     let all: Vec<u64> =
         starts.iter().flat_map(|start| (0..3).map(move |block| start + block * 4096)).collect();
     assert_eq!(offsets(&job, range, 24), [&all[..], &all[..]].concat());
@@ -203,13 +203,13 @@ proptest! {
             let offset = generator.next(&mut random, &class, Operation::Read);
             prop_assert!(offset + u64::from(class.length) <= range.0);
             let within = starts.as_ref().map_or(offset, |map| {
-                offset - map.starts().iter().rev().find(|&&start| start <= offset).unwrap()
+                offset - map.starts.iter().rev().find(|&&start| start <= offset).unwrap()
             });
             let own = if pattern == Pattern::Sequential { 512 } else { class.align };
             let align = align_bytes.unwrap_or(own);
             prop_assert_eq!(within % align, 0);
             if let Some(map) = &starts {
-                prop_assert!(within + u64::from(class.length) <= map.size());
+                prop_assert!(within + u64::from(class.length) <= map.size);
             }
         }
     }

@@ -3,7 +3,7 @@
 use writecliff_base::Bytes;
 use writecliff_host_interface::Operation;
 
-use super::{Check, SpecError, ensure, whole_sectors};
+use super::{Check, SpecError, reject, whole_sectors};
 use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
 /// Each zone takes 8 bytes, and random reads search them.
@@ -23,27 +23,8 @@ impl JobSpec {
             [(Operation::Read, self.read_pct > 0.0), (Operation::Write, self.writes())];
         let used = operations.into_iter().filter(|&(_, used)| used);
         let largest = used.filter_map(|(operation, _)| of(operation)).max().unwrap_or(0);
-        let fit = capacity > 0 && capacity <= size && largest <= capacity;
-        ensure(fit, KEY, || {
-            format!(
-                "blocks of {}, a capacity of {} and zones of {} do not fit into each other",
-                Bytes(largest),
-                Bytes(capacity),
-                Bytes(size)
-            )
-        })?;
-        ensure(zones.max_open <= OPEN_MAX, KEY, || {
-            format!("max_open {} is above {OPEN_MAX}", zones.max_open)
-        })?;
-        ensure(zones.max_open > 0 || zones.max_open_per_thread == 0, KEY, || {
-            "max_open_per_thread needs max_open".to_owned()
-        })?;
-        ensure((0.0..=100.0).contains(&zones.reset_above_pct), KEY, || {
-            format!("reset_above {} % is outside 0 % to 100 %", zones.reset_above_pct)
-        })?;
-        let trims = &self.trims.as_ref().map_or(&self.block_sizes, |own| &own.block_sizes);
+        let trims = self.trims.as_ref().map_or(&self.block_sizes, |own| &own.block_sizes);
         let whole = trims.iter().all(|block| block.bytes == size);
-        ensure(self.trim_pct == 0.0 || whole, KEY, || "trims need blocks of a zone".to_owned())?;
         let plain = self.hole_bytes == 0
             && self.files == 1
             && !self.one_position
@@ -51,15 +32,24 @@ impl JobSpec {
             && self.log.is_none()
             && self.segments.is_none()
             && self.thread_stride_bytes == 0;
-        ensure(plain, KEY, || {
-            "not together with hole, back, files, one_position, trim_first, a log, segments or \
-             thread_stride"
-                .to_owned()
-        })?;
         let trims_in_order = self.pattern == Pattern::Sequential && self.trim_pct > 0.0;
-        ensure(!trims_in_order || self.trim_pct >= 100.0, KEY, || {
-            "sequential trims need a job of their own".to_owned()
-        })
+        reject! {
+            KEY if capacity == 0 || capacity > size || largest > capacity =>
+                "blocks of {}, a capacity of {} and zones of {} do not fit into each other",
+                Bytes(largest), Bytes(capacity), Bytes(size);
+            KEY if zones.max_open > OPEN_MAX => "max_open {} is above {OPEN_MAX}", zones.max_open;
+            KEY if zones.max_open == 0 && zones.max_open_per_thread != 0 =>
+                "max_open_per_thread needs max_open";
+            KEY if !(0.0..=100.0).contains(&zones.reset_above_pct) =>
+                "reset_above {} % is outside 0 % to 100 %", zones.reset_above_pct;
+            KEY if self.trim_pct != 0.0 && !whole => "trims need blocks of a zone";
+            KEY if !plain =>
+                "not together with hole, back, files, one_position, trim_first, a log, segments \
+                 or thread_stride";
+            KEY if trims_in_order && self.trim_pct < 100.0 =>
+                "sequential trims need a job of their own";
+        }
+        Ok(())
     }
 
     fn writes(&self) -> bool {
@@ -71,13 +61,14 @@ impl JobSpec {
         let Some(zones) = self.host_zones else { return Ok(()) };
         let (size, range) = (zones.size_bytes, self.range_on(capacity));
         let whole = self.offset_bytes.is_multiple_of(size) && range.0.is_multiple_of(size);
-        ensure(whole && range.0 > 0, KEY, || {
-            format!("offset and range are no whole zones of {}", Bytes(size))
-        })?;
         let count = capacity.0 / size;
-        ensure(count <= ZONES_MAX, KEY, || {
-            format!("the drive would have {count} zones, more than {ZONES_MAX}")
-        })
+        reject! {
+            KEY if !whole || range.0 == 0 =>
+                "offset and range are no whole zones of {}", Bytes(size);
+            KEY if count > ZONES_MAX =>
+                "the drive would have {count} zones, more than {ZONES_MAX}";
+        }
+        Ok(())
     }
 }
 

@@ -108,7 +108,7 @@ fn a_closed_loop_pauses_after_every_nth_io() {
     let pauses: Vec<Option<u64>> = (0..6).map(&mut pause).collect();
     assert_eq!(pauses, [None, None, Some(7000), None, None, Some(7000)]);
     let mut unpaced = ThreadPacing::new(&paced(|_| ()), 1, 0, 0);
-    assert_eq!((unpaced.pause_after_issue(Operation::Write, true), unpaced.start_ns()), (None, 0));
+    assert_eq!((unpaced.pause_after_issue(Operation::Write, true), unpaced.start_ns), (None, 0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The section `[power]` of a device file.
 
-use writecliff_base::keys::{Kind, OfPhysical};
+use writecliff_base::keys::{Kind, NumberOrList, OfPhysical};
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::section;
 use writecliff_base::units::Physical;
@@ -61,7 +61,7 @@ impl Kind for ActiveDies {
     type Value = Vec<u32>;
 
     fn read(&self, table: &Table<'_>, key: &str) -> Result<Option<Vec<u32>>, LocatedError> {
-        let Some(limits) = table.optional_one_or_more(key, 1.0..=DIES_MAX)? else {
+        let Some(limits) = NumberOrList(1.0..=DIES_MAX).read(table, key)? else {
             return Ok(None);
         };
         let wrong = if limits.iter().any(|limit| limit.fract() != 0.0) {
