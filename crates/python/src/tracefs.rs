@@ -93,14 +93,14 @@ impl KernelTrace {
     /// Names of threads by their numbers.
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.parts().capture.names.words().to_vec()
+        self.parts().capture.names.words.clone()
     }
 
     /// Events and bytes read so far, and what the requests cannot show.
     fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let parts = self.parts();
         let Parts { buffers, capture } = &*parts;
-        let anomalies = capture.requests.anomalies();
+        let anomalies = capture.requests.anomalies;
         Ok(dict! {
             py,
             capture.{events},

@@ -96,27 +96,27 @@ impl TraceReader {
 
     #[getter]
     fn formats(&self) -> Vec<&'static str> {
-        locked(&self.reader).formats().to_vec()
+        locked(&self.reader).formats.clone()
     }
 
     #[getter]
     fn members(&self) -> Vec<String> {
-        locked(&self.reader).members().to_vec()
+        locked(&self.reader).members.clone()
     }
 
     #[getter]
     fn passed_over(&self) -> Vec<String> {
-        locked(&self.reader).passed_over().to_vec()
+        locked(&self.reader).passed_over.clone()
     }
 
     #[getter]
     fn volumes(&self) -> Vec<String> {
-        locked(&self.reader).volumes().words().to_vec()
+        locked(&self.reader).volumes().words.clone()
     }
 
     #[getter]
     fn processes(&self) -> Vec<String> {
-        locked(&self.reader).processes().words().to_vec()
+        locked(&self.reader).processes().words.clone()
     }
 
     #[getter]
@@ -175,7 +175,7 @@ impl TraceWriter {
             let mut writer = locked(&self.writer);
             reader.each_batch(|batch, of| {
                 writer
-                    .add(batch, of.volumes().words(), of.processes().words())
+                    .add(batch, &of.volumes().words, &of.processes().words)
                     .map_err(|error| os_error(&self.path, &error))
             })
         })
@@ -230,7 +230,7 @@ impl TraceMeasures {
         py.detach(|| {
             let mut measures = locked(&self.0);
             reader.each_batch(|batch, of| {
-                measures.add(batch, of.volumes().words(), of.processes().words());
+                measures.add(batch, &of.volumes().words, &of.processes().words);
                 Ok(())
             })
         })
@@ -322,15 +322,14 @@ pub(crate) fn trace_formats_written() -> Vec<&'static str> {
 /// Meaning, name and unit (in nanoseconds or bytes) of each column of a mapping.
 #[pyfunction]
 pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u64)>> {
-    let name_of = |role: Role| Role::ALL.iter().find(|one| one.1 == role).map_or("", |one| one.0);
-    Ok(parsed(text)?.into_iter().map(|one| (name_of(one.role), one.name, one.unit)).collect())
+    Ok(parsed(text)?.into_iter().map(|one| (one.role.name(), one.name, one.unit)).collect())
 }
 
 /// Meanings of columns; units of times; units of addresses and lengths.
 #[pyfunction]
 pub(crate) fn trace_column_words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
     let names = |of: &[(&'static str, u64)]| of.iter().map(|one| one.0).collect();
-    (Role::ALL.iter().map(|one| one.0).collect(), names(&TIME_UNITS), names(&SIZE_UNITS))
+    (Role::ALL.map(Role::name).to_vec(), names(&TIME_UNITS), names(&SIZE_UNITS))
 }
 
 /// The number of the operation that a word of a trace means.

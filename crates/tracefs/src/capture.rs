@@ -1,42 +1,10 @@
 //! Events of all processors in the order of their times.
 
-use std::collections::BTreeMap;
-
 use crate::block_event::{BlockEvent, BlockFormat, EventKind};
 use crate::event_rows::EventRows;
 use crate::format::{EventFormat, FormatError};
+use crate::names::Names;
 use crate::requests::Requests;
-
-/// Names of threads, each once.
-#[derive(Debug, Default)]
-pub struct Names {
-    numbers: BTreeMap<Vec<u8>, u32>,
-    words: Vec<String>,
-    /// Most events are of the thread of the one before.
-    last: Option<(Vec<u8>, u32)>,
-}
-
-impl Names {
-    /// All of them; a name's number is its place.
-    pub fn words(&self) -> &[String] {
-        &self.words
-    }
-
-    fn number(&mut self, name: &[u8]) -> u32 {
-        if let Some((known, number)) = &self.last
-            && known == name
-        {
-            return *number;
-        }
-        let words = &mut self.words;
-        let number = *self.numbers.entry(name.to_vec()).or_insert_with(|| {
-            words.push(String::from_utf8_lossy(name).into_owned());
-            words.len() as u32 - 1
-        });
-        self.last = Some((name.to_vec(), number));
-        number
-    }
-}
 
 /// Requests and other events from the records of a tracing instance.
 #[derive(Debug)]

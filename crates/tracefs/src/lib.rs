@@ -10,14 +10,16 @@ mod buffers;
 mod capture;
 mod event_rows;
 mod format;
+mod names;
 mod page;
 mod requests;
 mod rows;
 
 pub use block_event::{BlockEvent, EventKind, Flags, Operation, parse_rwbs};
 pub use buffers::Buffers;
-pub use capture::{Capture, Names};
+pub use capture::Capture;
 pub use event_rows::EventRows;
 pub use format::{EventFormat, Field, FormatError};
+pub use names::Names;
 pub use page::{PageLayout, Records};
 pub use requests::{Anomalies, Request, Requests};

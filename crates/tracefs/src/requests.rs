@@ -70,7 +70,7 @@ pub struct Requests {
     asker: Option<Asker>,
     now_ns: u64,
     ready: VecDeque<Request>,
-    anomalies: Anomalies,
+    pub anomalies: Anomalies,
 }
 
 impl Requests {
@@ -87,10 +87,6 @@ impl Requests {
             ready: VecDeque::new(),
             anomalies: Anomalies::default(),
         }
-    }
-
-    pub fn anomalies(&self) -> Anomalies {
-        self.anomalies
     }
 
     /// Take an event. Events come in the order of their times.

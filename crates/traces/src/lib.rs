@@ -4,12 +4,10 @@
 //! makes of its first bytes ([`formats`]) and gives [`Batch`]es in the order of time. What is no
 //! I/O is counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
-mod block_text;
 mod error;
 mod fields;
 pub mod formats;
 mod measure;
-mod names;
 mod number;
 mod order;
 mod pairing;
@@ -27,7 +25,6 @@ pub use formats::columns::{
     Column, Role, SIZE_UNITS, TIME_UNITS, content_of, operation_of, parse_columns,
 };
 pub use measure::{MeasureLimits, Measures, RunsOf, StepLength, runs_of};
-pub use names::Names;
 pub use parser::LINE_MAX_BYTES;
 pub use reader::{Choice, OWN_COLUMNS, Reader};
 pub use record::{Batch, NO_RESPONSE, Operation, Record};
@@ -35,3 +32,4 @@ pub use sink::LENGTH_MAX_BYTES;
 pub use skipped::{Reason, Skipped, SkippedLines};
 pub use source::packed::{RATIO_MAX, UNPACKED_FREE_BYTES};
 pub use write::{WRITTEN, Writer};
+pub use writecliff_tracefs::Names;

@@ -36,6 +36,12 @@ pub(crate) trait LineFormat: Send {
     fn finish(&mut self, _to: &mut Sink) {}
 }
 
+impl<F: FnMut(&[u8], &mut Sink) -> Result<Line, Reason> + Send> LineFormat for F {
+    fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
+        self(line, to)
+    }
+}
+
 /// A parser of lines.
 pub(crate) struct Lines<F> {
     format: F,

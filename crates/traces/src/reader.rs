@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::Names;
 use crate::error::TraceError;
 use crate::formats::columns::{Column, OwnColumns};
 use crate::formats::{FORMATS, Format, Trial, by_name, recognised, tried};
-use crate::names::Names;
 use crate::order::Order;
 use crate::parser::{Lines, Parser};
 use crate::record::Batch;
@@ -39,10 +39,14 @@ pub struct Reader {
     member: Option<Part>,
     sink: Sink,
     order: Order,
-    formats: Vec<&'static str>,
-    members: Vec<String>,
-    passed_over: Vec<String>,
-    read_bytes: u64,
+    /// The names of its formats: one, or those of the members of an archive.
+    pub formats: Vec<&'static str>,
+    /// Members of an archive that were read.
+    pub members: Vec<String>,
+    /// Members of an archive that are no traces.
+    pub passed_over: Vec<String>,
+    /// Bytes so far, unpacked.
+    pub read_bytes: u64,
     latest_ns: i64,
 }
 
@@ -97,21 +101,6 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The names of its formats: one, or those of the members of an archive.
-    pub fn formats(&self) -> &[&'static str] {
-        &self.formats
-    }
-
-    /// Members of an archive that were read.
-    pub fn members(&self) -> &[String] {
-        &self.members
-    }
-
-    /// Members of an archive that are no traces.
-    pub fn passed_over(&self) -> &[String] {
-        &self.passed_over
-    }
-
     pub fn volumes(&self) -> &Names {
         &self.sink.volumes
     }
@@ -132,11 +121,6 @@ impl Reader {
     /// I/Os so far, and the time of the last one since the first, in ns.
     pub fn span(&self) -> (u64, i64) {
         (self.sink.records, self.latest_ns)
-    }
-
-    /// Bytes so far, unpacked.
-    pub fn read_bytes(&self) -> u64 {
-        self.read_bytes
     }
 
     /// Bytes of the file that have been read so far, as they are packed, and all of them; of a

@@ -1,28 +1,24 @@
 //! I/Os of a trace, one by one and as columns.
 
 use serde::Serialize;
+use writecliff_base::words;
 
 use crate::sink::LENGTH_MAX_BYTES;
 
-/// What an I/O does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[repr(u8)]
-pub enum Operation {
-    Read,
-    Write,
-    Flush,
-    Discard,
+words! {
+    /// What an I/O does.
+    #[derive(PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    #[repr(u8)]
+    pub enum Operation {
+        Read = "read",
+        Write = "write",
+        Flush = "flush",
+        Discard = "discard",
+    }
 }
 
 impl Operation {
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
-
-    /// As in JSON.
-    pub fn name(self) -> &'static str {
-        ["read", "write", "flush", "discard"][self as usize]
-    }
-
     /// Whether it moves data.
     pub fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write)

@@ -1,7 +1,8 @@
 //! Where parsers put what they find.
 
-use crate::names::Names;
-use crate::record::{Batch, Record};
+use crate::Names;
+use crate::parser::Line;
+use crate::record::{Batch, Operation, Record};
 use crate::skipped::{Reason, Skipped};
 
 /// No drive has a command that moves more; longer ones are damage.
@@ -39,6 +40,27 @@ impl Sink {
     /// The next I/O begins another trace, whose times mean something else.
     pub(crate) fn restart_clock(&mut self) {
         self.began_ns = None;
+    }
+
+    /// An I/O at a time of the trace, of which no more is known.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        time_ns: u64,
+        operation: Operation,
+        offset: u64,
+        length: u64,
+        volume: &[u8],
+    ) -> Result<Record, Reason> {
+        let mut record = Record::new(self.since_begin(time_ns)?, operation, offset, length);
+        record.volume = self.volumes.number(volume);
+        Ok(record)
+    }
+
+    /// Take the I/O of a line.
+    #[inline]
+    pub(crate) fn used(&mut self, record: &Record) -> Result<Line, Reason> {
+        self.push(record).map(|()| Line::Used)
     }
 
     /// Take an I/O, if it is one that a drive could have.

@@ -92,7 +92,7 @@ fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
 #[test]
 fn recorded_pages_give_the_requests_that_were_made() {
     let (found, capture) = requests(&recorded(), layout());
-    let name = |one: &Request| capture.names.words()[one.name as usize].as_str();
+    let name = |one: &Request| capture.names.words[one.name as usize].as_str();
     let direct: Vec<_> = found
         .iter()
         .filter(|one| one.operation == Operation::Write && name(one) == "dd" && one.sectors == 8)
@@ -110,7 +110,7 @@ fn recorded_pages_give_the_requests_that_were_made() {
     assert!(found.iter().any(|one| name(one).starts_with("jbd2/")));
     let flushes = found.iter().filter(|one| one.operation == Operation::Flush);
     assert!(flushes.into_iter().all(|one| !name(one).starts_with("kworker")));
-    let anomalies = capture.requests.anomalies();
+    let anomalies = capture.requests.anomalies;
     assert_eq!((anomalies.open, anomalies.unissued, anomalies.unknown_completions), (0, 0, 0));
 }
 

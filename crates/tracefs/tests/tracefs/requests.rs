@@ -23,7 +23,7 @@ fn run(events: &[BlockEvent]) -> (Vec<Request>, Anomalies) {
     }
     requests.finish();
     let found = requests.take().collect();
-    (found, requests.anomalies())
+    (found, requests.anomalies)
 }
 
 use EventKind::{BioComplete, BioQueue, Complete, FrontMerge, Get, Issue, Merge, Requeue};
@@ -179,7 +179,7 @@ fn a_lost_completion_does_not_hold_up_the_others() {
     let found: Vec<_> = requests.take().collect();
     let times: Vec<_> = found.iter().map(|one| one.complete_ns).collect();
     assert_eq!(times, [0, 3, 2 * MINUTE_NS + 1]);
-    assert_eq!(requests.anomalies().open, 1);
+    assert_eq!(requests.anomalies.open, 1);
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn only_the_part_that_was_asked_for_is_captured() {
     let shown: Vec<_> = requests.take().map(|one| (one.operation, one.sector)).collect();
     let (write, flush) = (Operation::Write, Operation::Flush);
     assert_eq!(shown, [(write, 100), (write, 199), (flush, 0)]);
-    assert_eq!(requests.anomalies(), Anomalies::default());
+    assert_eq!(requests.anomalies, Anomalies::default());
 }

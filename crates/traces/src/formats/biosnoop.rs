@@ -78,7 +78,6 @@ impl LineFormat for Biosnoop {
         record.volume = to.volumes.number(disk);
         let name = words[1..words.len() - behind].join(&b' ');
         record.process = to.processes.number(&name);
-        to.push(&record)?;
-        Ok(Line::Used)
+        to.used(&record)
     }
 }

@@ -1,5 +1,7 @@
 //! CSV of one's own, with the meaning of its columns given: `time=ts:us,offset=lba:sectors,...`.
 
+use writecliff_base::words;
+
 use crate::fields::bytes_of;
 use crate::number::{NS_PER_MS, NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES, time_ns, whole};
 use crate::parser::{Line, LineFormat};
@@ -7,36 +9,22 @@ use crate::record::{Operation, Record};
 use crate::sink::Sink;
 use crate::skipped::Reason;
 
-/// What a column means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Time,
-    Volume,
-    Operation,
-    Offset,
-    Length,
-    Response,
-    Process,
-    Content,
+words! {
+    /// What a column means.
+    pub enum Role {
+        Time = "time",
+        Volume = "volume",
+        Operation = "operation",
+        Offset = "offset",
+        Length = "length",
+        Response = "response",
+        Process = "process",
+        Content = "content",
+    }
 }
 
 impl Role {
-    pub const ALL: [(&'static str, Self); 8] = [
-        ("time", Self::Time),
-        ("volume", Self::Volume),
-        ("operation", Self::Operation),
-        ("offset", Self::Offset),
-        ("length", Self::Length),
-        ("response", Self::Response),
-        ("process", Self::Process),
-        ("content", Self::Content),
-    ];
-    const NEEDED: [(&'static str, Self); 4] = [
-        ("time", Self::Time),
-        ("operation", Self::Operation),
-        ("offset", Self::Offset),
-        ("length", Self::Length),
-    ];
+    const NEEDED: [Self; 4] = [Self::Time, Self::Operation, Self::Offset, Self::Length];
 }
 
 /// Units of times, in nanoseconds.
@@ -63,9 +51,9 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
         let Some((role, rest)) = part.split_once('=') else {
             return Err(format!("'{part}' is not MEANING=COLUMN or MEANING=COLUMN:UNIT"));
         };
-        let Some(&(_, role)) = Role::ALL.iter().find(|(name, _)| *name == role.trim()) else {
-            let known: Vec<_> = Role::ALL.iter().map(|(name, _)| *name).collect();
-            return Err(format!("unknown meaning '{role}'; known: {}", known.join(", ")));
+        let Some(role) = Role::named(role.trim()) else {
+            let known = Role::ALL.map(Role::name).join(", ");
+            return Err(format!("unknown meaning '{role}'; known: {known}"));
         };
         if found.iter().any(|one| one.role == role) {
             return Err(format!("'{part}': a meaning is given twice"));
@@ -77,9 +65,9 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
         let unit = unit_of(role, unit)?;
         found.push(Column { role, name: name.trim().to_owned(), unit });
     }
-    for (name, role) in Role::NEEDED {
+    for role in Role::NEEDED {
         if !found.iter().any(|one| one.role == role) {
-            return Err(format!("no column for '{name}'"));
+            return Err(format!("no column for '{}'", role.name()));
         }
     }
     Ok(found)

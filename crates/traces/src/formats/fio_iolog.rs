@@ -6,7 +6,7 @@
 use crate::fields::Words;
 use crate::number::{NS_PER_US, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
-use crate::record::{Operation, Record};
+use crate::record::Operation;
 use crate::sink::Sink;
 use crate::skipped::Reason;
 
@@ -67,9 +67,7 @@ impl LineFormat for FioIolog {
             (offset, length) = (whole(words.field()?)?, whole(words.field()?)?);
             words.end()?;
         }
-        let mut record = Record::new(to.since_begin(self.now_ns)?, operation, offset, length);
-        record.volume = to.volumes.number(file);
-        to.push(&record)?;
-        Ok(Line::Used)
+        let record = to.record(self.now_ns, operation, offset, length, file)?;
+        to.used(&record)
     }
 }

@@ -1,19 +1,13 @@
-//! All formats: one file each, and how they are told apart.
+//! All formats, and how they are told apart.
 
-mod alibaba;
 mod biosnoop;
-mod blkparse;
 pub(crate) mod blktrace;
+mod block_text;
 pub mod columns;
-mod disksim;
 mod etw;
 mod fio_iolog;
-mod fiu;
+mod lines;
 mod msr;
-mod spc;
-mod systor;
-mod tencent;
-mod tracefs;
 mod vscsi;
 
 use crate::parser::Parser;
@@ -33,20 +27,20 @@ pub struct Format {
 
 /// All formats that are recognised by content.
 pub const FORMATS: [&Format; 14] = [
-    &blkparse::FORMAT,
+    &block_text::BLKPARSE,
     &blktrace::FORMAT,
-    &tracefs::FORMAT,
+    &block_text::TRACEFS,
     &biosnoop::FORMAT,
     &fio_iolog::FORMAT,
     &msr::FORMAT,
     &etw::FORMAT,
-    &fiu::FORMAT,
-    &systor::FORMAT,
-    &alibaba::FORMAT,
-    &tencent::FORMAT,
+    &lines::FIU,
+    &lines::SYSTOR,
+    &lines::ALIBABA,
+    &lines::TENCENT,
     &vscsi::FORMAT,
-    &spc::FORMAT,
-    &disksim::FORMAT,
+    &lines::SPC,
+    &lines::DISKSIM,
 ];
 
 /// What a format made of the first bytes of a file.

@@ -1,7 +1,7 @@
 //! MSR Cambridge (IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 
 use crate::fields::Commas;
-use crate::number::{NS_PER_TICK, leading, time_ns, whole};
+use crate::number::{NS_PER_TICK, leading, response_ns, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::{Operation, Record};
 use crate::sink::Sink;
@@ -92,8 +92,7 @@ impl Msr {
         let mut record = Record::new(time, of.operation, of.offset, of.length);
         record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
         record.volume = self.volume(of.host, of.disk, to);
-        to.push(&record)?;
-        Ok(Line::Used)
+        to.used(&record)
     }
 }
 
@@ -111,14 +110,13 @@ impl LineFormat for Msr {
             _ => return Err("unknown operation"),
         };
         let (offset, length) = (whole(fields.field()?)?, whole(fields.field()?)?);
-        let response = time_ns(fields.field()?, NS_PER_TICK)?;
+        let response = response_ns(fields.field()?, NS_PER_TICK)?;
         fields.end()?;
         whole(disk)?;
         let time = time_ns(time, NS_PER_TICK)?;
         let mut record = Record::new(to.since_begin(time)?, operation, offset, length);
-        record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
+        record.response_ns = response;
         record.volume = self.volume(host, disk, to);
-        to.push(&record)?;
-        Ok(Line::Used)
+        to.used(&record)
     }
 }

@@ -4,15 +4,14 @@
 //! A block is in the sample if its hash is below a threshold, which is halved whenever there are
 //! too many. So all that is known of a block that stays is known from the first I/O on.
 
+use writecliff_base::random;
+
 use super::histogram::Histogram;
 
-/// A bijection of 64 bits that looks random (the finaliser of SplitMix64, Steele et al., 2014).
+/// A bijection of 64 bits that looks random.
 #[inline]
-pub(crate) fn mixed(mut value: u64) -> u64 {
-    value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+pub(crate) fn mixed(value: u64) -> u64 {
+    random::nth(value, 0)
 }
 
 /// The hash of a block of a volume.

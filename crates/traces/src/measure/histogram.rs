@@ -12,7 +12,7 @@ pub(crate) struct Histogram {
     weights: Vec<f64>,
     pub(crate) total: f64,
     sum: f64,
-    max: u64,
+    pub(crate) max: u64,
 }
 
 impl Default for Histogram {
@@ -47,10 +47,6 @@ impl Histogram {
     /// The weight of the value 0.
     pub(crate) fn at_zero(&self) -> f64 {
         self.weights[0]
-    }
-
-    pub(crate) fn max(&self) -> u64 {
-        self.max
     }
 
     /// The value below or at which a share of `q` is: an upper bound, never above the maximum.

@@ -45,7 +45,7 @@ fn distribution(of: &Histogram, unit: f64) -> Value {
         "p90": at(0.9),
         "p99": at(0.99),
         "p99_9": at(0.999),
-        "max": of.max() as f64 / unit,
+        "max": of.max as f64 / unit,
     })
 }
 

@@ -222,7 +222,7 @@ impl Step {
             "queue_depth": depth,
             "response_mean_ns": response.and_then(Histogram::mean),
             "response_p99999_ns": five_nines,
-            "response_max_ns": response.map(Histogram::max),
+            "response_max_ns": response.map(|times| times.max),
             "processes": processes.iter().take(PROCESSES_SHOWN).map(name).collect::<Vec<_>>(),
         })
     }

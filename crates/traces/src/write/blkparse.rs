@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 
-use crate::names::Names;
+use crate::Names;
 use crate::number::{NS_PER_S, SECTOR_BYTES};
 use crate::record::{NO_RESPONSE, Operation, Record};
 

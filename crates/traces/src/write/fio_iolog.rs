@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::names::Names;
+use crate::Names;
 use crate::number::NS_PER_US;
 use crate::record::{Operation, Record};
 

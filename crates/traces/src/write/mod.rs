@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use crate::Names;
 use crate::error::TraceError;
-use crate::names::Names;
 use crate::record::{Batch, Record};
 
 /// A format that is written.

@@ -15,9 +15,9 @@ fn plain(records: &[Record], volumes: &[String]) -> Vec<(Record, String)> {
 /// The bytes are recognised as `format` and are `wanted`; volumes 0 and 1 have the names `volumes`.
 fn check(bytes: &[u8], format: &str, wanted: &[Record], volumes: [&str; 2]) {
     let (found, reader) = read_bytes(bytes).unwrap();
-    assert_eq!(reader.formats(), [format]);
+    assert_eq!(reader.formats, [format]);
     let names = volumes.map(str::to_owned);
-    let found = plain(&found, reader.volumes().words());
+    let found = plain(&found, &reader.volumes().words);
     let wanted = plain(wanted, &names);
     assert_eq!(found.len(), wanted.len(), "{format}");
     for (n, (one, other)) in found.iter().zip(&wanted).enumerate() {
@@ -58,11 +58,11 @@ fn every_format_is_recognised_and_read() {
 fn rows_of_the_header_of_etw_are_told_from_events() {
     let all = ios(2000);
     let (found, reader) = read_bytes(samples::etw(&all).as_bytes()).unwrap();
-    assert_eq!(reader.formats(), ["etw"]);
-    let shown = plain(&found, reader.volumes().words());
+    assert_eq!(reader.formats, ["etw"]);
+    let shown = plain(&found, &reader.volumes().words);
     let wanted = plain(&kept(&all, 1000, true), &["0".to_owned(), "1".to_owned()]);
     assert_eq!(shown, wanted);
-    assert_eq!(reader.processes().words(), ["", "svchost.exe"]);
+    assert_eq!(reader.processes().words, ["", "svchost.exe"]);
     let newer = samples::etw(&all)
         .replace("ThreadID\n", "ThreadID, CPU, IrpPtr\n")
         .replace("4012, 0x", "4012,   3, 0x");
@@ -75,15 +75,13 @@ fn rows_of_the_header_of_etw_are_told_from_events() {
 fn hashes_tell_equal_data_and_names_tell_processes() {
     let all = ios(3000);
     let (found, reader) = read_bytes(samples::fiu(&all).as_bytes()).unwrap();
-    assert_eq!(reader.processes().words(), ["", "syslogd"]);
+    assert_eq!(reader.processes().words, ["", "syslogd"]);
     for (one, other) in found.iter().zip(found.iter().skip(1)) {
         assert_eq!(one.content == other.content, one.offset_bytes == other.offset_bytes);
     }
     assert!(found.iter().all(|one| one.content != 0 && one.process == 1));
     let (found, reader) = read_bytes(samples::blktrace(&all).as_slice()).unwrap();
-    assert!(
-        found.iter().all(|one| reader.processes().words()[one.process as usize] == "kjournald")
-    );
+    assert!(found.iter().all(|one| reader.processes().words[one.process as usize] == "kjournald"));
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn columns_of_ones_own_need_names_or_numbers() {
     let flush = (600_000, Operation::Flush, 0, 0, 1_000_000);
     let write = (500_500, Operation::Write, 0, 512, -1);
     assert_eq!(shown, [(0, Operation::Read, 4096, 1024, 500_000), write, flush]);
-    assert_eq!(reader.volumes().words(), ["a", "b"]);
+    assert_eq!(reader.volumes().words, ["a", "b"]);
     let path = file(b"1 R 0 4096\n2 W 4096 4096\n");
     let (found, _) = read(&path, choice("time=1,operation=2,offset=3,length=4")).unwrap();
     assert_eq!((found.len(), found[1].time_ns), (2, 1_000_000_000));
@@ -218,10 +216,10 @@ fn members_that_are_no_traces_are_named() {
     let (found, reader) = read(&path, Choice::default()).unwrap();
     assert_eq!(found.len(), 150);
     assert_eq!(
-        (reader.members(), reader.passed_over()),
+        (&reader.members[..], &reader.passed_over[..]),
         (&["a.csv".into(), "b.csv".into()][..], &["README".into()][..])
     );
-    assert_eq!(reader.formats(), ["msr", "spc"]);
+    assert_eq!(reader.formats, ["msr", "spc"]);
     let choice = Choice { member: Some("b.csv".to_owned()), ..Choice::default() };
     assert_eq!(read(&path, choice).unwrap().0.len(), 50);
     let choice = Choice { member: Some("c.csv".to_owned()), ..Choice::default() };
