@@ -167,7 +167,7 @@ def condition(figure: PublishedFigure) -> Condition | None:
         return None
     first = parts_of(figure)[0]
     if figure.metric in _FRESH:
-        seconds = _BURST_SECONDS if figure.metric in _BURST else 60.0
+        seconds = BURST_SECONDS if figure.metric in _BURST else 60.0
         return Condition(device, metric, _load(first, "fresh", seconds))
     return Condition(device, metric, _load(first, _state(figure, metric), _seconds(first, metric)))
 
@@ -226,7 +226,7 @@ def _sustained_writes() -> Load:
 
 # Shorter than any SLC cache takes to fill, also on a drive that is scaled down: a sixteenth of 3 GB
 # at 1 GB/s lasts 0.19 s.
-_BURST_SECONDS = 0.1
+BURST_SECONDS = 0.1
 _READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS = 10.0, 60.0, 300.0, 1200.0
 
 

@@ -31,7 +31,7 @@ from writecliff.parallel import (
     run_side_by_side,
 )
 from writecliff.profiles import profile_workload
-from writecliff.published.conditions import Condition, Load, State, tiers
+from writecliff.published.conditions import BURST_SECONDS, Condition, Load, State, tiers
 from writecliff.published.metrics import metrics_of
 from writecliff.published.states import PreparedDrives, StatefulDrive
 from writecliff.units import plural
@@ -287,7 +287,7 @@ def _run(
 
     def run(name: str, seconds: float, seed: int) -> StepResult:
         nonlocal past_s
-        timed = tuple(job.with_duration_s(seconds * time_share) for job in jobs)
+        timed = tuple(job.with_duration_s(shortened_s(seconds, time_share)) for job in jobs)
         result = simulated.engine.run(Workload(name, timed, seed=seed), partial(look, seconds))
         past_s += seconds
         return result
@@ -302,6 +302,11 @@ def _run(
         begin = end
         found[end] = metrics_of(parts)
     return {load: found[load.seconds] for load in equal}
+
+
+def shortened_s(seconds: float, time_share: float) -> float:
+    """Return the time of a load, in seconds. Bursts are as short as they can be already."""
+    return max(seconds * time_share, min(seconds, BURST_SECONDS))
 
 
 def _jobs(simulated: StatefulDrive, load: Load) -> tuple[Job, ...]:
