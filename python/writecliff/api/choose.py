@@ -13,6 +13,7 @@ from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     from writecliff.choice.answer import Answer, Changed, Measured
+    from writecliff.choice.load_kinds import LoadKinds
     from writecliff.choice.plan import Contender, Plan
     from writecliff.choice.question import Question
     from writecliff.choice.variants import Variant
@@ -70,8 +71,9 @@ def choose_drive(
     (resumable).
     """
     from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
+    from writecliff.choice.load_kinds import kinds_of_load
     from writecliff.choice.page import write_choice_page
-    from writecliff.choice.plan import is_open_loop, plan_choice
+    from writecliff.choice.plan import plan_choice
     from writecliff.choice.ranking import weights_of
     from writecliff.choice.variants import FIRST
 
@@ -89,13 +91,14 @@ def choose_drive(
     running.run(folder)
     measured = measure(question, plan.contenders, runs_of(folder, names))
     measurable = {key for one in measured.values() for key in one.figures}
-    weights = weights_of(question, open_loop=is_open_loop(question), known=measurable)
-    ranked = ranking_of(question, weights, measured)
+    load = kinds_of_load(question)
+    weights = weights_of(question, open_loop=not load.full_rate, known=measurable)
+    ranked = ranking_of(question, weights, measured, load)
     changed: tuple[Changed, ...] = ()
     if question.what_if:
         known = {one.name: one for one in plan.contenders}
         first = [known[one.name] for one in ranked[:FIRST]]
-        changed = _changed(question, weights, first, measured, path, running)
+        changed = _changed(question, weights, load, first, measured, path, running)
     answer = Answer(question, weights, measured, ranked, changed)
     return Choice(path, write_choice_page(answer, path), answer)
 
@@ -257,6 +260,7 @@ def _what_if(
 def _changed(
     question: Question,
     weights: Mapping[str, float],
+    load: LoadKinds,
     first: Sequence[Contender],
     measured: Mapping[str, Measured],
     path: Path,
@@ -275,6 +279,6 @@ def _changed(
         runs = {one.name: [folder.run_directory(f"{variant.key}-{one.name}")] for one in applied}
         again = measure(question, applied, runs)
         here = {one.name: again.get(one.name, measured[one.name]) for one in first}
-        order = ranking_of(question, weights, here)
+        order = ranking_of(question, weights, here, load)
         found.append(Changed(variant.key, variant.text, order, tuple(variant.members)))
     return tuple(found)

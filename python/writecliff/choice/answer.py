@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.choice.certainty import model_error
+from writecliff.choice.load_kinds import LoadKinds
 from writecliff.choice.measured import (
     Figures,
     LifeEnd,
@@ -113,9 +114,16 @@ class Answer:
         behind = 100 * (1 - second.score / first.score)
         sure = {
             "clear": "more than the model's error",
-            "error unknown": "the model's error is not known",
+            "error unknown": f"the model's error of {' and '.join(self._unknown)} is not known",
         }.get(second.sure or "", second.sure or "")
         return f"{begin}. {second.name} is {behind:.0f} % behind, {sure}"
+
+    @property
+    def _unknown(self) -> list[str]:
+        """The figures that count and have no error, or only a lower bound of it."""
+        return [
+            key for key in self.weights if any(row.error.of(key).is_bound for row in self.ranked)
+        ]
 
     @property
     def pareto(self) -> frozenset[str]:
@@ -150,6 +158,12 @@ class Answer:
             "left_out": dict(self.question.left_out),
             "verdict": self.verdict,
         }  # fmt: skip
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The figures that count or are limited."""
+        limited = (limit.figure for one in self.ranked for limit in one.judged)
+        return tuple(dict.fromkeys((*self.weights, *limited)))
 
     @property
     def smaller(self) -> str:
@@ -187,7 +201,7 @@ class Answer:
                 if figure.interval is not None
             },
             "limits": [vars(limit) for limit in one.judged],
-            "model_error": vars(one.error),
+            "model_error": one.error.mapping(self.axes),
             "scale": measured.scale,
             "power_loss_protection": measured.power_loss_protection,
             "life_end": measured.life_end,
@@ -226,11 +240,18 @@ def _report(path: Path) -> WorkloadRunReport:
 
 
 def ranking_of(
-    question: Question, weights: Mapping[str, float], measured: Mapping[str, Measured]
+    question: Question,
+    weights: Mapping[str, float],
+    measured: Mapping[str, Measured],
+    load: LoadKinds,
 ) -> tuple[Ranked, ...]:
-    """The drives in order."""
+    """Return the drives in order; `load`: the kinds whose errors count."""
     drives = {
-        name: (one.contender.drive, one.figures, model_error(one.contender.drive))
+        name: (
+            one.contender.drive,
+            one.figures,
+            model_error(one.contender.drive, load, rated_life=one.life_end != "rated cycles"),
+        )
         for name, one in measured.items()
     }
     return tuple(rank(drives, question, weights))

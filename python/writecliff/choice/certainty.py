@@ -1,150 +1,168 @@
-"""How far the model of a drive is off: the errors of figures that its fit had not seen.
+"""How far the model of a drive is off: the errors of held-out figures of the load's kind.
 
-They are the cross-validation of the shipped fits and, of drives of today, the figures that were
-kept aside (`published/predictions.py`), over all drives of a family; of a twin, the measurements
-that were kept aside, which its device file has. A family without a figure of a kind has the median
-of all families for it, drives of today that of drives of today alone, and that is said. A
-prediction that is the same for drives of several families is a constant of the model, which a
-drive's figures do not test, so it does not count. Of a user's own device file nothing is known.
+They are those of `published/held_out.py`, over all drives of a family; of a twin, those of the
+measurements that were kept aside, which its device file has. A family with fewer than three figures
+of a kind has the median over the other drives of its class: current drives, or drives with a fit. A
+figure that repeats another of its family, or that is a constant of the model, tests nothing and
+does not count. Where fewer than three figures are left, the error is not known. Nor is that of a
+user's own device file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import exp, log
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
+from writecliff.choice.load_kinds import LoadKinds
 from writecliff.devices import SCM_FAMILIES, TODAY, preset_names, read_device_file
-from writecliff.devices.families import variants
-from writecliff.operation_names import FLUSH
-from writecliff.published.conditions import preset_of
-from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, Kind
-from writecliff.published.predictions import (
-    MODERN_PREDICTIONS,
-    predicted_rows,
-    read_predictions,
+from writecliff.published.held_out import (
+    FEWEST,
+    HeldOut,
+    by_kind,
+    cross_validated,
+    current_drives,
+    family_of,
+    mean_kind,
+    ssd_iq,
+    tail_kind,
 )
-from writecliff.published.scores import Row
-from writecliff.twin.device_file import kept_errors
+from writecliff.twin.device_file import KeptErrors, kept_errors
 
-Group = Literal["rates", "means", "tails"]
-_NAMES: tuple[Group, ...] = ("rates", "means", "tails")
-_SAME = 0.005  # relative difference up to which predictions count as a constant
-_GROUPS: Mapping[str, Group] = {
-    PURE.name: "rates", MIXED.name: "rates", MEAN.name: "means", TAILS.name: "tails",
-}  # fmt: skip
+Scope = Literal["family", "other drives", "twin", ""]
+_TWIN_LOADS = ("random reads", "random writes", "sequential reads", "sequential writes", "mixes")
+
+
+@dataclass(frozen=True)
+class KindError:
+    """Median error of the held-out figures of a kind.
+
+    `pct` is None if it is not known. `scope`: whose figures they are. `in_view`: a constant was set
+    with the figures in view, so the error is a lower bound.
+    """
+
+    kind: str
+    pct: float | None = None
+    figures: int = 0
+    scope: Scope = ""
+    in_view: bool = False
+
+
+@dataclass(frozen=True)
+class FigureError:
+    """Error of a figure of a choice: the largest of its kinds. No kinds: a rating or a list."""
+
+    kinds: tuple[KindError, ...]
+
+    @property
+    def pct(self) -> float | None:
+        """The error in percent; None if that of any kind is not known."""
+        errors = [one.pct for one in self.kinds]
+        known = [one for one in errors if one is not None]
+        return None if len(known) < len(errors) else max(known, default=0.0)
+
+    @property
+    def least_pct(self) -> float:
+        """The least that the error is, as far as its kinds are known, in percent."""
+        return max((one.pct for one in self.kinds if one.pct is not None), default=0.0)
+
+    @property
+    def is_bound(self) -> bool:
+        """`True` if the error is not known, or only as a lower bound."""
+        return any(one.pct is None or one.in_view for one in self.kinds)
+
+    def mapping(self) -> dict[str, Any]:
+        """The error as `writecliff choose --json` prints it."""
+        return {
+            "error_pct": self.pct,
+            "lower_bound": self.pct is not None and self.is_bound,
+            "kinds": [vars(one) for one in self.kinds],
+        }
+
+
+_GROUPS: Mapping[str, str] = {"rates": "iops", "means": "mean", "tails": "p99.99"}
 
 
 @dataclass(frozen=True)
 class ModelError:
-    """Median errors in % of the figures of a family, each predicted by fits of others; None where
-    nothing is known. `figures`: how many there are. `of_all`: the kinds of which the family has no
-    figure, whose error is the median of all families. `counts`: figures behind each error."""
+    """Errors of the model of a drive under a load. `by_kind`: the known errors by kind.
+    `rated_life`: a rating of the vendor ends the life."""
 
-    rates_pct: float | None = None
-    means_pct: float | None = None
-    tails_pct: float | None = None
-    figures: int = 0
-    of_all: tuple[Group, ...] = ()
-    counts: Mapping[Group, int] = field(default_factory=dict)
+    load: LoadKinds
+    by_kind: Mapping[str, KindError] = field(default_factory=dict)
+    rated_life: bool = False
 
-    def of(self, key: str) -> float | None:
-        """The error in % of a figure of a choice, such as "p99.99". Life and prices have none: they
-        follow from ratings and lists."""
-        *parts, name = key.split("/")
-        if FLUSH in parts:  # no source publishes figures of flushes
-            return None
-        if name in ("iops", "mb_per_s"):
-            return self.rates_pct
-        if name == "mean":
-            return self.means_pct
-        return self.tails_pct if name == "max" or name.startswith("p9") else None
+    def of(self, key: str) -> FigureError:
+        """Return the error of a figure of a choice, such as "reads/p99.99"."""
+        kinds = self.load.kinds_of(key, rated_life=self.rated_life)
+        return FigureError(tuple(self.by_kind.get(kind, KindError(kind)) for kind in kinds))
+
+    def mapping(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The errors as `writecliff choose --json` prints them, and those of the figures `keys`."""
+        found: dict[str, Any] = {f"{name}_pct": self.of(key).pct for name, key in _GROUPS.items()}
+        return {**found, "by_figure": {key: self.of(key).mapping() for key in keys}}
 
 
-@lru_cache(maxsize=1)
-def _by_family() -> Mapping[str, Mapping[Group, list[float]]]:
-    """Errors in % by family, or by drive where there is no family."""
-    fitted, today = read_predictions(), read_predictions(MODERN_PREDICTIONS)
-    rows = predicted_rows([Row(figure, None) for figure in fitted])
-    rows += without_constants(predicted_rows([Row(figure, None) for figure in today], today))
-    found: dict[str, dict[Group, list[float]]] = {}
-    for row in rows:
-        group, error = _GROUPS.get(row.kind.name), _error_pct(row, row.kind)
-        if group is not None and error is not None:
-            family = found.setdefault(family_of(preset_of(row.figure.device)), {})
-            family.setdefault(group, []).append(error)
-    return found
+def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> ModelError:
+    """Return the errors of the model of a drive of the catalogue or of a twin under a load.
 
-
-def without_constants(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows whose prediction differs between drive families."""
-
-    def load(row: Row) -> tuple[object, ...]:
-        figure = row.figure
-        return (figure.metric, figure.access, figure.block_bytes, figure.read_pct, figure.oio)
-
-    def is_constant(row: Row) -> bool:
-        return any(
-            load(other) == load(row)
-            and family_of(preset_of(other.figure.device)) != family_of(preset_of(row.figure.device))
-            and row.simulated is not None
-            and other.simulated is not None
-            and abs(other.simulated - row.simulated) <= _SAME * abs(row.simulated)
-            for other in rows
-        )
-
-    return [row for row in rows if row.kind is not MEAN or not is_constant(row)]
-
-
-def _error_pct(row: Row, kind: Kind) -> float | None:
-    error = row.error
-    if error is None or error <= 0 < (kind is TAILS):
-        return None
-    return 100 * (exp(abs(log(error))) - 1) if kind.unit == "x" else abs(error)
-
-
-def family_of(drive: str) -> str:
-    """The family of a drive of the catalogue; its own name if it has none."""
-    variant = variants().get(drive)
-    return drive if variant is None else variant.family.stem
-
-
-@lru_cache(maxsize=2)
-def _of_all(families: frozenset[str] | None) -> Mapping[Group, tuple[float, int]]:
-    """Return the median of the families' median errors, and the number of figures, by group.
-
-    Only the given families count (default: all with flash).
+    Those of the user's own device files are not known.
     """
-    by_group: dict[Group, list[list[float]]] = {}
-    for family, groups in _by_family().items():
-        if family not in SCM_FAMILIES and (families is None or family in families):
-            for group, errors in groups.items():
-                by_group.setdefault(group, []).append(errors)
+    if drive.endswith(".toml") and Path(drive).is_file():
+        kept = kept_errors(read_device_file(drive)[0])
+        return ModelError(load, {} if kept is None else _of_twin(kept), rated_life)
+    known = _known(family_of(drive)) if drive in preset_names() else {}
+    return ModelError(load, known, rated_life)
+
+
+def _of_twin(kept: KeptErrors) -> dict[str, KindError]:
+    """Return the errors of a twin: of rates and means of the loads that it was measured under, and
+    of their 99th percentiles."""
+    errors = dict.fromkeys(_TWIN_LOADS, kept.rates_pct)
+    errors |= dict.fromkeys(map(mean_kind, _TWIN_LOADS), kept.means_pct)
+    whose = ("reads alone", "reads beside writes", "writes")
+    errors |= dict.fromkeys((tail_kind("p99", of, full_rate=True) for of in whose), kept.tails_pct)
+    return {kind: KindError(kind, pct, kept.figures, "twin") for kind, pct in errors.items()}
+
+
+@lru_cache(maxsize=256)
+def _known(family: str) -> Mapping[str, KindError]:
+    """Return the errors of the kinds of which the family or its class has figures enough."""
+    figures = [one for one in _all() if not one.known]
+    of_class = _errors(_class_of(family, figures), "other drives")
+    return {**of_class, **_errors((one for one in figures if one.family == family), "family")}
+
+
+def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
     return {
-        group: (median(map(median, each)), sum(map(len, each))) for group, each in by_group.items()
+        kind: KindError(
+            kind,
+            median(one.error_pct for one in own),
+            len(own),
+            scope,
+            any(one.in_view for one in own),
+        )
+        for kind, own in by_kind(figures).items()
+        if len(own) >= FEWEST
     }
 
 
-def model_error(drive: str) -> ModelError:
-    """The errors of the model of a drive of the catalogue or of a twin; of others, nothing."""
-    if drive.endswith(".toml") and Path(drive).is_file():
-        kept = kept_errors(read_device_file(drive)[0])
-        return ModelError() if kept is None else ModelError(**vars(kept))
-    if drive not in preset_names():
-        return ModelError()
-    groups = _by_family().get(family_of(drive), {})
-    own = {group: (median(errors), len(errors)) for group, errors in groups.items()}
-    of_all = _of_all(TODAY if family_of(drive) in TODAY else None)  # derived ones are not fitted
-    known = {**of_all, **own}
-    return ModelError(
-        figures=sum(map(len, groups.values())),
-        of_all=tuple(group for group in _NAMES if group not in own and group in of_all),
-        counts={group: count for group, (_, count) in known.items()},
-        rates_pct=known["rates"][0] if "rates" in known else None,
-        means_pct=known["means"][0] if "means" in known else None,
-        tails_pct=known["tails"][0] if "tails" in known else None,
-    )
+def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
+    """Return the figures of the class of a family: of drives derived or fitted in the same way; of
+    a preset that is neither, those of all drives with flash."""
+    if family in SCM_FAMILIES:
+        return []
+    listed = [one for one in figures if one.family not in SCM_FAMILIES]
+    fitted = {one.family for one in listed if one.source == "cross-validation"}
+    if family in TODAY:
+        return [one for one in listed if one.source != "cross-validation"]
+    if family in fitted:
+        return [one for one in listed if one.source == "cross-validation"]
+    return listed
+
+
+def _all() -> tuple[HeldOut, ...]:
+    return (*cross_validated(), *current_drives(), *ssd_iq())

@@ -9,7 +9,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.choice.answer import Answer, Measured
-from writecliff.choice.certainty import Group, ModelError
+from writecliff.choice.certainty import FigureError
 from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
 from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
@@ -81,11 +81,12 @@ _PICTURES = (
     "figure that counts."
 )
 _SURE = (
-    "Model error: the median error of published figures of the same family which the fit of the "
-    "model had not seen, with their number; for a family without such a figure that of other "
-    "families. Figures that the model predicts alike for several families do not count. Not known: "
-    "no source publishes such figures. The difference to the first drive is compared with the "
-    "errors of both."
+    "The difference to the first drive is compared with the errors of both models. The error of a "
+    "figure is the median error of held-out published figures of the same kind of load: of the "
+    "drive's family, or of other drives if the family has fewer than three. Figures that repeat "
+    "another of their family, or that are constants of the model, do not count. Not known: fewer "
+    "than three figures of the kind. At least: constants of the model were set with these figures "
+    "in view. A difference is not clear if an error is not known, or only as a lower bound."
 )
 
 
@@ -183,29 +184,33 @@ def _pictures(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
 
 
 def _certainty(answer: Answer) -> Table:
-    def pct(error: ModelError, group: Group, value: float | None) -> str:
-        if value is None:
-            return "not known"
-        count = error.counts.get(group, error.figures)
-        shown = "less than 1 %" if value < 1 else f"{value:.0f} %"
-        where = " of other families" if group in error.of_all else ""
-        return f"{shown} ({count} figure{'' if count == 1 else 's'}{where})"
-
     rows = [
         (
             one.name,
             one.sure or "",
-            pct(one.error, "rates", one.error.rates_pct),
-            pct(one.error, "means", one.error.means_pct),
-            pct(one.error, "tails", one.error.tails_pct),
-            str(one.error.figures),
+            *(_error_cell(one.error.of(key)) for key in answer.axes),
             "" if _scale(answer, one) == 1 else f"1/{_scale(answer, one):g}",
         )
         for one in answer.ranked
     ]
-    head = ("Drive", "Difference to the first", "Rates", "Mean latency", "Tails",
-            "Figures", "Simulated at")  # fmt: skip
-    return table("", head, rows, "wlrrrrr")
+    heads = [f"Error of {key}" for key in answer.axes]
+    return table("", ("Drive", "Difference to the first", *heads, "Simulated at"), rows,
+                 "wl" + "r" * len(heads) + "r")  # fmt: skip
+
+
+def _error_cell(error: FigureError) -> str:
+    """Return the error of a figure with the kind that it is of: "9 % (mixes, 33 figures)"."""
+    if not error.kinds:
+        return "a rating or list"
+    unknown = [one for one in error.kinds if one.pct is None]
+    if unknown:
+        return f"not known ({', '.join(one.kind for one in unknown)})"
+    worst = max(error.kinds, key=lambda one: one.pct or 0.0)
+    pct = worst.pct or 0.0
+    shown = "less than 1 %" if pct < 1 else f"{pct:.0f} %"
+    least = "at least " if error.is_bound and pct >= 1 else ""
+    scope = {"other drives": " of other drives", "twin": " of the twin"}.get(worst.scope, "")
+    return f"{least}{shown} ({worst.kind}; {worst.figures} figures{scope})"
 
 
 def _scale(answer: Answer, one: Ranked) -> float:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from writecliff.choice.candidates import target_of
 from writecliff.choice.question import Question, label_of
-from writecliff.devices import show_device
 from writecliff.engines.base import Engine, ScalableEngine
 from writecliff.engines.target import SIMULATED, open_target
 from writecliff.errors import ConfigError
@@ -129,11 +128,3 @@ def _scale(question: Question, run: WorkloadRun, engine: Engine) -> float | None
     scale = max((scale for scale in possible if scale <= question.scale), default=1.0)
     scale = max(scale, engine.least_scale())
     return None if scale == 1.0 else scale
-
-
-def is_open_loop(question: Question) -> bool:
-    """Whether all jobs of the load have rates, so that drives differ in latency alone."""
-    capacity = max(show_device(name).capacity_bytes for name in question.candidates)
-    file = load_workload(question.workload, capacity_bytes=capacity)
-    jobs = [job for step in file.steps if step.measured for job in step.workload.jobs]
-    return all(job.is_scheduled for job in jobs)

@@ -160,44 +160,48 @@ def _placed(one: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str
 
 
 def _sure(one: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
-    """Whether the difference to the first is more than the errors of both models."""
+    """Return how the difference to the first compares with the errors of both models.
+
+    Errors of which only a lower bound is known can explain a difference, but not make it clear.
+    """
     if first.passes and not one.passes:
         return _sure_of_limits(one)
-    errors = [_score_error(each, weights) for each in (one, first)]
-    if None in errors or one.score is None or first.score is None:
+    if one.score is None or first.score is None:
         return "error unknown"
-    apart = abs(log(one.score / first.score))
-    return "clear" if apart > hypot(*filter(None, errors)) else "within the model's error"
+    errors = [_score_error(each, weights) for each in (one, first)]
+    return _compared(
+        abs(log(one.score / first.score)),
+        hypot(*(error for error, _ in errors)),
+        is_bound=any(is_bound for _, is_bound in errors),
+    )
 
 
-def _score_error(one: Ranked, weights: Mapping[str, float]) -> float | None:
-    """The error of the logarithm of a score; None if that of a figure is unknown."""
-    total = 0.0
-    for key, weight in weights.items():
-        if key in (LIFE, PRICE, "waf", "watts"):  # of ratings, lists and the mapping
-            continue
-        error = one.error.of(key)
-        if error is None:
-            return None
-        total = hypot(total, weight * log(1 + error / 100))
-    return total / sum(weights.values())
+def _compared(difference: float, error: float, *, is_bound: bool) -> Sure:
+    if difference <= error:
+        return "within the model's error"
+    return "error unknown" if is_bound else "clear"
+
+
+def _score_error(one: Ranked, weights: Mapping[str, float]) -> tuple[float, bool]:
+    """Return the error of the logarithm of a score, and whether it is only a lower bound."""
+    errors = {key: one.error.of(key) for key in weights}
+    sizes = (weight * log(1 + errors[key].least_pct / 100) for key, weight in weights.items())
+    return hypot(*sizes) / sum(weights.values()), any(error.is_bound for error in errors.values())
 
 
 def _sure_of_limits(one: Ranked) -> Sure:
-    """Whether a limit is missed by more than the model's error."""
+    """Return how the misses of limits compare with the model's error; the clearest counts."""
     if one.not_sustained:
         return "within the model's error"
+    found: set[Sure] = set()
     for limit in one.judged:
         if limit.met or limit.value is None or not limit.value or not limit.limit:
             continue
         error = one.error.of(limit.figure)
-        if limit.figure.rpartition("/")[2] in (LIFE, PRICE, "waf", "watts"):
-            return "clear"
-        if error is None:
-            return "error unknown"
-        if abs(log(limit.value / limit.limit)) > log(1 + error / 100):
-            return "clear"
-    return "within the model's error"
+        difference = abs(log(limit.value / limit.limit))
+        found.add(_compared(difference, log(1 + error.least_pct / 100), is_bound=error.is_bound))
+    order: tuple[Sure, ...] = ("clear", "error unknown", "within the model's error")
+    return next((sure for sure in order if sure in found), "within the model's error")
 
 
 def _why(one: Ranked, rows: Sequence[Ranked]) -> str:

@@ -1,11 +1,14 @@
 """Figures as predicted by fits that have not seen them, kept beside the presets.
 
-`tools/predict-figures` makes the table of the shipped fits: their cross-validation. That of the
-drives of today is of the figures kept aside, as `reproduce modern` simulates them:
+`tools/predict-figures` makes the table of the shipped fits: their cross-validation. Those of
+current drives and of SSD-iq's loads are the figures that `reproduce` simulates:
 
-    .venv/bin/python -m writecliff.published.predictions reproductions/NAME/results.json
+    writecliff reproduce modern --short --json > modern.json
+    writecliff reproduce ssd-iq --json > ssd-iq.json
+    .venv/bin/python -m writecliff.published.predictions modern.json ssd-iq.json
 
-A prediction is of a drive model; once the preset changes it is out of date and not shown.
+The table of current drives also has figures that the rule knows, for comparisons of two drives. A
+prediction is of a drive model; once the model changes it is out of date and not shown.
 """
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ from writecliff.report.csvs import csv_text
 
 if TYPE_CHECKING:
     from writecliff.published.fit.cross_validation import Prediction as CrossValidated
+    from writecliff.published.ssd_iq.conditions import Load
+    from writecliff.published.ssd_iq.drives import Sheet
 
 PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
+SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
 _COLUMNS = (*COLUMNS, COMPRESSIBLE, "predicted")
+_SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_hash")
 
 
 @dataclass(frozen=True)
@@ -54,13 +61,26 @@ def table_of(folds: int, predictions: Iterable[CrossValidated]) -> str:
 
 
 def table_of_modern(results: str) -> str:
-    """The simulated figures that are kept aside, of the JSON of `reproduce modern`, as CSV."""
+    """Return the simulated figures of the JSON of `reproduce modern` as CSV."""
     lines = (
         [*(one[name] for name in (*COLUMNS, COMPRESSIBLE)), one["simulated"], _hash(one["preset"])]
         for one in json.loads(results)["figures"]
-        if one.get("part") == "aside" and one["simulated"] is not None
+        if one.get("part") in ("aside", "fit") and one["simulated"] is not None
     )
     return csv_text((*_COLUMNS, "device_hashes"), lines)
+
+
+def table_of_ssd_iq(results: str) -> str:
+    """Return the simulated figures of the JSON of `reproduce ssd-iq` as CSV."""
+    found = json.loads(results)
+    hashes = {one["drive"]: one["device_hash"] for one in found["drives"]}
+    lines = (
+        [one["condition"], one["metric"], one["value"], one["unit"], one["simulated"],
+         hashes[one["drive"]]]
+        for one in found["rows"]
+        if one["value"] and one["simulated"] is not None
+    )  # fmt: skip
+    return csv_text(_SSD_IQ_COLUMNS, lines)
 
 
 @lru_cache(maxsize=2)
@@ -71,6 +91,50 @@ def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Predi
         figure: Prediction(float(line["predicted"]), line["device_hashes"])
         for figure, line in zip(read_figures(path), lines, strict=True)
     }
+
+
+@dataclass(frozen=True)
+class SsdIqPrediction:
+    """A figure of SSD-iq with its prediction. `value` and `simulated` have the table's unit."""
+
+    drive: str  # name and capacity on its sheet
+    family: str  # of the catalogue, or the drive itself
+    load: Load
+    metric: str
+    value: float
+    simulated: float
+
+
+def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPrediction]:
+    """Return the predictions of the drives as the rule derives them now."""
+    from writecliff.published.ssd_iq.conditions import drive_text, load_of
+    from writecliff.published.ssd_iq.drives import family_of, read_sheets, sheet_of
+
+    sheets = read_sheets()
+    found = []
+    for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
+        sheet = sheet_of(drive_text(line["condition"]), sheets)
+        if line["device_hash"] == _derived_hash(sheet):
+            found.append(
+                SsdIqPrediction(
+                    sheet.label,
+                    family_of(sheet.name) or sheet.name,
+                    load_of(line["condition"]),
+                    line["metric"],
+                    float(line["value"]),
+                    float(line["predicted"]),
+                )
+            )
+    return found
+
+
+@lru_cache(maxsize=64)
+def _derived_hash(sheet: Sheet) -> str:
+    """Return the hash of the drive that `reproduce ssd-iq` simulates."""
+    from writecliff.published.ssd_iq.drives import device_text
+    from writecliff.published.ssd_iq.play import SmallDrive
+
+    return SmallDrive.of(sheet.sheet.name, device_text(sheet)).device_hash
 
 
 def device_hashes(figure: PublishedFigure) -> str:
@@ -97,6 +161,9 @@ def predicted_rows(
 
 
 if __name__ == "__main__":
-    MODERN_PREDICTIONS.write_text(
-        table_of_modern(Path(sys.argv[1]).read_text(encoding="utf-8")), encoding="utf-8"
-    )
+    for name in sys.argv[1:]:
+        text = Path(name).read_text(encoding="utf-8")
+        if json.loads(text)["campaign"] == "ssd-iq":
+            SSD_IQ_PREDICTIONS.write_text(table_of_ssd_iq(text), encoding="utf-8")
+        else:
+            MODERN_PREDICTIONS.write_text(table_of_modern(text), encoding="utf-8")

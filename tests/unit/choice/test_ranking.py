@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, isclose
 from pathlib import Path
+from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from writecliff.choice.certainty import ModelError, family_of, model_error
+from writecliff.choice.certainty import KindError, ModelError, model_error
+from writecliff.choice.load_kinds import LoadKinds, kinds_of_jobs
 from writecliff.choice.measured import over_seeds
 from writecliff.choice.question import Question
 from writecliff.choice.ranking import Ranked, rank, weights_of
 from writecliff.errors import ConfigError
+from writecliff.published.held_out import cross_validated, current_drives, mean_kind
 from writecliff.report.headline import Headline
+from writecliff.workload.model import Addresses, IoLog, Job
 
-KNOWN = ModelError(rates_pct=5.0, means_pct=5.0, tails_pct=10.0, figures=9)
+GIB = 1 << 30
+MIX = LoadKinds(("mixes",), ("reads", "writes"))
+TAILS = ("p99.99 of reads beside writes, at full rate", "p99.99 of writes, at full rate")
+KNOWN = ModelError(
+    MIX, {kind: KindError(kind, 10.0, 9, "family") for kind in TAILS}, rated_life=True
+)
 WEIGHTS = {"p99.99": 1.0, "life": 1.0}
 
 
@@ -107,7 +117,7 @@ def test_a_weight_of_no_figure_is_refused() -> None:
     [
         (1.05, KNOWN, "within the model's error"),
         (2.0, KNOWN, "clear"),
-        (2.0, ModelError(), "error unknown"),
+        (2.0, ModelError(MIX), "error unknown"),
     ],
 )
 def test_a_difference_is_held_against_the_errors_of_the_models(
@@ -126,10 +136,11 @@ def test_so_is_a_missed_limit(value: float, sure: str) -> None:
 
 
 def test_a_limit_of_life_or_price_needs_no_model() -> None:
-    _, second = ranked(
-        asked("life >= 3 years"), error=ModelError(), a=figures(1.0, 4.0), b=figures(1.0, 2.9)
-    )
-    assert second.sure == "clear"
+    rated = ModelError(replace(MIX, writes_per_day=True), rated_life=True)
+    limit, drives = asked("life >= 3 years"), {"a": figures(1.0, 4.0), "b": figures(1.0, 2.9)}
+    assert ranked(limit, error=rated, **drives)[1].sure == "clear"
+    by_cycles = replace(rated, rated_life=False)  # depends on the write amplification
+    assert ranked(limit, error=by_cycles, **drives)[1].sure == "error unknown"
 
 
 def test_iops_count_where_drives_run_as_fast_as_they_can() -> None:
@@ -155,19 +166,79 @@ def test_figures_of_several_seeds_have_the_interval_of_their_mean() -> None:
     assert life.low == life.high == 3.0
 
 
-def test_the_error_of_a_model_is_that_of_its_family() -> None:
-    assert family_of("pm863-960") == family_of("pm863-120") == "pm863"
-    error = model_error("pm863-960")
-    assert error.figures > 5 and error == model_error("pm863-480")
-    assert error.of("iops") == error.rates_pct and error.of("reads/p99.9") == error.tails_pct
-    assert error.of("mean") == error.means_pct and error.of("life") is None
-    assert model_error("./my-drive.toml") == ModelError()
+def kinds(**job: object) -> LoadKinds:
+    return kinds_of_jobs([Job(**job)], 100 * GIB)  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_drive_of_today_is_that_of_its_figures_kept_aside() -> None:
-    error = model_error("t500-1000")
-    assert error.figures > 0 and "rates" not in error.of_all
-    assert error == model_error("t500-2000")
+def test_a_lower_bound_of_an_error_explains_a_difference_but_makes_none_clear() -> None:
+    seen = {kind: KindError(kind, 10.0, 9, "family", in_view=True) for kind in TAILS}
+    bound = ModelError(MIX, seen)
+    for behind, sure in ((1.05, "within the model's error"), (2.0, "error unknown")):
+        _, second = ranked(
+            asked(), {"p99.99": 1.0}, bound, a=figures(1.0, 2.0), b=figures(behind, 2.0)
+        )
+        assert second.sure == sure
+
+
+def test_loads_have_the_kinds_of_their_figures() -> None:
+    zipf = Addresses("zipf", theta=0.8)
+    assert kinds(read_pct=100).rates == ("random reads",)
+    assert kinds(pattern="sequential").rates == ("sequential writes",)
+    assert kinds(read_pct=70).rates == ("mixes",)
+    assert kinds(read_pct=70, addresses=zipf).rates == ("mixes", "skewed writes")
+    assert kinds(read_pct=100, addresses=zipf).rates == ("random reads",)
+    assert kinds(range_bytes=20 * GIB).rates == ("random writes", "partly static data")
+    assert kinds(log=IoLog("w", (0,), (4096,))).rates == ("replayed traces",)
+    assert kinds(read_pct=70).kinds_of("p99.9") == (
+        "p99.9 of reads beside writes, at full rate", "p99.9 of writes, at full rate",
+    )  # fmt: skip
+    assert kinds(read_pct=100, rate_iops=1e4).kinds_of("reads/service/p99") == (
+        "p99 of reads alone, below full rate",
+    )
+    assert kinds(read_pct=70).kinds_of("reads/mean") == ("mean latency of reads beside writes",)
+    assert kinds().kinds_of("flush/p99") == ("flushes",)  # nobody publishes them
+    assert kinds().kinds_of("life") == ("endurance", "random writes")
+    assert kinds(rate_iops=1e4).kinds_of("life", rated_life=True) == ()
+
+
+def test_the_error_of_a_model_is_that_of_the_load_on_its_family() -> None:
+    """Cross-validation predicts rates of mixes of `pm863` (3 figures and more), and no endurance."""
+    mix = model_error("pm863-960", kinds(read_pct=70)).of("iops")
+    assert mix == model_error("pm863-480", kinds(read_pct=70)).of("iops")
+    assert mix.pct is not None and mix.kinds[0].scope == "family"
+    own = [f.error_pct for f in cross_validated() if (f.family, f.kind) == ("pm863", "mixes")]
+    assert mix.pct == median(own) and mix.kinds[0].figures == len(own)
+    assert model_error("pm863-960", kinds(read_pct=70)).of("life").pct is None
+    assert model_error("./my-drive.toml", MIX).of("iops").pct is None
+
+
+def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> None:
+    reads = model_error("t500-1000", kinds(read_pct=100)).of("iops")
+    counted = [
+        figure.error_pct
+        for figure in current_drives()
+        if figure.kind == "random reads" and figure.family != "p5800x"
+    ]
+    assert (reads.kinds[0].scope, reads.kinds[0].figures) == ("other drives", len(counted))
+    assert reads.pct == median(counted)
+    for kind in ("mixes", "mean latency of mixes"):
+        assert model_error("t500-1000", kinds(read_pct=70)).by_kind.get(kind) is None
+    skew = model_error("pm9a3-7680", kinds(addresses=Addresses("zipf", theta=0.8)))
+    assert skew.by_kind["skewed writes"].scope == "family"
+    assert skew.of("iops").pct == max(
+        skew.by_kind[kind].pct or 0 for kind in ("random writes", "skewed writes")
+    )
+    tail = skew.of("p99.99")
+    assert tail.is_bound and tail.pct is not None  # the class defaults were set with them in view
+
+
+def test_a_current_drive_wins_no_mix_clearly() -> None:
+    """Two mixes of current drives are published in the table, both known before a constant was
+    set: the error is not known."""
+    error = model_error("t500-1000", kinds(read_pct=70))
+    fast, slow = figures(1.0, 2.0, iops=100.0), figures(1.0, 2.0, iops=10.0)
+    _, second = ranked(asked(), {"iops": 1.0}, error, a=fast, b=slow)
+    assert second.sure == "error unknown"
 
 
 @given(st.lists(st.tuples(*[st.floats(0.9, 1.2)] * 3), min_size=2, max_size=6), st.booleans())
@@ -202,21 +273,22 @@ def test_flushes_count_where_the_load_has_some() -> None:
     assert weights_of(asked(), open_loop=True, known=known) == {
         "p99.99": 1.0, "life": 1.0, "flush/p99": 1.0,
     }  # fmt: skip
-    assert KNOWN.of("flush/p99") is None  # nobody publishes them
 
 
-def test_constants_of_the_model_are_no_predictions() -> None:
-    error = model_error("micron-9550-max-3200")
-    assert "means" in error.of_all and error.means_pct is not None and error.means_pct > 5
-    assert error.tails_pct is None and error.counts["means"] == 2
+def test_figures_that_test_nothing_do_not_count() -> None:
+    """Three writes at queue depth 1 of 15 µs are a constant of the rule; one figure is left."""
+    kind = mean_kind("random writes")
+    own = [figure for figure in current_drives() if figure.kind == kind]
+    assert [bool(figure.known) for figure in own].count(True) == 3
+    error = model_error("micron-9550-max-3200", kinds()).of("mean")
+    assert error.pct is None
+    repeated = [f for f in current_drives() if f.known == "repeats a figure of its family"]
+    assert {(f.drive, f.published) for f in repeated} >= {("micron-9550-max-3200", 14_000.0)}
 
 
-def test_a_family_without_figures_of_a_kind_has_the_median_of_all_and_says_so() -> None:
-    error = model_error("t500-1000")
-    assert set(error.of_all) == {"means"}
-    assert error.means_pct == model_error("sn770-1000").means_pct
-    assert error.tails_pct is None and model_error("pm9d3a-3840").tails_pct is None
-    assert model_error("nvme-tlc-960").of_all == ("rates", "means", "tails")
+def test_drives_without_flash_have_no_error_of_drives_with_flash() -> None:
+    assert model_error("p5800x-1600", kinds(read_pct=100)).of("iops").pct is None
+    assert model_error("nvme-tlc-960", kinds(read_pct=100)).of("iops").pct is not None
 
 
 def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
@@ -232,8 +304,8 @@ def test_the_error_of_a_twin_is_that_of_what_it_kept_aside(tmp_path: Path) -> No
     path = tmp_path / "mine.toml"
     line = "# kept aside: 25 figures; median errors: rates 2.0 %, 99th percentiles 6.6 %\n"
     path.write_text(line + 'name = "mine"\n')
-    found = model_error(str(path))
-    assert (found.rates_pct, found.means_pct, found.tails_pct) == (2.0, None, 6.6)
-    assert found.figures == 25
+    found = model_error(str(path), MIX)
+    assert (found.of("iops").pct, found.of("mean").pct, found.of("p99").pct) == (2.0, None, 6.6)
+    assert found.of("p99.99").pct is None and found.of("iops").kinds[0].figures == 25
     path.write_text('name = "mine"\n')
-    assert model_error(str(path)).figures == 0
+    assert model_error(str(path), MIX).by_kind == {}

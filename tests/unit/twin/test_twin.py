@@ -11,6 +11,7 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.choice.certainty import model_error
+from writecliff.choice.load_kinds import kinds_of_jobs
 from writecliff.devices import describe_device
 from writecliff.published.fit.progress import FitProgress
 from writecliff.twin import fitting, structure, validation
@@ -56,7 +57,9 @@ def test_a_gentle_twin_and_the_drive_against_it(
     assert describe_device(text, str(file)).name == "mine"
     assert "measured here by a fit" in text
     # `choose` takes the errors of what was kept aside as those of the model.
-    assert model_error(str(file)).rates_pct == pytest.approx(made["errors"]["rates_pct"], abs=0.051)
+    assert model_error(str(file), kinds_of_jobs([], 1)).by_kind["mixes"].pct == pytest.approx(
+        made["errors"]["rates_pct"], abs=0.051
+    )
     assert TwinResult.read(run).verdict == made["verdict"]
     same = ["twin", "--resume", str(run), "--quiet", "--json", "--check"]
     well = answered(cli([*same, str(file)]))

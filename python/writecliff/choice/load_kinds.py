@@ -1,0 +1,138 @@
+"""Kinds of figures that describe a load, as held-out figures are sorted (`published/held_out.py`).
+
+A load that is of several kinds, such as a skewed mix, has the largest error of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from writecliff.choice.question import LIFE, PRICE, Question
+from writecliff.devices import show_device
+from writecliff.latency_basis import PREFIX
+from writecliff.operation_names import FLUSH
+from writecliff.published.held_out import (
+    MIXES,
+    SKEWED,
+    STATIC,
+    WRITE_AMPLIFICATION,
+    ZONES,
+    mean_kind,
+    tail_kind,
+)
+from writecliff.workload.load import load_workload
+from writecliff.workload.model import Job
+
+Operation = Literal["reads", "writes"]
+# Kinds without a held-out figure.
+TRACES, ENDURANCE, POWER, FLUSHES = "replayed traces", "endurance", "power", "flushes"
+_SKEWED = ("zipf", "pareto", "normal", "zoned", "hot_cold", "sequence")
+_NEARLY_ALL = 0.99  # share of the capacity; ranges are whole blocks
+
+
+@dataclass(frozen=True)
+class LoadKinds:
+    """Kinds of a load. `full_rate`: some job runs as fast as the drive can."""
+
+    rates: tuple[str, ...]
+    operations: tuple[Operation, ...]
+    full_rate: bool = True
+    writes_per_day: bool = False  # a given volume, not the rate of the load, wears the drive
+
+    def kinds_of(self, key: str, *, rated_life: bool = False) -> tuple[str, ...]:
+        """Return the kinds of a figure of a choice, such as "reads/p99.9".
+
+        No kind: a rating or a list gives the figure. `rated_life`: a rating of the vendor ends the
+        life, not the cycles of the flash, which depend on the write amplification.
+        """
+        *parts, name = key.removeprefix(PREFIX).split("/")
+        if FLUSH in parts:
+            return (FLUSHES,)
+        if name in (PRICE, "waf", "watts"):
+            return {PRICE: (), "waf": (WRITE_AMPLIFICATION,), "watts": (POWER,)}[name]
+        if name == LIFE:
+            rates = self.rates if self.full_rate and not self.writes_per_day else ()
+            return rates if rated_life else (ENDURANCE, *rates)
+        if name in ("iops", "mb_per_s"):
+            return self.rates
+        operations = [one for one in self.operations if one in parts] or list(self.operations)
+        if name == "mean":
+            return self._means(operations)
+        return tuple(
+            tail_kind(name, self._whose(one), full_rate=self.full_rate) for one in operations
+        )
+
+    def _means(self, operations: list[Operation]) -> tuple[str, ...]:
+        if len(operations) < len(self.operations):
+            return tuple(mean_kind(self._whose(one)) for one in operations)
+        return tuple(map(mean_kind, self.rates))
+
+    def _whose(self, operation: Operation) -> str:
+        if operation == "writes":
+            return "writes"
+        return "reads beside writes" if "writes" in self.operations else "reads alone"
+
+
+def kinds_of_load(question: Question) -> LoadKinds:
+    """Return the kinds of the measured steps of a choice's load. Raises ConfigError."""
+    capacity_bytes = max(show_device(name).capacity_bytes for name in question.candidates)
+    file = load_workload(question.workload, capacity_bytes=capacity_bytes)
+    jobs = [job for step in file.steps if step.measured for job in step.workload.jobs]
+    return kinds_of_jobs(
+        jobs, capacity_bytes, writes_per_day=question.writes_per_day_bytes is not None
+    )
+
+
+def kinds_of_jobs(
+    jobs: Iterable[Job], capacity_bytes: int, *, writes_per_day: bool = False
+) -> LoadKinds:
+    """Return the kinds of jobs that run on a drive of `capacity_bytes`."""
+    listed = list(jobs)
+    traces = any(job.model is not None or job.log is not None for job in listed)
+    reads = traces or any(job.read_pct > 0 for job in listed)
+    writing = [job for job in listed if job.read_pct + job.trim_pct < 100]
+    writes = traces or bool(writing)
+    if traces:
+        rates = [TRACES]
+    elif reads and writes:
+        rates = [MIXES]
+    else:
+        rates = [f"{job.pattern} {'reads' if reads else 'writes'}" for job in listed]
+    if any(_is_skewed(job) for job in writing):
+        rates.append(SKEWED)
+    if not traces and writing and _is_partly_static(writing, capacity_bytes):
+        rates.append(STATIC)
+    if any(job.host_zones is not None for job in writing):
+        rates.append(ZONES)
+    named: tuple[tuple[Operation, bool], ...] = (("reads", reads), ("writes", writes))
+    return LoadKinds(
+        tuple(dict.fromkeys(rates)),
+        tuple(name for name, has in named if has),
+        full_rate=not all(job.is_scheduled for job in listed),
+        writes_per_day=writes_per_day,
+    )
+
+
+def _is_skewed(job: Job) -> bool:
+    return job.pattern == "random" and job.addresses.kind in _SKEWED
+
+
+def _is_partly_static(writing: Iterable[Job], capacity_bytes: int) -> bool:
+    """`True` if some of the drive is never written."""
+    ranges = []
+    for job in writing:
+        if job.segments is not None:
+            return True
+        zones = job.addresses.zones
+        if job.addresses.kind == "zoned" and any(not zone.access_pct for zone in zones):
+            return True
+        length = job.range_bytes or capacity_bytes - job.offset_bytes
+        ranges.append((job.offset_bytes, job.offset_bytes + length))
+    reached = 0
+    for begin, end in sorted(ranges):
+        if begin > reached:
+            return True
+        reached = max(reached, end)
+    return reached < _NEARLY_ALL * capacity_bytes

@@ -1,0 +1,358 @@
+"""Held-out figures beside their stored predictions, by kind of load.
+
+Three stored tables are the source (`predictions.py`): the cross-validation of the fits, current
+drives, and SSD-iq's loads on current drives. `choose` takes the errors of models from here, and the
+validation page shows them, so both have the same errors. A prediction of a drive that has changed
+since counts no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+from writecliff.devices.families import variants
+from writecliff.published.conditions import condition, measured_metric, preset_of
+from writecliff.published.figures import PublishedFigure
+from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, VOLUME
+from writecliff.published.modern import split
+from writecliff.published.predictions import (
+    MODERN_PREDICTIONS,
+    SSD_IQ_PREDICTIONS,
+    SsdIqPrediction,
+    predicted_rows,
+    read_predictions,
+    read_ssd_iq_predictions,
+)
+from writecliff.published.scores import Row, is_clear
+from writecliff.published.ssd_iq.conditions import OpenLoop, RandomWrites, ZoneWrites
+
+Source = Literal["cross-validation", "current drives", "SSD-iq"]
+ErrorUnit = Literal["%", "x"]
+MIXES, SKEWED, STATIC = "mixes", "skewed writes", "partly static data"
+BURSTS, FILLS = "writes into the SLC cache", "writes to a new drive, end to end"
+CACHE_SIZE, PART = "size of the SLC cache", "part of the drive used"
+ZONES = "zones written in order"
+UNIFORM, KNEE = "uniform writes", "largest rate of an open loop"
+WRITE_AMPLIFICATION = "write amplification"
+RELATIVE = ", relative to uniform"
+REPEATED, CONSTANT = "repeats a figure of its family", "constant of the rule"
+FULL_RATE, LIGHT = "at full rate", "below full rate"
+FULL_RATE_SHARE = 0.8  # of the largest rate of a drive in an open loop; SSD-iq's figures below it
+_SAME = 0.005  # relative difference up to which predictions of two families are a constant
+_LATENCY = re.compile(r"(read|write) latency (p[\d.]+)")
+_TAIL = re.compile(r"latency_(p[\d.]+|max)(?:_(read|write))?")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A held-out figure and its prediction.
+
+    `known`: reason why the figure tests little, as its family has it already; "" if it does not.
+    `in_view`: a constant of the model was set with the figure in view, so its error is a lower
+    bound of that of other drives.
+    """
+
+    source: Source
+    kind: str
+    family: str
+    label: str  # the load, the same for all drives
+    drive: str
+    published: float
+    simulated: float
+    unit: ErrorUnit = "%"
+    known: str = ""
+    in_view: bool = False
+
+    @property
+    def error(self) -> float:
+        """Size of the error in `unit`: percent, or a factor of at least 1."""
+        ratio = self.simulated / self.published
+        if self.unit == "%":
+            return 100 * abs(ratio - 1)
+        return max(ratio, 1 / ratio) if ratio > 0 else float("inf")
+
+    @property
+    def error_pct(self) -> float:
+        """Size of the error in percent; of a factor, the part above 1."""
+        return self.error if self.unit == "%" else 100 * (self.error - 1)
+
+
+def tail_kind(statistic: str, of: str, *, full_rate: bool) -> str:
+    """Return the kind of a percentile: "p99.9 of reads beside writes, at full rate"."""
+    return f"{statistic} of {of}, {FULL_RATE if full_rate else LIGHT}"
+
+
+def mean_kind(load: str) -> str:
+    """Return the kind of a mean latency under a kind of load."""
+    return f"mean latency of {load}"
+
+
+def family_of(drive: str) -> str:
+    """Return the family of a drive of the catalogue; its own name if it has none."""
+    variant = variants().get(drive)
+    return drive if variant is None else variant.family.stem
+
+
+@lru_cache(maxsize=1)
+def cross_validated() -> tuple[HeldOut, ...]:
+    """Return the figures that the shipped fits predict in their cross-validation.
+
+    Stalls and buffers of these drives were set with all figures in view, so tails are.
+    """
+    rows = predicted_rows([Row(figure, None) for figure in read_predictions()])
+    return tuple(_of_rows(rows, "cross-validation", in_view=lambda row: row.kind is TAILS))
+
+
+@lru_cache(maxsize=1)
+def current_drives() -> tuple[HeldOut, ...]:
+    """Return the held-out figures of current drives from data sheets and reviews.
+
+    The constants that mixes depend on were set with all published mixes in view.
+    """
+    parts = split()
+    rows = [row for row in modern_rows() if parts.get(row.figure) == "aside"]
+    constants = _constants(rows)
+    found = []
+    made = _of_rows(rows, "current drives", in_view=lambda row: row.kind is MIXED)
+    for row, one in zip((row for row in rows if _kind(row)), made, strict=True):
+        known = REPEATED if _repeats(row.figure) else CONSTANT if row in constants else ""
+        found.append(replace(one, known=known))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def modern_rows() -> tuple[Row, ...]:
+    """Return the predicted figures of current drives, of which the rule may know some."""
+    known = read_predictions(MODERN_PREDICTIONS)
+    return tuple(predicted_rows([Row(figure, None) for figure in known], known))
+
+
+def _of_rows(
+    rows: Iterable[Row], source: Source, in_view: Callable[[Row], bool]
+) -> Iterator[HeldOut]:
+    for row in rows:
+        kind, figure = _kind(row), row.figure
+        if not kind or row.simulated is None or not figure.value:
+            continue
+        drive = preset_of(figure.device)
+        unit: ErrorUnit = "x" if row.kind is TAILS else "%"
+        yield HeldOut(source, kind, family_of(drive), figure.label, drive, figure.value,
+                      row.simulated, unit, in_view=in_view(row))  # fmt: skip
+
+
+def _kind(row: Row) -> str:
+    """Return the kind of load of a figure; "" if it is no rate, mean, tail or volume."""
+    if row.kind is VOLUME:
+        return CACHE_SIZE
+    if row.kind not in (PURE, MIXED, MEAN, TAILS):
+        return ""
+    load = _load_kind(row.figure)
+    if row.kind is MEAN:
+        return mean_kind(load)
+    match = _TAIL.match(measured_metric(row.figure.metric))
+    if row.kind is TAILS and match is not None:
+        return tail_kind(match[1], _operations(load, match[2]), full_rate=True)
+    if row.figure.metric.startswith("fill_"):
+        return FILLS
+    return BURSTS if row.figure.metric.endswith("_burst") else load
+
+
+def _load_kind(figure: PublishedFigure) -> str:
+    found = condition(figure)
+    load = None if found is None else found.load
+    if load is None:
+        return "sequential writes"  # a new drive that is written from end to end
+    if load.mixed:
+        return MIXES
+    return f"{load.pattern} {'reads' if load.read_pct == 100 else 'writes'}"
+
+
+def _operations(load: str, operation: str | None) -> str:
+    """Return whose latency it is: reads alone or beside writes, writes, or I/Os of a mix."""
+    if load == MIXES:
+        return {"read": "reads beside writes", "write": "writes"}.get(operation or "", "mixes")
+    return "reads alone" if load.endswith("reads") else "writes"
+
+
+def _repeats(figure: PublishedFigure) -> bool:
+    """`True` if the rule knows the same value of the same load of the family."""
+    parts = split()
+    family = family_of(preset_of(figure.device))
+    return any(
+        part == "fit"
+        and other.value == figure.value
+        and _load_key(other) == _load_key(figure)
+        and family_of(preset_of(other.device)) == family
+        for other, part in parts.items()
+    )
+
+
+def _load_key(figure: PublishedFigure) -> tuple[object, ...]:
+    f = figure
+    return (f.metric, f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
+
+
+def _constants(rows: Sequence[Row]) -> list[Row]:
+    """Return the means that the model predicts alike for drives of several families."""
+
+    def is_constant(row: Row) -> bool:
+        return any(
+            _load_key(other.figure) == _load_key(row.figure)
+            and family_of(other.figure.device) != family_of(row.figure.device)
+            and row.simulated is not None
+            and other.simulated is not None
+            and abs(other.simulated - row.simulated) <= _SAME * abs(row.simulated)
+            for other in rows
+        )
+
+    return [row for row in rows if row.kind is MEAN and is_constant(row)]
+
+
+# -- SSD-iq ----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def ssd_iq() -> tuple[HeldOut, ...]:
+    """Return SSD-iq's figures and predictions; the median of those of a drive's load.
+
+    The class defaults of tails were set with latencies of these drives in view. Maxima are left
+    out: the source has those of 48 minutes.
+    """
+    predictions = read_ssd_iq_predictions(SSD_IQ_PREDICTIONS)
+    limits = knees(predictions, simulated=False)
+    groups: dict[tuple[str, str, str], list[SsdIqPrediction]] = {}
+    for row in predictions:
+        if kind := _ssd_iq_kind(row, FULL_RATE_SHARE * limits.get(row.drive, 0.0)):
+            groups.setdefault((row.drive, kind, row.load.label), []).append(row)
+    found = [
+        _of_ssd_iq(rows[0], kind, median(one.value for one in rows), rows[0].simulated)
+        for (_, kind, _), rows in groups.items()
+    ]
+    simulated = knees(predictions, simulated=True)
+    of_drive = {row.drive: row for row in predictions}
+    found += [
+        replace(_of_ssd_iq(of_drive[drive], KNEE, rate, simulated[drive]), label=KNEE)
+        for drive, rate in limits.items()
+    ]
+    return tuple(found)
+
+
+def _of_ssd_iq(row: SsdIqPrediction, kind: str, published: float, simulated: float) -> HeldOut:
+    is_latency = _LATENCY.match(row.metric) is not None and kind != KNEE
+    return HeldOut(
+        "SSD-iq", kind, row.family, row.load.label, row.drive, published, simulated,
+        "x" if is_latency else "%", in_view=is_latency,
+    )  # fmt: skip
+
+
+def knees(rows: Iterable[SsdIqPrediction], *, simulated: bool) -> dict[str, float]:
+    """Return the largest write rate of each drive in an open loop."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if isinstance(row.load, OpenLoop) and row.metric == "write rate reached":
+            value = row.simulated if simulated else row.value
+            found[row.drive] = max(found.get(row.drive, 0.0), value)
+    return found
+
+
+def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
+    """Return the kind of a figure; "" if it is not compared. `light_iops`: rate below which an open
+    loop is light."""
+    load = row.load
+    if row.metric == "WAF":
+        return WRITE_AMPLIFICATION
+    if isinstance(load, ZoneWrites):
+        return ZONES
+    if isinstance(load, OpenLoop):
+        match = _LATENCY.match(row.metric)
+        if match is None:
+            return ""  # below the largest rate, every drive reaches the rate of the load
+        of = "reads beside writes" if match[1] == "read" else "writes"
+        return tail_kind(match[2], of, full_rate=load.rate_iops >= light_iops)
+    assert isinstance(load, RandomWrites)
+    if load.range_bytes is not None:
+        return PART
+    kind = {"uniform": UNIFORM, "static": STATIC}.get(load.spread.kind, SKEWED)
+    return f"{kind}{RELATIVE}" if "relative to uniform" in row.metric else kind
+
+
+# -- errors by kind --------------------------------------------------------------------------------
+
+FEWEST = 3  # figures behind an error
+FACTOR = 1.5  # up to which a tail counts as met
+_NEAR_PCT = 10.0
+
+
+@dataclass(frozen=True)
+class KindScore:
+    """Errors of held-out figures; `median`, `p90` and `largest` are in `unit`."""
+
+    unit: ErrorUnit
+    figures: int
+    median: float
+    p90: float
+    largest: float
+    within_pct: float  # share of factors up to `FACTOR`, or of errors up to 10 %
+    in_view: bool
+
+
+def score_of(figures: Iterable[HeldOut]) -> KindScore | None:
+    """Return the score of figures of one unit; None without figures."""
+    listed = list(figures)
+    if not listed:
+        return None
+    unit, errors = listed[0].unit, np.asarray([one.error for one in listed])
+    limit = FACTOR if unit == "x" else _NEAR_PCT
+    return KindScore(
+        unit,
+        len(listed),
+        float(np.median(errors)),
+        float(np.percentile(errors, 90)),
+        float(errors.max()),
+        100 * float(np.mean(errors <= limit)),
+        any(one.in_view for one in listed),
+    )
+
+
+def by_kind(figures: Iterable[HeldOut]) -> Mapping[str, list[HeldOut]]:
+    """Return the figures by kind, in their order."""
+    found: dict[str, list[HeldOut]] = {}
+    for one in figures:
+        found.setdefault(one.kind, []).append(one)
+    return found
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Comparisons of two drives under the same load whose published figures differ by more than
+    5 %. `right`: those with the right winner in simulation."""
+
+    pairs: int
+    right: int
+
+
+def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winners:
+    """Compare every two drives that have a figure of the same kind and load.
+
+    `most`: largest factor between the published figures of a pair.
+    """
+    by_load: dict[tuple[str, str], list[HeldOut]] = {}
+    for one in figures:
+        by_load.setdefault((one.kind, one.label), []).append(one)
+    found = [
+        (a.published > b.published) == (a.simulated > b.simulated) and a.simulated != b.simulated
+        for same in by_load.values()
+        for a, b in combinations(same, 2)
+        if a.drive != b.drive
+        and is_clear((a.published, b.published))
+        and max(a.published, b.published) <= most * min(a.published, b.published)
+    ]
+    return Winners(len(found), sum(found))
