@@ -1,9 +1,10 @@
 //! The write cache: data that are acknowledged to the host but not yet on the media.
 
-use crate::config::CacheConfig;
-use crate::mechanics::Extent;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{SECTOR_BYTES, saved};
+
+use crate::config::CacheConfig;
+use crate::mechanics::Extent;
 
 /// A write in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::memory::zeroed;
+use writecliff_base::{Nanos, SECTOR_BYTES};
 
 use crate::config::FlashCacheConfig;
-use writecliff_base::{Nanos, SECTOR_BYTES};
 
 /// Bit of a slot that was read since the hand last passed; the other bits are its block number plus
 /// one.

@@ -5,10 +5,10 @@
 //! the platters.
 
 use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, SECTOR_BYTES, saved};
 
 use crate::layout::Layout;
 use crate::mechanics::{Extent, Mechanics};
-use writecliff_base::{Nanos, SECTOR_BYTES, saved};
 
 /// A range of cached sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 
 use writecliff_base::Ppa;
 
+use crate::Parts;
 use crate::frontier::Frontier;
 use crate::groups::{Group, Groups};
-use crate::parts::Parts;
 use crate::table::{Owner, UnitState};
 
 impl Parts {

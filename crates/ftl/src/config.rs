@@ -5,12 +5,11 @@ use writecliff_flash::Geometry;
 use writecliff_flash::geometry::GeometryError;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use crate::bad_blocks::{BadBlocks, BadBlocksConfig};
 use crate::gc::GcPolicy;
 use crate::gc_destination::GcDestination;
-use crate::reduce::ReductionConfig;
 use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
+use crate::{BadBlocks, BadBlocksConfig, ReductionConfig};
 
 /// An FTL configuration; `check` validates it against the flash geometry.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,10 @@
 //! Counters of the FTL since the drive was new, in slots (4 KiB) except those named in bytes.
 
-use writecliff_base::Bytes;
-use writecliff_base::counts;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_base::{Bytes, counts};
+use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use crate::reduce::ReductionCounters;
+use crate::ReductionCounters;
 
 counts! {
     /// Cumulative counters; not reset even by a purge (like SMART counters).

@@ -4,23 +4,19 @@
 use std::ops::Range;
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{Geometry, Wear};
+use writecliff_flash::{Geometry, SLOT_BYTES, Wear};
 use writecliff_host_interface::Content;
 
-use crate::bad_blocks::BadBlocks;
 use crate::check::check_all;
-use crate::config::{ConfigError, FtlConfig};
-use crate::counters::{Allocated, Counters};
-use crate::frontier::FrontierId;
 use crate::gc_log::GcLog;
 use crate::groups::{Group, Groups};
 use crate::map::{prefetch, prefetch_far};
-use crate::parts::Parts;
-use crate::reduce::ReductionCounters;
-use crate::sink::FlashSink;
 use crate::spare::{SparePolicy, StreamSpare};
-use crate::table::{UnitState, UnitTable};
+use crate::table::UnitState;
+use crate::{
+    Allocated, BadBlocks, ConfigError, Counters, FlashSink, FrontierId, FtlConfig, Parts,
+    ReductionCounters, UnitTable,
+};
 
 /// A flash translation layer and its state. See the crate documentation for its contract.
 ///

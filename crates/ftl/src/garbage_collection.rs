@@ -18,14 +18,11 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 
-use crate::config::GcPacing;
-use crate::frontier::FrontierId;
 use crate::gc_log::GcEvent;
 use crate::groups::Group;
 use crate::map::LiveSlots;
-use crate::parts::Parts;
-use crate::sink::FlashSink;
 use crate::table::UnitState;
+use crate::{FlashSink, FrontierId, GcPacing, Parts};
 
 /// Limit on the slots relocated for one host slot: a victim that yields next to nothing must not
 /// stall a write.

@@ -2,7 +2,7 @@
 
 use writecliff_base::StreamId;
 
-use crate::frontier::FrontierId;
+use crate::FrontierId;
 use crate::table::Owner;
 
 /// The policies, as named in device files.

@@ -10,11 +10,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{ReclaimUnitId, StreamId, saved};
 
-use crate::config::GcPacing;
-use crate::frontier::{Frontier, FrontierId};
+use crate::frontier::Frontier;
 use crate::garbage_collection::Collection;
-use crate::parts::Parts;
 use crate::table::{Among, UnitState};
+use crate::{FrontierId, GcPacing, Parts};
 
 /// State of one reclaim group. [`Parts`] holds the state that all groups share.
 #[derive(Clone, Debug, Default)]

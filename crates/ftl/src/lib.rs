@@ -53,9 +53,13 @@ pub mod table;
 pub mod theory;
 pub mod wear_leveling;
 
-pub use bad_blocks::{BadBlockCounters, BadBlocksConfig};
+pub use bad_blocks::{BadBlockCounters, BadBlocks, BadBlocksConfig};
 pub use config::{ConfigError, FtlConfig, GcPacing};
 pub use counters::{Allocated, Counters};
+pub use frontier::FrontierId;
 pub use ftl::Ftl;
+use parts::Parts;
+pub use power_up::Unwritten;
 pub use reduce::{ReductionConfig, ReductionCounters};
 pub use sink::{FastForward, FlashSink, ProgramUnit};
+pub use table::UnitTable;

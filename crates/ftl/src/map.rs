@@ -8,10 +8,9 @@ use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::{Lpn, Ppa, memory};
 use writecliff_flash::Geometry;
 
-use crate::config::FtlConfig;
 use crate::reduce::{Pieces, is_shared};
-use crate::sink::FlashSink;
 use crate::state::damaged;
+use crate::{FlashSink, FtlConfig};
 
 /// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
 /// one that misses delays all that follow.

@@ -3,11 +3,10 @@
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
-use crate::frontier::{Frontier, FrontierId};
+use crate::frontier::Frontier;
 use crate::groups::Group;
-use crate::parts::Parts;
-use crate::sink::{FlashSink, ProgramUnit};
 use crate::table::{Owner, UnitState};
+use crate::{FlashSink, FrontierId, Parts, ProgramUnit};
 
 const NO_PACKER: &str = "a drive that reduces data";
 

@@ -3,17 +3,14 @@
 use writecliff_base::{Lpn, Prng, ReclaimUnitId, saved};
 use writecliff_flash::{Geometry, Wear};
 
-use crate::bad_blocks::BadBlocks;
-use crate::config::FtlConfig;
-use crate::counters::Counters;
-use crate::frontier::{Frontier, FrontierId, Frontiers};
+use crate::frontier::{Frontier, Frontiers};
 use crate::gc_log::GcLog;
 use crate::lost_die::DieParity;
 use crate::map::{Map, Released};
-use crate::reduce::{Packer, ReductionCounters};
-use crate::sink::FlashSink;
+use crate::reduce::Packer;
 use crate::spare::SelfTuned;
-use crate::table::{Owner, UnitTable};
+use crate::table::Owner;
+use crate::{BadBlocks, Counters, FlashSink, FrontierId, FtlConfig, ReductionCounters, UnitTable};
 
 /// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;

@@ -8,10 +8,8 @@
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::Frontier;
-use crate::ftl::Ftl;
-use crate::parts::Parts;
-use crate::sink::FlashSink;
 use crate::table::UnitState;
+use crate::{FlashSink, Ftl, Parts};
 
 /// A change of the mapping that the flash does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
-use crate::frontier::FrontierId;
+use crate::FrontierId;
 
 /// One program operation: unit `unit` of a reclaim unit is full or is closed early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -12,8 +12,7 @@ use writecliff_base::saved;
 use writecliff_flash::Wear;
 
 use crate::check::check_sections;
-use crate::ftl::Ftl;
-use crate::parts::Parts;
+use crate::{Ftl, Parts};
 
 pub(crate) fn damaged(section: &str) -> CodecError {
     CodecError::Impossible(section.to_owned())

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
-use writecliff_ftl::power_up::Unwritten;
+use writecliff_ftl::Unwritten;
 use writecliff_host_interface::{Arrival, Cause, TimeByCause};
 
 use self::timeline::Timeline;

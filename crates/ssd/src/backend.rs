@@ -18,27 +18,25 @@ mod state;
 mod times;
 
 use writecliff_base::Nanos;
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::FlashLocation;
-use writecliff_ftl::ProgramUnit;
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_flash::{FlashLocation, Geometry};
+use writecliff_ftl::{FrontierId, ProgramUnit};
 use writecliff_host_interface::Cause;
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
 use crate::die::{
-    Die, DieState, FRONT_MEDIUM, FlashOperation, Next, ReadFor, SENSE_FAILING, SENSE_PLANE,
-    SENSE_STRIPE, is_plain, program_medium, sense,
+    Die, DieState, FRONT_MEDIUM, Next, SENSE_FAILING, SENSE_PLANE, SENSE_STRIPE, is_plain,
+    program_medium, sense,
 };
-use crate::event::{EventQueue, Lane, SsdEvent};
-use crate::fill::{FillId, Fills, NO_FILL};
+use crate::event::EventQueue;
+use crate::fill::{Fills, NO_FILL};
 use crate::front::{self, FrontFlash};
 use crate::mechanisms::power::BusyTimes;
 use crate::mechanisms::{FlashMechanism, FlashMechanisms, Retries, flash_hook};
+use crate::{DeviceConfig, FillId, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 use channels::Channels;
 use held_erases::HeldErases;
-pub(crate) use state::Unfinished;
 use times::Times;
+
+pub(crate) use state::Unfinished;
 
 /// `slots` slots of a host read leave the die at time `at`.
 #[derive(Clone, Copy, Debug)]

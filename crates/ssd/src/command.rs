@@ -1,17 +1,15 @@
 //! Host commands inside the drive.
 
 use writecliff_base::{Lpn, Nanos};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::{
     Arrival, Barrier, Cause, Command, CommandTable, Frontend, Operation, Status,
 };
 
-use crate::attribution::Recorder;
-use crate::backend::{Backend, HostData};
-use crate::config::{DeviceConfig, ServiceOrder};
-use crate::event::{Lane, SsdEvent};
-use crate::fill::FillId;
+use crate::backend::HostData;
+use crate::config::ServiceOrder;
 use crate::mechanisms::{Access, FlashMechanisms};
+use crate::{Backend, DeviceConfig, FillId, Lane, Recorder, SsdEvent};
 
 /// A command inside the drive.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,7 @@
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Bytes, Nanos, section};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{FlashTiming, Geometry};
+use writecliff_flash::{FlashTiming, Geometry, SLOT_BYTES};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 

@@ -2,13 +2,11 @@
 
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
-use writecliff_ftl::bad_blocks::BadBlocks;
-use writecliff_ftl::{BadBlockCounters, ReductionCounters};
+use writecliff_ftl::{BadBlockCounters, BadBlocks, ReductionCounters};
 use writecliff_host_interface::Drive;
 
-use crate::attribution::Recorder;
 use crate::mechanisms::cell_care::CellCareCounters;
 use crate::mechanisms::die_parity::DieParityCounters;
 use crate::mechanisms::ecc::EccCounters;
@@ -20,7 +18,7 @@ use crate::mechanisms::power::Energy;
 use crate::mechanisms::read_ahead::ReadAheadCounts;
 use crate::mechanisms::slc_cache::{SlcCache, SlcCounters};
 use crate::mechanisms::thermal::ThermalCounters;
-use crate::ssd::Ssd;
+use crate::{Recorder, Ssd};
 
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]

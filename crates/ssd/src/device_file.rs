@@ -11,21 +11,19 @@ mod resized;
 pub(crate) mod scaled;
 mod streams;
 
-use writecliff_base::Bytes;
 use writecliff_base::keys::{Section, SectionKeys, SizeWithin, top};
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_base::section;
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_base::{Bytes, section};
+use writecliff_flash::{Geometry, SLOT_BYTES};
 use writecliff_ftl::FtlConfig;
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, DeviceConfig};
-use crate::data_placement;
+use crate::config::ControllerConfig;
 use crate::mechanisms::{
     Described, INDEPENDENT_PLANES, LARGE_UNITS, NOT_TOGETHER, SEVERAL_GROUPS, Sections, bad_blocks,
     indirection_units, reclaim_groups, reduction,
 };
+use crate::{DeviceConfig, data_placement};
 
 pub use resized::{ResizeError, resized};
 pub use scaled::{least_scale, nearest_scale, scaled, scales};

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::saved;
-use writecliff_ftl::ProgramUnit;
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FrontierId, ProgramUnit};
 
 /// Number of a fill; numbers are reused.
 ///

@@ -2,11 +2,8 @@
 
 use writecliff_base::Nanos;
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::event::{Lane, SsdEvent};
-use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
+use crate::{DeviceConfig, Lane, Recorder, SsdEvent, Storage};
 
 /// The idle time of a drive. After the idle delay, the drive works in the background, in steps that
 /// periodic checks start.

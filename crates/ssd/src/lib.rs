@@ -41,13 +41,18 @@ pub mod ssd;
 mod storage;
 mod write_buffer;
 
-pub use attribution::Attribution;
+pub use attribution::{Attribution, Recorder};
+pub use backend::Backend;
 pub use config::DeviceConfig;
 pub use counters::DriveCounters;
+use die::{FlashOperation, ReadFor};
+use event::{Lane, SsdEvent};
+pub use fill::FillId;
+use front::Front;
 pub use mechanisms::power_loss::{Durable, OnTheWay, PowerCut, Rebuild, Volatile};
 pub use ssd::Ssd;
 pub use storage::Storage;
-pub use writecliff_ftl::power_up::Unwritten;
+pub use writecliff_ftl::Unwritten;
 pub use writecliff_host_interface::{
     Command, Completion, Drive, Duplex, LinkConfig, Operation, Status,
 };

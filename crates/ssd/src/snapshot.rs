@@ -9,10 +9,8 @@ use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved, from_
 use writecliff_base::saved_state::{self, RestoreError};
 use writecliff_host_interface::Drive;
 
-use crate::attribution::Recorder;
 use crate::event::Packed;
-use crate::front::Front;
-use crate::ssd::Ssd;
+use crate::{Front, Recorder, Ssd};
 
 impl<R: Recorder> Saved for Ssd<R> {
     fn save(&self, out: &mut FieldWriter) {

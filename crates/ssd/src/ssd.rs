@@ -604,14 +604,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         if self.config.controller.power_loss_protection {
             return;
         }
-        let modified = self
-            .storage
-            .data_placement
-            .abandon_all(&mut self.storage.ftl, &mut self.storage.backend);
+        self.storage.abandon_all(now);
         self.quiesce();
-        if modified {
-            self.storage.data_placement.reset_modified_handles(now);
-        }
     }
 
     /// Fails a die, which answers no further reads. Its current operation still ends.

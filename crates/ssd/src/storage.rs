@@ -69,7 +69,8 @@ impl<R: Recorder> Storage<R> {
     /// Returns the FTL stream to which a write with stream number `number` would go now; `None` if
     /// the interface does not know the number.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
-        self.data_placement.routed(number, self.ftl.config().streams)
+        let stream = self.data_placement.route.get(usize::from(number)).copied();
+        stream.filter(|&stream| stream < self.ftl.config().streams).map(StreamId)
     }
 
     /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
@@ -125,7 +126,7 @@ impl<R: Recorder> Storage<R> {
         debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
         let is_limited = self.data_placement.is_limited;
         if is_limited && self.backend.now >= self.data_placement.deadline {
-            self.data_placement.end_old_units(&mut self.ftl, &mut self.backend);
+            self.end_old_units();
         }
         self.backend.recorder.writing(command.tag);
         self.backend.awaiting = awaiting;
@@ -136,7 +137,7 @@ impl<R: Recorder> Storage<R> {
         };
         self.backend.awaiting = None;
         if is_limited {
-            self.data_placement.note_units(&self.ftl, self.backend.now);
+            self.note_units();
         }
         self.data_placement.note_elsewhere(command, placed);
         placed

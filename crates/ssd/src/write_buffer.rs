@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use writecliff_base::Nanos;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 
 /// The write buffer. Data are in it from the start of their transfer until their program unit is
 /// on flash.

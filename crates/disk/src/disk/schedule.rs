@@ -6,7 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, SECTOR_BYTES};
-
 use writecliff_host_interface::Drive;
 
 use super::{BURST_BYTES, Disk, DiskEvent};

@@ -16,7 +16,7 @@ use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Wear;
 
 use super::{BadBlocks, Due, uniform};
-use crate::sink::FlashSink;
+use crate::FlashSink;
 
 /// Free units that garbage collection must find when a unit is dissolved: the one that is opened
 /// instead, or that a victim is moved to.

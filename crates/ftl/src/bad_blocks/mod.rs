@@ -19,8 +19,7 @@ mod handling;
 use serde::{Deserialize, Serialize};
 use writecliff_base::random::nth;
 use writecliff_base::{Prng, ReclaimUnitId, counters, counts, saved};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{BlockLife, Geometry};
+use writecliff_flash::{BlockLife, Geometry, SLOT_BYTES};
 
 /// Labels of the random generators for lives, factory bad blocks, and kinds of failures.
 const LIVES: u64 = 0x004c_4956_4553;

@@ -5,7 +5,8 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 pub(super) fn choose(table: &UnitTable, among: &Among, now: u64) -> Option<ReclaimUnitId> {
     let mut best: Option<(f64, ReclaimUnitId)> = None;

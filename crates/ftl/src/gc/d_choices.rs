@@ -4,7 +4,8 @@
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 /// Rejected draws before falling back to a scan; reached only when almost nothing is closed.
 const TRIES: u32 = 64;

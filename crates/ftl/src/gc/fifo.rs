@@ -5,7 +5,8 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 pub(super) fn choose(table: &UnitTable, among: &Among) -> Option<ReclaimUnitId> {
     table.candidates(among).min_by_key(|u| (table.closed_at[u.index()], u.0))

@@ -7,7 +7,8 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::{Among, UnitState, UnitTable};
+use crate::UnitTable;
+use crate::table::{Among, UnitState};
 
 pub(super) fn choose(table: &UnitTable, among: &Among) -> Option<ReclaimUnitId> {
     let mut best = (table.alloc_units_per_reclaim_unit, 0);

@@ -12,7 +12,8 @@ mod windowed_greedy;
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 /// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

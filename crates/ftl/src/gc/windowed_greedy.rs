@@ -7,7 +7,8 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 pub(super) fn choose(table: &UnitTable, among: &Among, window: u32) -> Option<ReclaimUnitId> {
     let age = |unit: &ReclaimUnitId| (table.closed_at[unit.index()], unit.0);

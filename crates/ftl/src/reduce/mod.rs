@@ -21,11 +21,10 @@ mod pack;
 mod pieces;
 
 use writecliff_base::{counters, counts};
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{Geometry, SLOT_BYTES};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use crate::config::ConfigError;
+use crate::ConfigError;
 
 pub(crate) use pack::Packer;
 pub(crate) use pieces::{Pieces, is_shared};

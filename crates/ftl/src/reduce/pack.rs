@@ -12,8 +12,8 @@ use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use super::{ReductionConfig, ReductionCounters};
-use crate::config::FtlConfig;
-use crate::frontier::{Frontier, FrontierId};
+use crate::frontier::Frontier;
+use crate::{FrontierId, FtlConfig};
 
 /// Fill level of a frontier's program unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

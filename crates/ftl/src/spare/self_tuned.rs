@@ -19,8 +19,9 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Prng, ReclaimUnitId, StreamId, saved};
 
+use crate::UnitTable;
 use crate::gc::GcPolicy;
-use crate::table::{Among, UnitTable};
+use crate::table::Among;
 
 /// Victims of a stream over which the valid share is averaged.
 const VICTIMS: f64 = 64.0;

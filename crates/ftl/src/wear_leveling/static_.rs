@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Wear;
 
-use crate::table::{Among, UnitTable};
+use crate::UnitTable;
+use crate::table::Among;
 
 /// At least this many erases between relocations, which bounds the write amplification that wear
 /// levelling adds.

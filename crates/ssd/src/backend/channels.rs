@@ -3,7 +3,7 @@
 use writecliff_base::{Nanos, saved};
 use writecliff_flash::Geometry;
 
-use crate::attribution::Recorder;
+use crate::Recorder;
 
 /// The channels. Each serves requests in order of arrival, so the time until which it is busy is
 /// its complete state.

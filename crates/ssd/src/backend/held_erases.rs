@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{ReclaimUnitId, saved};
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::FrontierId;
 
-use crate::fill::{FillId, Fills};
+use crate::FillId;
+use crate::fill::Fills;
 
 /// A held erase of a reclaim unit, or of a block of the front's own flash. It waits until the data
 /// that replace the erased data are on flash. If the unit is already erased, only programs wait.

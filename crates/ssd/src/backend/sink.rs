@@ -1,17 +1,14 @@
 //! Flash operations of the FTL and its front.
 
 use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
-use writecliff_flash::geometry::FlashLocation;
-use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::{FlashSink, ProgramUnit};
+use writecliff_flash::FlashLocation;
+use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
 use super::Backend;
 use super::held_erases::HeldErase;
-use crate::attribution::Recorder;
-use crate::die::{FlashOperation, ReadFor};
-use crate::fill::FillId;
 use crate::front::{FrontFlash, LogSink, PlacementSink};
 use crate::mechanisms::{FlashMechanism, flash_hook};
+use crate::{FillId, FlashOperation, ReadFor, Recorder};
 
 impl<R: Recorder> Backend<R> {
     /// Starts the held erases of which `programmed` was the last awaited program.

@@ -4,11 +4,11 @@ use writecliff_base::{Nanos, ReclaimUnitId, saved};
 use writecliff_ftl::ProgramUnit;
 
 use super::Backend;
-use crate::attribution::Recorder;
-use crate::die::{Die, DieState, FlashOperation, ReadFor};
-use crate::event::{EventQueue, Packed, SsdEvent};
-use crate::fill::{FillId, Fills, NO_FILL};
+use crate::die::{Die, DieState};
+use crate::event::{EventQueue, Packed};
+use crate::fill::{Fills, NO_FILL};
 use crate::mechanisms::{FlashMechanism, flash_hook};
+use crate::{FillId, FlashOperation, ReadFor, Recorder, SsdEvent};
 
 saved! {
     <R: Recorder> Backend<R> {

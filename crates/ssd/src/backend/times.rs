@@ -1,17 +1,15 @@
 //! Durations of flash operations.
 
 use writecliff_base::Nanos;
-use writecliff_flash::FlashTiming;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{FlashTiming, SLOT_BYTES};
 
 use crate::attribution::FlashRead;
-use crate::config::DeviceConfig;
 use crate::die::{
-    FRONT_MEDIUM, FlashOperation, MEDIA, PAGE_TYPES, PROGRAM_TYPES, SENSE_MASK, SENSE_MEDIUM,
-    Suspension, is_plain, medium_of_sense, program_medium,
+    FRONT_MEDIUM, MEDIA, PAGE_TYPES, PROGRAM_TYPES, SENSE_MASK, SENSE_MEDIUM, Suspension, is_plain,
+    medium_of_sense, program_medium,
 };
-use crate::front;
 use crate::mechanisms::Mechanisms;
+use crate::{DeviceConfig, FlashOperation, front};
 
 /// Durations of flash operations, in tables of fixed size.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! Administrative commands of the data placement interfaces. They take no time on the drive.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::Ftl;
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_flash::SLOT_BYTES;
+use writecliff_ftl::{FrontierId, Ftl};
 use writecliff_host_interface::Drive;
 use writecliff_host_interface::placement::{
     self, Answer, BlockLimitsExtension, DataPlacementStatus, Directives, FdpConfiguration,
@@ -14,10 +13,8 @@ use super::fdp::Fdp;
 use super::scsi::ScsiStreams;
 use super::streams::NvmeStreams;
 use super::time_limit::TimeLimit;
-use super::{DataPlacement, Interface, InterfaceKind, has_volatile};
-use crate::attribution::Recorder;
-use crate::backend::Backend;
-use crate::ssd::Ssd;
+use super::{DataPlacement, Interface, InterfaceKind};
+use crate::{Recorder, Ssd, Storage};
 
 /// Defines an accessor for one interface and the routing table; drives with other interfaces reject
 /// it.
@@ -51,10 +48,37 @@ impl DataPlacement {
         fdp = Fdp(Fdp) of InterfaceKind::NvmeFdp;
     }
 
-    fn status_of_handles(&self, ftl: &Ftl, now: Nanos) -> Vec<HandleStatus> {
-        let Interface::Fdp(fdp) = &self.interface else { return Vec::new() };
+    fn fdp_mut(&mut self) -> Option<&mut Fdp> {
+        if let Interface::Fdp(fdp) = &mut self.interface { Some(fdp) } else { None }
+    }
+
+    fn limit(&mut self) -> Option<&mut TimeLimit> {
+        self.fdp_mut()?.limit.as_mut()
+    }
+
+    /// Disables the Streams directive.
+    pub(crate) fn reset_streams(&mut self) {
+        if let Ok((nvme, route)) = self.nvme() {
+            nvme.set_enabled(route, false);
+        }
+    }
+
+    /// Format NVM, and any purge, releases all streams (8.1.8.3).
+    pub(crate) fn release_all_streams(&mut self) {
+        match &mut self.interface {
+            Interface::Nvme(nvme) => nvme.resources.close_all(&mut self.route),
+            Interface::Scsi(scsi) => scsi.resources.close_all(&mut self.route),
+            Interface::None | Interface::Fdp(_) => {}
+        }
+    }
+}
+
+impl<R: Recorder> Storage<R> {
+    fn status_of_handles(&self) -> Vec<HandleStatus> {
+        let Interface::Fdp(fdp) = &self.data_placement.interface else { return Vec::new() };
+        let now = self.backend.now;
         let status = |(placement_id, stream)| {
-            let (slots, _) = ftl.host_room(FrontierId(stream));
+            let (slots, _) = self.ftl.host_room(FrontierId(stream));
             let limit = fdp.limit.as_ref();
             HandleStatus {
                 placement_id,
@@ -67,120 +91,76 @@ impl DataPlacement {
     }
 
     /// Abandons the unit of a handle if it is partly written; returns whether it was.
-    fn abandon<R: Recorder>(
-        &mut self,
-        handle: u16,
-        ftl: &mut Ftl,
-        backend: &mut Backend<R>,
-    ) -> bool {
+    fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
-        if !ftl.host_room(frontier).1 {
-            return false;
+        let is_open = self.ftl.host_room(frontier).1;
+        if is_open {
+            let slots = self.ftl.abandon(frontier, &mut self.backend);
+            let fdp = self.data_placement.fdp_mut();
+            fdp.into_iter().for_each(|fdp| fdp.abandoned_slots += u64::from(slots));
         }
-        let slots = ftl.abandon(frontier, backend);
-        if let Interface::Fdp(fdp) = &mut self.interface {
-            fdp.abandoned_slots += u64::from(slots);
-        }
-        true
+        is_open
     }
 
     /// Closes units that have been open longer than the limit: their handles then reference empty
     /// ones.
-    pub(crate) fn end_old_units<R: Recorder>(&mut self, ftl: &mut Ftl, backend: &mut Backend<R>) {
-        if !self.is_limited {
-            return;
-        }
-        let now = backend.now;
-        self.note_units(ftl, now);
-        while let Some((handle, at)) = self.limit().and_then(|limit| limit.due(now)) {
-            self.abandon(handle, ftl, backend);
-            if let Interface::Fdp(fdp) = &mut self.interface {
+    pub(crate) fn end_old_units(&mut self) {
+        let now = self.backend.now;
+        self.note_units();
+        while let Some((handle, at)) = self.data_placement.limit().and_then(|limit| limit.due(now))
+        {
+            self.abandon(handle);
+            if let Some(fdp) = self.data_placement.fdp_mut() {
                 let (kind, id) = (FdpEventType::TimeLimitExceeded, fdp.placement_id(handle));
                 fdp.events.count(kind, 1);
                 fdp.events.about(kind, at, handle, id, None);
             }
-            self.note_units(ftl, now);
+            self.note_units();
         }
     }
 
-    /// Updates which units are open and since when.
+    /// Updates which units are open and since when, if they may stay open only for a limited time.
     #[cold]
-    pub(crate) fn note_units(&mut self, ftl: &Ftl, now: Nanos) {
-        for handle in 0..ftl.config().streams {
-            let unit = ftl.host_unit(FrontierId(handle));
-            if let Some(limit) = self.limit() {
-                limit.note(handle, unit, now);
-            }
+    pub(crate) fn note_units(&mut self) {
+        let Some(limit) = self.data_placement.limit() else { return };
+        for handle in 0..self.ftl.config().streams {
+            limit.note(handle, self.ftl.host_unit(FrontierId(handle)), self.backend.now);
         }
-        self.deadline = self.limit().map_or(Nanos::MAX, |limit| limit.deadline());
-    }
-
-    fn limit(&mut self) -> Option<&mut TimeLimit> {
-        match &mut self.interface {
-            Interface::Fdp(fdp) => fdp.limit.as_mut(),
-            _ => None,
-        }
+        self.data_placement.deadline = limit.deadline();
     }
 
     /// Generates events from the GC log since the last time.
-    pub(crate) fn gather_events<R: Recorder>(&mut self, ftl: &mut Ftl, backend: &mut Backend<R>) {
-        self.end_old_units(ftl, backend);
-        if let Interface::Fdp(fdp) = &mut self.interface {
-            fdp.gather(ftl.gc_log_mut().take(), backend.now, Bytes(u64::from(SLOT_BYTES)));
+    pub(crate) fn gather_events(&mut self) {
+        self.end_old_units();
+        if let Some(fdp) = self.data_placement.fdp_mut() {
+            let log = self.ftl.gc_log_mut().take();
+            fdp.gather(log, self.backend.now, Bytes(u64::from(SLOT_BYTES)));
         }
     }
 
-    /// Disables the Streams directive.
-    pub(crate) fn reset_streams(&mut self) {
-        if let Ok((nvme, route)) = self.nvme() {
-            nvme.reset(route);
-        }
-    }
-
-    /// Abandons the open units of all handles; returns `true` if there were any.
-    pub(crate) fn abandon_all<R: Recorder>(
-        &mut self,
-        ftl: &mut Ftl,
-        backend: &mut Backend<R>,
-    ) -> bool {
+    /// Abandons the open units of all handles in a controller reset at `at`, which is reported if
+    /// there were any.
+    pub(crate) fn abandon_all(&mut self, at: Nanos) {
         let mut modified = false;
-        for handle in 0..ftl.config().streams {
-            modified |= self.abandon(handle, ftl, backend);
+        for handle in 0..self.ftl.config().streams {
+            modified |= self.abandon(handle);
         }
-        modified
-    }
-
-    /// Reports that a controller reset at `at` has abandoned units.
-    pub(crate) fn reset_modified_handles(&mut self, at: Nanos) {
-        if let Ok((fdp, _)) = self.fdp() {
+        if let Some(fdp) = self.data_placement.fdp_mut().filter(|_| modified) {
             fdp.events.count(FdpEventType::ResetModifiedHandles, 1);
             fdp.events.about_all(FdpEventType::ResetModifiedHandles, at);
         }
     }
 
-    /// Format NVM, and any purge, releases all streams (8.1.8.3).
-    pub(crate) fn release_all_streams(&mut self) {
-        match &mut self.interface {
-            Interface::Nvme(nvme) => nvme.resources.close_all(&mut self.route),
-            Interface::Scsi(scsi) => scsi.resources.close_all(&mut self.route),
-            Interface::None | Interface::Fdp(_) => {}
-        }
-    }
-
     /// Returns the status of the interface; `None` for a drive without one.
-    pub(crate) fn status(
-        &self,
-        ftl: &Ftl,
-        now: Nanos,
-        statistics: FdpStatistics,
-    ) -> Option<DataPlacementStatus> {
-        let (open_streams, limit, fdp) = match &self.interface {
+    fn placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
+        let DataPlacement { interface, tally, .. } = &self.data_placement;
+        let (open_streams, limit, fdp) = match interface {
             Interface::None => return None,
             Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
             Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
             Interface::Fdp(fdp) => {
                 let status = FdpStatus {
-                    handles: self.status_of_handles(ftl, now),
+                    handles: self.status_of_handles(),
                     events: fdp.events.happened,
                     log: [fdp.events.list(true), fdp.events.list(false)].concat(),
                     abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
@@ -188,11 +168,10 @@ impl DataPlacement {
                 (Vec::new(), status.handles.len() as u16, Some(status))
             }
         };
-        let tally = &self.tally;
         let by_number = tally.overflow_by_number.iter();
         Some(DataPlacementStatus {
-            interface: self.interface.name(),
-            enabled: !matches!(&self.interface, Interface::Nvme(nvme) if !nvme.is_enabled()),
+            interface: interface.name(),
+            enabled: !matches!(interface, Interface::Nvme(nvme) if !nvme.enabled),
             open_streams,
             limit,
             streams_opened: tally.opened,
@@ -204,26 +183,12 @@ impl DataPlacement {
             fdp,
         })
     }
-
-    /// Returns the FTL stream to which a write with stream number `number` would go now; `None` if
-    /// the number is not in the table.
-    pub(crate) fn routed(&self, number: u16, streams: u16) -> Option<StreamId> {
-        let stream = self.route.get(usize::from(number)).copied();
-        stream.filter(|&stream| stream < streams).map(StreamId)
-    }
 }
 
 /// The administrative commands of a drive.
 pub struct Administration<'a, R>(pub(crate) &'a mut Ssd<R>);
 
 impl<R: Recorder> Administration<'_, R> {
-    fn end_old_units(&mut self) {
-        self.0
-            .storage
-            .data_placement
-            .end_old_units(&mut self.0.storage.ftl, &mut self.0.storage.backend);
-    }
-
     /// Returns the FDP statistics, which a drive without FDP also counts.
     pub fn statistics(&self) -> FdpStatistics {
         let (storage, meters) = (&self.0.storage, self.0.meters(self.0.now()));
@@ -242,10 +207,8 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     }
 
     fn status(&mut self) -> Option<DataPlacementStatus> {
-        let storage = &mut self.0.storage;
-        storage.data_placement.gather_events(&mut storage.ftl, &mut storage.backend);
-        let (statistics, storage) = (self.statistics(), &self.0.storage);
-        storage.data_placement.status(&storage.ftl, storage.backend.now, statistics)
+        self.0.storage.gather_events();
+        self.0.storage.placement_status(self.statistics())
     }
 
     fn directives(&self) -> Answer<Directives> {
@@ -323,30 +286,22 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
 
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
         let sizes = self.0.storage.data_placement.sizes;
-        let volatile = has_volatile(&self.0.config);
-        Ok(self.0.storage.data_placement.fdp()?.0.configuration(&sizes, volatile))
+        let is_volatile = !self.0.config.controller.power_loss_protection;
+        Ok(self.0.storage.data_placement.fdp()?.0.configuration(&sizes, is_volatile))
     }
 
     fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
-        self.end_old_units();
-        let _ = self.0.storage.data_placement.fdp()?;
-        Ok(self
-            .0
-            .storage
-            .data_placement
-            .status_of_handles(&self.0.storage.ftl, self.0.storage.backend.now))
+        self.0.storage.end_old_units();
+        self.0.storage.data_placement.fdp()?;
+        Ok(self.0.storage.status_of_handles())
     }
 
     fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
         let handles = self.0.storage.data_placement.fdp()?.0.checked(ids)?;
-        self.end_old_units();
+        self.0.storage.end_old_units();
         let mut modified = 0;
         for (&id, &handle) in ids.iter().zip(&handles) {
-            if self.0.storage.data_placement.abandon(
-                handle,
-                &mut self.0.storage.ftl,
-                &mut self.0.storage.backend,
-            ) {
+            if self.0.storage.abandon(handle) {
                 modified += 1;
                 let now = self.0.storage.backend.now;
                 let (fdp, _) = self.0.storage.data_placement.fdp()?;
@@ -373,10 +328,7 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     }
 
     fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
-        self.0
-            .storage
-            .data_placement
-            .gather_events(&mut self.0.storage.ftl, &mut self.0.storage.backend);
+        self.0.storage.gather_events();
         Ok(self.0.storage.data_placement.fdp()?.0.events.list(of_host))
     }
 

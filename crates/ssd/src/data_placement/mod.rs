@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, StreamId, saved};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::Command;
 use writecliff_host_interface::placement::{
     BlockLimitsExtension, FdpConfiguration, StreamParameters,
@@ -40,7 +40,7 @@ use self::resources::UNROUTED;
 use self::scsi::ScsiStreams;
 use self::streams::NvmeStreams;
 use self::time_limit::TimeLimit;
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::front::Placed;
 
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
@@ -110,13 +110,12 @@ impl Report {
             Interface::None => None,
             Interface::Nvme(nvme) => Some(Self::Nvme(nvme.parameters(&sizes))),
             Interface::Scsi(scsi) => Some(Self::Scsi(scsi.limits(&sizes))),
-            Interface::Fdp(fdp) => Some(Self::Fdp(fdp.configuration(&sizes, has_volatile(config)))),
+            Interface::Fdp(fdp) => {
+                let is_volatile = !config.controller.power_loss_protection;
+                Some(Self::Fdp(fdp.configuration(&sizes, is_volatile)))
+            }
         }
     }
-}
-
-pub(crate) fn has_volatile(config: &DeviceConfig) -> bool {
-    !config.controller.power_loss_protection
 }
 
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use super::{Sizes, Tally};
 #[derive(Clone, Debug)]
 pub(crate) struct NvmeStreams {
     pub(crate) resources: Resources,
-    enabled: bool,
+    pub(crate) enabled: bool,
     /// Namespace Streams Allocated.
     allocated: u16,
     overflow: Overflow,
@@ -45,10 +45,6 @@ impl NvmeStreams {
             self.allocated = 0;
             self.resources.close_all(route);
         }
-    }
-
-    pub(crate) fn is_enabled(&self) -> bool {
-        self.enabled
     }
 
     /// Number of streams that the namespace may have open.
@@ -139,10 +135,5 @@ impl NvmeStreams {
         }
         tally.opened += 1;
         self.resources.open(route, id)
-    }
-
-    /// A Controller Level Reset disables the directive.
-    pub(crate) fn reset(&mut self, route: &mut [u16]) {
-        self.set_enabled(route, false);
     }
 }

@@ -1,10 +1,9 @@
 //! The section `[ftl]` of a device file.
 
-use writecliff_base::Bytes;
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
 use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::section;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_base::{Bytes, section};
+use writecliff_flash::SLOT_BYTES;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;

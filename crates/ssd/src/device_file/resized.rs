@@ -11,7 +11,7 @@ use writecliff_base::Bytes;
 use writecliff_base::located::Change;
 
 use super::scaled::{Resizing, size, slot_bytes};
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 
 const SOURCE: &str = "resized";
 const UNITS_MIN: u64 = 256;

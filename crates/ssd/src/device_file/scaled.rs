@@ -20,9 +20,9 @@
 
 use writecliff_base::located::Change;
 use writecliff_base::{Bytes, Nanos};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::mechanisms::indirection_units::MERGED_SHARE;
 
 const SOURCE: &str = "scaled";

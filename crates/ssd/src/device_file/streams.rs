@@ -2,7 +2,7 @@
 
 use writecliff_base::located::{Change, List, LocatedToml};
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 
 const SOURCE: &str = "for the number of streams";
 

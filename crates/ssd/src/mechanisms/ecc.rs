@@ -10,14 +10,13 @@
 use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng, ReclaimUnitId, saved};
-use writecliff_base::{counters, counts, section};
+use writecliff_base::{Nanos, Prng, ReclaimUnitId, counters, counts, saved, section};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
-use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_flash::wear::Wear;
+use writecliff_flash::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::table::{UnitState, UnitTable};
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
 use crate::mechanisms::{Checked, Described, FlashMechanism, MechanismSection, Retries};
 

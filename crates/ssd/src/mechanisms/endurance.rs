@@ -10,13 +10,10 @@ use writecliff_base::located::{Change, Table};
 use writecliff_base::{Nanos, counters, saved, section};
 use writecliff_host_interface::Cause;
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::event::Lane;
 use crate::mechanisms::{
     Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
 };
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 section! {
     #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,16 +6,13 @@
 
 use writecliff_base::fields::Saved;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::FlashLocation;
+use writecliff_flash::{FlashLocation, Geometry};
 use writecliff_ftl::ProgramUnit;
 
 use super::{FlashMechanisms, flash_hook};
-use crate::attribution::Recorder;
-use crate::backend::{Backend, HostData, Outcome};
-use crate::config::DeviceConfig;
-use crate::die::{Die, FlashOperation, ReadFor};
-use crate::fill::FillId;
+use crate::backend::{HostData, Outcome};
+use crate::die::Die;
+use crate::{Backend, DeviceConfig, FillId, FlashOperation, ReadFor, Recorder};
 
 /// A read of slots of one page.
 #[derive(Clone, Copy, Debug)]

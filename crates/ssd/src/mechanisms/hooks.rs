@@ -11,15 +11,10 @@
 
 use writecliff_base::fields::Saved;
 use writecliff_base::{Lpn, Nanos};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::{Command, Status};
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::die::ReadFor;
-use crate::event::SsdEvent;
-use crate::fill::FillId;
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, FillId, ReadFor, Recorder, Ssd, SsdEvent};
 
 /// A host write that is about to be placed, or a host read.
 #[derive(Clone, Copy, Debug)]

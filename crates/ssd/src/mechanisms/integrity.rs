@@ -21,14 +21,12 @@ use writecliff_base::keys::{Flag, Number};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
 use writecliff_base::{Lpn, Prng, counters, counts, saved, section};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::Status;
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
 use crate::front::slot_overlap;
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Steps};
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, Recorder, Ssd};
 
 /// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;

@@ -15,11 +15,8 @@
 use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::event::Lane;
 use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 /// Number of reads, and of their slots, that may wait for the core.
 const READS_LEFT_MAX: u64 = 128;

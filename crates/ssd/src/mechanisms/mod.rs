@@ -1,18 +1,17 @@
 //! The mechanisms of a drive, a directory or file each, and the sections of the device file that
 //! describe them.
 
-use writecliff_base::Lpn;
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Change, LocatedError, Table};
-use writecliff_base::{Bytes, Nanos, Ppa};
+use writecliff_base::{Bytes, Lpn, Nanos, Ppa};
 use writecliff_flash::Geometry;
 use writecliff_host_interface::Status;
 
-use crate::attribution::Recorder;
-use crate::config::{ControllerConfig, DeviceConfig};
-pub(crate) use crate::device_file::scaled::Resizing;
+use crate::config::ControllerConfig;
 use crate::die::medium_of;
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, Recorder, Ssd};
+
+pub(crate) use crate::device_file::scaled::Resizing;
 pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, Retries};
 pub(crate) use hooks::each;
 pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};

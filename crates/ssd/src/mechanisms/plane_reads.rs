@@ -8,12 +8,10 @@
 use writecliff_base::{Nanos, Ppa, saved};
 use writecliff_flash::Geometry;
 
-use crate::attribution::Recorder;
-use crate::backend::{Backend, HostData};
-use crate::config::DeviceConfig;
-use crate::die::{FlashOperation, PLANE_SHIFT, ReadFor, SENSE_MASK, SENSE_PLANE};
-use crate::event::{Lane, SsdEvent};
+use crate::backend::HostData;
+use crate::die::{PLANE_SHIFT, SENSE_MASK, SENSE_PLANE};
 use crate::mechanisms::{FlashMechanism, PlaneData};
+use crate::{Backend, DeviceConfig, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 
 /// Maximum number of planes of a die that read independently.
 pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);

@@ -12,14 +12,11 @@ use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Count, SizeWithin};
 use writecliff_base::located::Table;
 use writecliff_base::{Bytes, Lpn, counters, counts, saved, section};
-use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
+use writecliff_flash::{FlashLocation, SLOT_BYTES};
 use writecliff_host_interface::{Cause, Status};
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::die::FlashOperation;
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, FlashOperation, Recorder, Ssd};
 
 const WINDOW_MAX: Bytes = Bytes(16 << 20);
 

@@ -12,15 +12,12 @@ use writecliff_base::located::{Change, LocatedError, Table};
 use writecliff_base::units::Physical;
 use writecliff_base::{Nanos, counters, saved, section};
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
 use crate::device_file::scaled::change;
-use crate::event::Lane;
 use crate::mechanisms::power::Energy;
 use crate::mechanisms::{
     Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
 };
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 const PERIOD: Nanos = Nanos(100_000_000);
 

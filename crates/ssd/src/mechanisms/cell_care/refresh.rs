@@ -1,14 +1,10 @@
 //! Refreshing data before they have more errors than the code corrects.
 
 use writecliff_base::{Nanos, saved};
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::FrontierId;
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::front::Front;
 use crate::mechanisms::{Mechanism, Steps};
-use crate::ssd::Ssd;
-use crate::storage::Storage;
+use crate::{DeviceConfig, Front, Recorder, Ssd, Storage};
 
 /// The refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
 pub(crate) struct Refreshing;

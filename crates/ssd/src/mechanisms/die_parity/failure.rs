@@ -3,11 +3,8 @@
 use writecliff_base::{Nanos, saved};
 
 use super::DieParityCounters;
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
 use crate::mechanisms::{Mechanism, Steps};
-use crate::ssd::Ssd;
-use crate::storage::Storage;
+use crate::{DeviceConfig, Recorder, Ssd, Storage};
 
 impl DieParityCounters {
     pub(crate) fn of<R: Recorder>(storage: &Storage<R>) -> Option<Self> {

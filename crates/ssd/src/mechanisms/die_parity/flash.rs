@@ -1,15 +1,13 @@
 //! Operations of parity across dies: programs of parity, and reads of stripes to rebuild data.
 
-use writecliff_flash::geometry::FlashLocation;
+use writecliff_flash::FlashLocation;
 use writecliff_ftl::ProgramUnit;
 
 use super::{DieParity, DieParityCounts};
-use crate::attribution::Recorder;
-use crate::backend::Backend;
-use crate::config::DeviceConfig;
-use crate::die::{FlashOperation, PAGE_TYPES, ReadFor, SENSE_FAILING, SENSE_STRIPE};
-use crate::fill::{FillId, NO_FILL};
+use crate::die::{PAGE_TYPES, SENSE_FAILING, SENSE_STRIPE};
+use crate::fill::NO_FILL;
 use crate::mechanisms::{FlashMechanism, PageRead};
+use crate::{Backend, DeviceConfig, FillId, FlashOperation, ReadFor, Recorder};
 
 impl DieParity {
     fn is_lost(&self, die: u32) -> bool {

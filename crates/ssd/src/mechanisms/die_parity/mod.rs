@@ -11,7 +11,7 @@ mod flash;
 mod section;
 
 use writecliff_base::{Nanos, ReclaimUnitId, counters, counts, saved};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
 pub(crate) use failure::Relocation;
 pub use section::DieParityConfig;

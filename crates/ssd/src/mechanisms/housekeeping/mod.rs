@@ -15,15 +15,10 @@
 //! operations are still running.
 
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng, saved};
-use writecliff_base::{counters, counts};
+use writecliff_base::{Nanos, Prng, counters, counts, saved};
 
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::die::FlashOperation;
-use crate::event::Lane;
 use crate::mechanisms::{Mechanism, Numbered, Steps};
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, FlashOperation, Lane, Recorder, Ssd};
 
 mod patrol;
 mod section;

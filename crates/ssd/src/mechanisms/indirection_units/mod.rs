@@ -18,11 +18,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved};
 use writecliff_base::{Lpn, SECTOR_BYTES, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 use writecliff_ftl::{FlashSink, Ftl};
 
-use crate::config::DeviceConfig;
-use crate::front::{Front, LogSink, Placed, PlacementSink, Write};
+use crate::front::{LogSink, Placed, PlacementSink, Write};
+use crate::{DeviceConfig, Front};
+
 pub(crate) use section::{MERGED_MAX, MERGED_SHARE, slots};
 
 /// Sectors of a slot that the host has written in full.

@@ -2,8 +2,7 @@
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, Table};
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{Geometry, SLOT_BYTES};
 
 use crate::config::ControllerConfig;
 

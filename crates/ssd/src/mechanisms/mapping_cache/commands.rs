@@ -5,14 +5,10 @@ use writecliff_host_interface::Cause;
 
 use super::pages::Pages;
 use super::{Found, Load, LoadId, MappingCache, MappingCacheCounts, Traffic};
-use crate::attribution::Recorder;
-use crate::config::DeviceConfig;
-use crate::die::{FlashOperation, medium_of, program_medium, sense_medium};
-use crate::event::Lane;
-use crate::fill::{FillId, NO_FILL};
-use crate::front::Front;
+use crate::die::{medium_of, program_medium, sense_medium};
+use crate::fill::NO_FILL;
 use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
-use crate::ssd::Ssd;
+use crate::{DeviceConfig, FillId, FlashOperation, Front, Lane, Recorder, Ssd};
 
 impl MappingCache {
     /// Looks up a translation page. If the page is not in the controller, returns the load to wait

@@ -14,12 +14,12 @@ mod section;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Nanos, counters, counts, saved};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
+use crate::FillId;
 use pages::{Pages, Tier};
-pub use section::MappingCacheConfig;
 
-use crate::fill::FillId;
+pub use section::MappingCacheConfig;
 
 /// Number of a load; numbers are reused.
 pub(crate) type LoadId = u16;

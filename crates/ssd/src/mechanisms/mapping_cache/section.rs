@@ -3,7 +3,7 @@
 use writecliff_base::keys::{PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::{Bytes, section};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
 use crate::device_file::scaled::size;
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use writecliff_base::saved;
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::die::Die;
 use crate::mechanisms::FlashMechanism;
 

@@ -4,15 +4,13 @@
 //! channels, of the link, and of commands in flight. It is therefore exact at any time, except that
 //! operations count in full when they start.
 
-use crate::attribution::Recorder;
-use crate::ssd::Ssd;
+use serde::{Deserialize, Serialize};
+use writecliff_base::{Nanos, counters};
+
+use crate::{Recorder, Ssd};
 
 pub(crate) mod active_dies;
 mod section;
-
-use serde::{Deserialize, Serialize};
-use writecliff_base::Nanos;
-use writecliff_base::counters;
 
 pub use section::PowerConfig;
 

@@ -1,19 +1,14 @@
 //! Losing power, and finding the mapping again.
 
 use writecliff_base::{Nanos, ReclaimUnitId};
-use writecliff_ftl::FastForward;
-use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::power_up::{OpenUnit, Undone, Unwritten};
+use writecliff_ftl::power_up::{OpenUnit, Undone};
+use writecliff_ftl::{FastForward, FrontierId, Unwritten};
 use writecliff_host_interface::Drive;
 
-use crate::attribution::Recorder;
 use crate::backend::Unfinished;
-use crate::config::DeviceConfig;
-use crate::front::Front;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
-use crate::ssd::Ssd;
-use crate::storage::Storage;
+use crate::{DeviceConfig, Front, Recorder, Ssd, Storage};
 
 impl<R: Recorder> Storage<R> {
     /// Returns the reason why power cuts of the drive are not modelled; `None` if they are.
@@ -60,18 +55,16 @@ impl PowerCut {
     /// streams are released. If the cut has used up the reserve of garbage collection, the drive
     /// restores it first.
     pub fn power_up<R: Recorder>(&self, drive: &mut Ssd<R>) {
-        let Storage { ftl, data_placement, backend, .. } = &mut drive.storage;
-        assert!(backend.is_quiet(), "the power was not cut");
+        let storage = &mut drive.storage;
+        assert!(storage.backend.is_quiet(), "the power was not cut");
         if drive.commands.in_flight() > 0 {
-            drive.active.end(backend.now);
+            drive.active.end(storage.backend.now);
         }
-        backend.now += self.hold_up + self.rebuild.total();
-        let now = backend.now;
-        data_placement.release_all_streams();
-        data_placement.reset_streams();
-        if data_placement.is_limited {
-            data_placement.note_units(ftl, now);
-        }
+        storage.backend.now += self.hold_up + self.rebuild.total();
+        let now = storage.backend.now;
+        storage.data_placement.release_all_streams();
+        storage.data_placement.reset_streams();
+        storage.note_units();
         drive.commands.power_up(now);
         drive.mechanisms.powered_up(&drive.config);
         drive.idle.restart(now);

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
-use writecliff_ftl::power_up::Unwritten;
+use writecliff_ftl::Unwritten;
 
-use crate::attribution::Recorder;
+use crate::Recorder;
 
 /// Data on their way to flash, by address. A reclaim unit that is opened while programs are due may
 /// reuse an address before the previous data are programmed.

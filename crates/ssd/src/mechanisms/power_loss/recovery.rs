@@ -9,9 +9,9 @@
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::{Bytes, Nanos, section};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::SLOT_BYTES;
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::device_file::scaled::size;
 use crate::mechanisms::power_loss::Rebuild;
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};

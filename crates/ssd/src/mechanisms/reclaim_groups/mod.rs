@@ -5,7 +5,9 @@ mod section;
 
 use writecliff_ftl::Ftl;
 
-use crate::front::{Front, Placed, PlacementSink, Write};
+use crate::Front;
+use crate::front::{Placed, PlacementSink, Write};
+
 pub(crate) use section::{check, divided};
 
 /// Front that passes data to the FTL's stream in their group, or in another group if theirs is

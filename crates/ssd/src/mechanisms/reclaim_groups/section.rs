@@ -5,7 +5,7 @@ use writecliff_flash::Geometry;
 use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
 
-use crate::config::DeviceConfig;
+use crate::DeviceConfig;
 use crate::data_placement::config::DataPlacementConfig;
 
 const KEY: &str = "reclaim_groups";

@@ -8,7 +8,9 @@ mod section;
 
 use writecliff_ftl::Ftl;
 
-use crate::front::{Front, Placed, PlacementSink, Write};
+use crate::Front;
+use crate::front::{Placed, PlacementSink, Write};
+
 pub(crate) use section::{Keys, read};
 
 /// Front that passes reduced data to the FTL.

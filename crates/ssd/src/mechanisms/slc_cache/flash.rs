@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Geometry;
-use writecliff_ftl::ProgramUnit;
-use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FrontierId, ProgramUnit};
 
-use crate::config::DeviceConfig;
-use crate::die::{FRONT_MEDIUM, FlashOperation, ReadFor, sense_medium};
+use crate::die::{FRONT_MEDIUM, sense_medium};
 use crate::fill::Fills;
-use crate::front;
+use crate::{DeviceConfig, FlashOperation, ReadFor, front};
 
 /// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]

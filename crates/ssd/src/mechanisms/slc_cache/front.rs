@@ -1,12 +1,11 @@
 //! The SLC cache as the front of the FTL.
 
 use writecliff_base::{Lpn, Ppa};
-use writecliff_ftl::Ftl;
-use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::power_up::Unwritten;
+use writecliff_ftl::{FrontierId, Ftl, Unwritten};
 
 use super::{InFront, LogSink, SlcCache};
-use crate::front::{Front, Placed, PlacementSink, Write};
+use crate::Front;
+use crate::front::{Placed, PlacementSink, Write};
 
 impl Front for SlcCache {
     /// Writes to the log while it has space, and bypasses it otherwise.

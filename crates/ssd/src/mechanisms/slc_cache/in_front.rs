@@ -1,8 +1,7 @@
 //! The sink of an FTL with an SLC cache in front.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
-use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::{FlashSink, ProgramUnit};
+use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
 use super::{LogSink, SlcCache};
 

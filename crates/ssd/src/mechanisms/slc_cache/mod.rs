@@ -22,20 +22,17 @@ mod section;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Lpn, Ppa, StreamId, saved};
-use writecliff_base::{counters, counts};
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::frontier::FrontierId;
-use writecliff_ftl::{FastForward, FlashSink, Ftl};
+use writecliff_base::{Lpn, Ppa, StreamId, counters, counts, saved};
+use writecliff_flash::{Geometry, SLOT_BYTES};
+use writecliff_ftl::{FastForward, FlashSink, FrontierId, Ftl};
 
-use crate::config::DeviceConfig;
-use crate::front::Front;
 use crate::front::own_frontier;
+use crate::{DeviceConfig, Front};
 use dynamic::Borrowed;
+use in_front::Origin;
+
 pub(crate) use flash::FrontFlash;
 pub use in_front::InFront;
-use in_front::Origin;
 pub use section::SlcCacheConfig;
 
 counts! {

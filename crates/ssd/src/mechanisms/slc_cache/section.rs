@@ -3,8 +3,7 @@
 use writecliff_base::keys::{Flag, Percent, PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::{Bytes, Nanos, section};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::{CellType, Geometry};
+use writecliff_flash::{CellType, Geometry, SLOT_BYTES};
 
 use crate::device_file::scaled::{size, slot_bytes, slots};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
