@@ -84,9 +84,9 @@ pub fn from_bytes(bytes: &[u8], state: &mut impl Saved) -> Result<(), Impossible
 }
 
 /// Implements [`Saved`](crate::fields::Saved) for a type from the list of its fields that are
-/// state: `name` saves a field, `[name]` the elements of a list whose length is configuration, and
-/// `(name)` the value of an `Option` that is `Some` by configuration. The method after `check`
-/// derives other fields from the restored fields and returns `false` if the state is impossible.
+/// state: `name` (or `part.name`) saves a field, `[name]` the elements of a list whose length is
+/// configuration, and `(name)` the value of an `Option` that is `Some` by configuration. The method
+/// after `check` derives other fields from the restored fields and returns `false` if the state is impossible.
 /// For an `enum` whose variant is configuration, the list contains the variants that have state.
 #[macro_export]
 macro_rules! saved {
@@ -120,11 +120,11 @@ macro_rules! saved {
     ($type:ty { $($fields:tt)* } $($check:tt)*) => {
         $crate::saved! { @impl [] $type { $($fields)* } $($check)* }
     };
-    (@impl [$($generic:tt)*] $type:ty { $($field:tt),* $(,)? } $(check $check:ident)?) => {
+    (@impl [$($generic:tt)*] $type:ty { $($($field:tt).+),* $(,)? } $(check $check:ident)?) => {
         impl $($generic)* $crate::fields::Saved for $type {
             #[allow(unused_variables)]
             fn save(&self, out: &mut $crate::fields::FieldWriter) {
-                $($crate::saved!(@save self out $field);)*
+                $($crate::saved!(@save self out $($field).+);)*
             }
 
             #[allow(unused_variables)]
@@ -132,7 +132,7 @@ macro_rules! saved {
                 &mut self,
                 input: &mut $crate::fields::FieldReader<'_>,
             ) -> Result<(), $crate::fields::Impossible> {
-                $($crate::saved!(@restore self input $field);)*
+                $($crate::saved!(@restore self input $($field).+);)*
                 $(if !self.$check() {
                     return Err($crate::fields::Impossible);
                 })?
@@ -150,8 +150,8 @@ macro_rules! saved {
             part.save($out);
         }
     };
-    (@save $self:ident $out:ident $field:ident) => {
-        $crate::fields::Saved::save(&$self.$field, $out)
+    (@save $self:ident $out:ident $($field:ident).+) => {
+        $crate::fields::Saved::save(&$self.$($field).+, $out)
     };
     (@restore $self:ident $input:ident [$field:ident]) => {
         for item in &mut $self.$field {
@@ -165,8 +165,8 @@ macro_rules! saved {
             part.restore($input)?;
         }
     };
-    (@restore $self:ident $input:ident $field:ident) => {
-        $crate::fields::Saved::restore(&mut $self.$field, $input)?
+    (@restore $self:ident $input:ident $($field:ident).+) => {
+        $crate::fields::Saved::restore(&mut $self.$($field).+, $input)?
     };
 }
 

@@ -55,7 +55,7 @@ impl Groups {
         (0..).zip(&parts.table.owner).all(|(index, owner)| {
             let is_free = parts.table.state[index as usize] == UnitState::Free;
             let group = usize::from(owner.stream.0 / parts.frontiers.handles);
-            is_free || self.iter().nth(group).is_some_and(|group| group.units.contains(&index))
+            is_free || self.all.get(group).is_some_and(|group| group.units.contains(&index))
         })
     }
 
@@ -75,7 +75,7 @@ impl Groups {
         };
         let mut victims: Vec<_> = self.victims().collect();
         victims.sort_unstable_by_key(|victim| victim.0);
-        self.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
+        self.all.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
     }
 
     /// Checks that the free lists contain each free unit of their group once, and that free and
@@ -83,7 +83,7 @@ impl Groups {
     fn check_free(&self, parts: &Parts) -> Result<(), &'static str> {
         let table = &parts.table;
         let mut listed = vec![false; table.state.len()];
-        for group in self.iter() {
+        for group in &self.all {
             for unit in &group.free {
                 match listed.get_mut(unit.index()) {
                     Some(seen) if !*seen && group.units.contains(&unit.0) => *seen = true,
@@ -105,13 +105,13 @@ impl Groups {
 
     /// Checks the counts of idle allocation units; returns the count of all groups.
     fn check_idle(&self, parts: &Parts) -> Result<i64, String> {
-        for group in self.iter() {
+        for group in &self.all {
             let (idle, counted) = (group.count_idle(parts), group.idle);
             if idle != counted {
                 return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
             }
         }
-        Ok(self.iter().map(|group| group.idle).sum())
+        Ok(self.all.iter().map(|group| group.idle).sum())
     }
 }
 

@@ -110,14 +110,10 @@ impl FtlConfig {
         alloc_units.div_ceil(self.alloc_units_per_slot())
     }
 
-    /// Units that can be nearly empty while all others are full of valid data: the open ones (one
-    /// per stream for the host, one for relocated data), and those that GC keeps free.
-    fn open_units(&self) -> u64 {
-        2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1
-    }
-
-    /// The same of each of several reclaim groups. A group takes a unit of data for every handle
-    /// beyond what it is full with, and one more, before another group takes them.
+    /// Units of each reclaim group that can be nearly empty while all others are full of valid data:
+    /// the open ones (one per stream for the host, one for relocated data), and those that GC keeps
+    /// free. One of several groups takes a unit of data for every handle beyond what it is full
+    /// with, and one more, before another group takes them.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }
@@ -125,7 +121,7 @@ impl FtlConfig {
     /// The blocks of a new drive, if it has bad ones.
     pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
-        let least = self.user_slots / per_unit + self.open_units() + 1;
+        let least = self.user_slots / per_unit + self.units_needed(1) + 1;
         let config = self.bad_blocks?;
         Some(BadBlocks::new(config, geometry, self.seed, least.min(u64::from(u32::MAX)) as u32))
     }
@@ -193,7 +189,7 @@ impl FtlConfig {
         // GC must still gain space while the open units are nearly empty.
         let groups = geometry.reclaim_groups();
         let open = if groups == 1 {
-            self.open_units()
+            self.units_needed(1)
         } else {
             let handles = u64::from(self.streams) / u64::from(groups);
             u64::from(groups) * (self.units_needed(groups) + handles + 1)

@@ -89,7 +89,7 @@ impl Frontier {
 /// streams of a reclaim group are its reclaim unit handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Frontiers {
-    all: Vec<Frontier>,
+    pub all: Vec<Frontier>,
     pub streams: u16,
     /// Number of streams of each reclaim group.
     pub handles: u16,
@@ -120,10 +120,6 @@ impl Frontiers {
         Self { all: vec![Frontier::CLOSED; 2 * usize::from(streams)], streams, handles }
     }
 
-    pub(crate) fn close_all(&mut self) {
-        self.all.fill(Frontier::CLOSED);
-    }
-
     /// Returns the frontier for host writes of `stream`.
     #[inline]
     pub(crate) fn of_host(&self, stream: StreamId) -> FrontierId {
@@ -152,14 +148,6 @@ impl Frontiers {
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = FrontierId> + use<> {
         (0..2 * self.streams).map(FrontierId)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Frontier> {
-        self.all.iter()
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frontier> {
-        self.all.iter_mut()
     }
 
     /// Returns the frontiers with an open unit, and their numbers.

@@ -92,7 +92,7 @@ impl Ftl {
 
     /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
-        self.parts.spare.as_ref().map_or(&[], |spare| spare.streams())
+        self.parts.spare.as_ref().map_or(&[], |spare| &spare.streams)
     }
 
     /// The drive's blocks, if it has bad ones.
@@ -262,7 +262,7 @@ impl Ftl {
         let Self { parts, groups } = self;
         debug_assert!(parts.packer.is_none(), "see write_reduced");
         let frontier = parts.frontiers.of_host(stream);
-        debug_assert!(groups.is_current(parts.frontiers.group_of(frontier)), "see choose_stream");
+        debug_assert!(groups.current == parts.frontiers.group_of(frontier), "see choose_stream");
         let group = groups.current_mut();
         if bytes < SLOT_BYTES {
             parts.merge(frontier, lpn, sink);
@@ -396,7 +396,7 @@ impl Ftl {
 
     /// Returns `true` if `gc_in_background` would have work to do.
     pub fn needs_background_gc(&self) -> bool {
-        self.groups.iter().any(|group| group.needs_background_gc(&self.parts))
+        self.groups.all.iter().any(|group| group.needs_background_gc(&self.parts))
     }
 
     /// Runs one step of background GC, a read group. Returns `false` when there is nothing left to
@@ -429,7 +429,7 @@ impl Ftl {
         let left = geometry.slots_per_program_unit * (units - lost);
         config.check_capacity(geometry, left).map_err(|e| format!("without die {die}, {e}"))?;
         self.parts.parity.lose_die(die);
-        for group in self.groups.iter_mut() {
+        for group in &mut self.groups.all {
             group.skip_all_lost(&mut self.parts);
         }
         Ok(())

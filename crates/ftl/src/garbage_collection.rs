@@ -66,10 +66,6 @@ impl Collection {
         !self.victim.is_none()
     }
 
-    pub(crate) fn is_for_wear(&self) -> bool {
-        self.for_wear
-    }
-
     pub(crate) fn to_words(&self) -> [u64; 6] {
         let words = [self.victim.0, self.next_position, self.valid_at_start, self.moved];
         let [victim, next_position, valid_at_start, moved] = words.map(u64::from);
@@ -256,11 +252,9 @@ impl Group {
         parts.table.state[victim.index()] = UnitState::Victim;
         self.collection = Collection {
             victim,
-            next_position: 0,
             valid_at_start: parts.table.valid[victim.index()],
-            moved: 0,
-            for_wear: false,
             last_wear_move: self.collection.last_wear_move,
+            ..Collection::default()
         };
     }
 
@@ -391,11 +385,10 @@ impl Group {
             let ppa = self.append(parts, frontier, holder, sectors, sink);
             parts.map.move_piece(holder, ppa);
         }
-        parts
-            .packer
-            .as_mut()
-            .expect("a drive that reduces data")
-            .count_moved(all, self.collection.is_for_wear());
+        let for_wear = self.collection.for_wear;
+        parts.stored(|c| {
+            *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(all);
+        });
         all
     }
 

@@ -101,9 +101,9 @@ struct Placement {
 /// The groups of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
-    all: Vec<Group>,
+    pub all: Vec<Group>,
     /// Index of the group that the host writes to.
-    current: usize,
+    pub current: usize,
     /// Placement of each host stream; empty with one group.
     placements: Vec<Placement>,
 }
@@ -134,10 +134,6 @@ impl Groups {
         &mut self.all[self.current]
     }
 
-    pub(crate) fn is_current(&self, group: usize) -> bool {
-        self.current == group
-    }
-
     /// Makes a group the current one.
     pub(crate) fn enter(&mut self, group: usize) -> &mut Group {
         self.current = group;
@@ -147,14 +143,6 @@ impl Groups {
     /// Does `work` in each group in turn until it returns `true`. Returns `false` if none does.
     pub(crate) fn enter_any(&mut self, mut work: impl FnMut(&mut Group) -> bool) -> bool {
         (0..self.all.len()).any(|group| work(self.enter(group)))
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
-        self.all.iter()
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Group> {
-        self.all.iter_mut()
     }
 
     /// Returns the group of a reclaim unit.

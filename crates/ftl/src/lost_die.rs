@@ -7,9 +7,9 @@ use writecliff_flash::Geometry;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DieParity {
     /// The lost die, to which the FTL writes no more data.
-    lost_die: Option<u32>,
+    pub lost_die: Option<u32>,
     /// `true` if dies are in stripes or a die is lost.
-    is_in_use: bool,
+    pub is_in_use: bool,
     /// Parity units programmed.
     pub programs: u64,
 }
@@ -19,15 +19,6 @@ saved! { DieParity { lost_die, is_in_use, programs } }
 impl DieParity {
     pub(crate) fn new(geometry: &Geometry) -> Self {
         Self { lost_die: None, is_in_use: geometry.stripes().is_some(), programs: 0 }
-    }
-
-    #[inline]
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.is_in_use
-    }
-
-    pub(crate) fn lost_die(&self) -> Option<u32> {
-        self.lost_die
     }
 
     pub(crate) fn lose_die(&mut self, die: u32) {

@@ -1,10 +1,10 @@
 //! The map between logical pages and physical page addresses, in both directions.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::mem::{MaybeUninit, replace};
 use std::ops::Range;
 
-use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use writecliff_base::codec::{CodecError, StateReader};
 use writecliff_base::{Lpn, Ppa, memory};
 use writecliff_flash::Geometry;
 
@@ -99,7 +99,7 @@ impl Map {
         self.forward.fill(Ppa::NONE);
         self.mapped = 0;
         if let Some(pieces) = &mut self.pieces {
-            pieces.forget_data();
+            (pieces.shared, pieces.free) = (Vec::new(), Vec::new());
         }
     }
 
@@ -196,7 +196,7 @@ impl Map {
             self.forward[original.index()] = shared;
             shared
         };
-        pieces.add_reference(shared);
+        pieces.of(shared).references += 1;
         self.place(lpn, shared);
         self.release(lpn, old)
     }
@@ -246,7 +246,7 @@ impl Map {
     pub(crate) fn move_piece(&mut self, holder: Lpn, to: Ppa) {
         let pieces = self.pieces.as_mut().expect("a drive that reduces data");
         if is_shared(holder.0) {
-            pieces.moved(holder, to);
+            pieces.of(Ppa(holder.0)).ppa = to;
         } else {
             self.forward[holder.index()] = to;
         }
@@ -336,12 +336,6 @@ impl Map {
             return Err(format!("{mapped} pages are mapped, but {} are counted", self.mapped));
         }
         Ok(valid)
-    }
-
-    /// Saves the forward map. The reverse map follows from it, because its entries matter only
-    /// where the forward map points back; stale entries are not restored.
-    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
-        out.u32s("ftl.forward", &self.forward)
     }
 
     /// Restores both maps. Returns the logical pages that map to addresses in each reclaim unit.

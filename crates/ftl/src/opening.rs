@@ -108,7 +108,7 @@ impl Group {
             parts.table.close(reclaim_unit, parts.counters.host_slots);
         }
         if let Some(bad) = &mut parts.bad_blocks
-            && bad.awaits_failure()
+            && !bad.due.is_empty()
         {
             for unit in bad.program(reclaim_unit, unit, &mut self.free, &parts.wear, sink) {
                 self.drop_unit(parts, unit);
@@ -117,7 +117,7 @@ impl Group {
         parts.counters.programs += 1;
         parts.counters.programmed_slots += u64::from(parts.geometry.slots_per_program_unit);
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots, moved_slots, since });
-        if parts.parity.is_in_use() {
+        if parts.parity.is_in_use {
             parts.parity.count_behind(unit, &parts.geometry);
             self.skip_lost(parts, frontier);
         }
@@ -200,7 +200,7 @@ impl Group {
     ) {
         debug_assert!(parts.frontiers[frontier].needs_unit() && self.idle >= 0);
         let is_of_host = parts.frontiers.is_of_host(frontier);
-        let is_cold = !is_of_host && self.collection.is_for_wear();
+        let is_cold = !is_of_host && self.collection.for_wear;
         let unit = loop {
             let unit = parts.config.wear.take(&mut self.free, &parts.wear, is_cold);
             // `FtlConfig::check` ensures spare space for every frontier, and `make_room` keeps the
@@ -302,7 +302,7 @@ impl Group {
     /// Passes over empty program units on the lost die.
     #[cold]
     fn skip_lost(&mut self, parts: &mut Parts, frontier: FrontierId) {
-        let Some(die) = parts.parity.lost_die() else { return };
+        let Some(die) = parts.parity.lost_die else { return };
         let ppas = parts.geometry.ppas_per_program_unit;
         loop {
             let f = &mut parts.frontiers[frontier];

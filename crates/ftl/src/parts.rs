@@ -7,7 +7,7 @@ use crate::frontier::{Frontier, Frontiers};
 use crate::gc_log::GcLog;
 use crate::lost_die::DieParity;
 use crate::map::{Map, Released};
-use crate::reduce::Packer;
+use crate::reduce::{Pack, Packer};
 use crate::spare::SelfTuned;
 use crate::table::Owner;
 use crate::{BadBlocks, Counters, FlashSink, FrontierId, FtlConfig, ReductionCounters, UnitTable};
@@ -50,7 +50,7 @@ impl Parts {
         let units = geometry.reclaim_units;
         let mut table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
         let bad_blocks = config.blocks(&geometry).map(Box::new);
-        for &unit in bad_blocks.iter().flat_map(|bad| bad.dropped_when_new()) {
+        for &unit in bad_blocks.iter().flat_map(|bad| &bad.dropped_when_new) {
             table.drop_unit(unit);
         }
         Self {
@@ -80,13 +80,14 @@ impl Parts {
         }
         self.map.purge();
         self.table.purge();
-        self.frontiers.close_all();
+        self.frontiers.all.fill(Frontier::CLOSED);
         self.spare = self.config.spare.measurements(self.config.streams, self.table.len());
         if let Some(packer) = &mut self.packer {
-            packer.empty_all();
+            packer.packs.fill(Pack::default());
         }
         if let Some(bad) = &mut self.bad_blocks {
-            bad.forget_failing_programs();
+            // Their data have been purged.
+            bad.due.clear();
         }
     }
 
@@ -157,7 +158,7 @@ impl Parts {
         let number = self.counters.collections;
         self.table.free(unit, number);
         let ppas = self.geometry.ppas_per_program_unit;
-        for f in self.frontiers.iter_mut().filter(|f| f.filled(ppas) > 0) {
+        for f in self.frontiers.all.iter_mut().filter(|f| f.filled(ppas) > 0) {
             f.since = f.since.min(number);
         }
         self.counters.collections += 1;

@@ -61,7 +61,7 @@ impl Ftl {
     /// change that the flash does not hold, newest first, and [`Self::power_up`].
     pub fn power_off(&mut self) {
         assert!(self.parts.packer.is_none(), "pieces have sizes");
-        for group in self.groups.iter_mut().filter(|group| group.collection.is_running()) {
+        for group in self.groups.all.iter_mut().filter(|group| group.collection.is_running()) {
             group.give_back_victim(&mut self.parts);
         }
     }
@@ -81,7 +81,7 @@ impl Ftl {
                 self.groups.of_unit(unit).free.push_back(unit);
             }
         }
-        for group in self.groups.iter_mut() {
+        for group in &mut self.groups.all {
             assert!(!group.collection.is_running(), "see power_off");
             group.idle = group.count_idle(&self.parts);
             group.update_idle_target(&self.parts);
@@ -111,7 +111,7 @@ impl Ftl {
     /// Returns whether it did anything; all of it is then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.parts.counters.collections;
-        for group in self.groups.iter_mut() {
+        for group in &mut self.groups.all {
             group.empty_units(&mut self.parts, sink);
         }
         let has_relocated = self.parts.counters.collections > collections;

@@ -49,7 +49,9 @@ impl Ftl {
 
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         let parts = &self.parts;
-        parts.map.save(out)?;
+        // The reverse map follows, because its entries matter only where the forward map points back;
+        // stale entries are not restored.
+        out.u32s("ftl.forward", &parts.map.forward)?;
         parts.table.save(out)?;
         out.u32s("ftl.erases", &parts.wear.erases)?;
         if parts.config.volatile_buffer {
@@ -84,7 +86,7 @@ impl Ftl {
         input.fields("ftl", self)?;
         let Self { parts, groups, .. } = self;
         check_sections(parts, groups, &valid).map_err(damaged)?;
-        for group in groups.iter_mut() {
+        for group in &mut groups.all {
             group.idle = group.count_idle(parts);
         }
         Ok(())
@@ -109,7 +111,7 @@ impl Ftl {
             eat(u64::from(parts.wear.erases[index]));
         }
         group.free.iter().for_each(|u| eat(u64::from(u.0)));
-        for f in parts.frontiers.iter() {
+        for f in &parts.frontiers.all {
             eat(u64::from(f.unit.0) << 32 | u64::from(f.next));
             eat(u64::from(f.moved));
         }
@@ -125,7 +127,7 @@ impl Ftl {
         parts.random.state().into_iter().for_each(&mut eat);
         if let (Some(pieces), Some(packer)) = (&parts.map.pieces, &parts.packer) {
             pieces.sectors.iter().for_each(|&sectors| eat(u64::from(sectors)));
-            packer.pack_words().for_each(|word| eat(u64::from(word)));
+            packer.packs.iter().flat_map(|p| [p.used, p.pieces]).for_each(|n| eat(u64::from(n)));
             pieces.shared_words().for_each(&mut eat);
             packer.counters.to_array().into_iter().for_each(&mut eat);
         }

@@ -112,7 +112,7 @@ impl DriveCounters {
                 .joules
                 .zip(mechanisms.thermal.as_ref())
                 .map(|(j, t)| t.counters(now, j)),
-            held_up: mechanisms.endurance.as_ref().map(|plan| plan.held_up()),
+            held_up: mechanisms.endurance.as_ref().map(|plan| plan.held_up),
             slc_cache: slc,
             reduction: ftl.reduction().copied(),
             bad_blocks: ftl.bad_blocks().map(BadBlocks::counters),

@@ -66,7 +66,7 @@ impl IdleTime {
             return self.wait(storage);
         }
         if storage.backend.is_quiet() {
-            let Some(used) = storage.work_when_idle(buffer.free()) else { return };
+            let Some(used) = storage.work_when_idle(buffer.free) else { return };
             buffer.release(-used);
         }
         self.schedule(now + self.interval, storage);

@@ -4,56 +4,33 @@
 //! of the state, so saving does not change the run. The file contains the canonical device
 //! description, and a state cannot be restored into a different device.
 
-use writecliff_base::Nanos;
-use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved, from_bytes, to_bytes};
+use writecliff_base::fields::{from_bytes, to_bytes};
 use writecliff_base::saved_state::{self, RestoreError};
+use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::Drive;
 
 use crate::event::Packed;
 use crate::{Front, Recorder, Ssd};
 
-impl<R: Recorder> Saved for Ssd<R> {
-    fn save(&self, out: &mut FieldWriter) {
-        let Self { storage, .. } = self;
-        storage.backend.save(out);
-        self.commands.frontend.save(out);
-        self.active.save(out);
-        out.put(&self.buffer.free());
-        out.put(&self.host_read_bytes);
-        out.put(&storage.unmapped_read_slots);
-        out.put(&self.buffer.is_cache());
-        out.put(&self.idle.last_activity);
-        out.put(&self.idle.is_scheduled);
-        self.mechanisms.save(out);
-        storage.front.save(out);
-        storage.data_placement.save(out);
-    }
-
-    fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible> {
-        let Self { storage, .. } = self;
-        storage.backend.restore(input)?;
-        self.commands.frontend.restore(input)?;
-        self.active.restore(input)?;
-        self.buffer.restore_free(input.get()?);
-        self.host_read_bytes = input.get()?;
-        storage.unmapped_read_slots = input.get()?;
-        self.buffer.set_cache(input.get()?);
-        self.idle.last_activity = input.get()?;
-        self.idle.is_scheduled = input.get()?;
-        self.mechanisms.restore(input)?;
-        storage.front.restore(input)?;
-        storage.data_placement.restore(input)?;
-        let checks = storage.backend.queue.events().filter(|&event| event == Packed::IDLE_CHECK);
-        let is_possible =
-            storage.backend.completes_fills(self.mechanisms.waiting_fills().into_iter())
-                && checks.count() == usize::from(self.idle.is_scheduled)
-                && self.idle.last_activity <= storage.backend.now
-                && self.buffer.can_hold(u64::from(storage.front.filled()) + storage.unprogrammed());
-        if is_possible { Ok(()) } else { Err(Impossible) }
-    }
+saved! {
+    <R: Recorder> Ssd<R> {
+        storage.backend, commands.frontend, active, buffer.free, host_read_bytes,
+        storage.unmapped_read_slots, buffer.is_cache, idle.last_activity, idle.is_scheduled,
+        mechanisms, storage.front, storage.data_placement,
+    } check is_possible
 }
 
 impl<R: Recorder> Ssd<R> {
+    fn is_possible(&mut self) -> bool {
+        assert!(self.buffer.is_settled(), "restored while writes were on their way");
+        let Self { storage, idle, .. } = self;
+        let checks = storage.backend.queue.events().filter(|&event| event == Packed::IDLE_CHECK);
+        storage.backend.completes_fills(self.mechanisms.waiting_fills().into_iter())
+            && checks.count() == usize::from(idle.is_scheduled)
+            && idle.last_activity <= storage.backend.now
+            && self.buffer.can_hold(u64::from(storage.front.filled()) + storage.unprogrammed())
+    }
+
     /// Takes the state of `other`, which has nothing outstanding. After an error this drive must
     /// not be used.
     ///

@@ -505,7 +505,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.idle.quiesced(self.storage.backend.now);
         assert!(self.buffer.is_settled(), "a write has not arrived");
         if let Some(ecc) = &mut self.storage.backend.mechanisms.ecc {
-            ecc.before_untimed(self.storage.ftl.counters().host_slots);
+            ecc.untimed_from = self.storage.ftl.counters().host_slots;
         }
     }
 
@@ -569,13 +569,13 @@ impl<R: Recorder> Drive for Ssd<R> {
     }
 
     fn write_cache(&self) -> bool {
-        self.buffer.is_cache()
+        self.buffer.is_cache
     }
 
     /// When the cache is disabled and there is no power-loss protection, a write completes once it
     /// is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
-        self.buffer.set_cache(enabled);
+        self.buffer.is_cache = enabled;
     }
 
     fn is_volatile(&self) -> bool {

@@ -87,7 +87,7 @@ impl<R: Recorder> Storage<R> {
 
     /// Returns `true` if some data of a lost die are not relocated yet.
     pub fn is_relocating(&self) -> bool {
-        self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.is_relocating())
+        self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.next.is_some())
     }
 
     /// Returns the bytes that the FTL has allocated so far, for any reason.

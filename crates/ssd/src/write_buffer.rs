@@ -12,14 +12,15 @@ use crate::DeviceConfig;
 pub(crate) struct WriteBuffer {
     slots: i64,
     /// Free slots; negative while a command larger than the buffer is in it.
-    free: i64,
+    pub(crate) free: i64,
     /// Slots that are free whenever no data are on their way to flash.
     assured: i64,
     /// Writes waiting for space, and the time when firmware had processed them.
     waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
     in_transfer: u32,
-    is_cache: bool,
+    /// `true` if the volatile write cache is enabled.
+    pub(crate) is_cache: bool,
     is_protected: bool,
 }
 
@@ -44,16 +45,6 @@ impl WriteBuffer {
         }
     }
 
-    pub(crate) fn free(&self) -> i64 {
-        self.free
-    }
-
-    /// Restores the number of free slots from a saved state.
-    pub(crate) fn restore_free(&mut self, free: i64) {
-        assert!(self.is_settled(), "restored while writes were on their way");
-        self.free = free;
-    }
-
     /// Returns `true` if at least `held` slots are in use. Apart from these, one command that is
     /// larger than the buffer may be in it.
     pub(crate) fn can_hold(&self, held: u64) -> bool {
@@ -65,15 +56,6 @@ impl WriteBuffer {
     pub(crate) fn resynchronise(&mut self, held: u32) {
         assert!(self.is_settled(), "resynchronised while writes were on their way");
         self.free = self.slots - i64::from(held);
-    }
-
-    /// Returns `true` if the volatile write cache is enabled.
-    pub(crate) fn is_cache(&self) -> bool {
-        self.is_cache
-    }
-
-    pub(crate) fn set_cache(&mut self, enabled: bool) {
-        self.is_cache = enabled;
     }
 
     /// Returns `true` if a write may complete before its data are on flash.

@@ -116,17 +116,6 @@ impl BadBlocks {
         dissolved
     }
 
-    /// Returns `true` if a program is due to fail.
-    #[inline]
-    pub(crate) fn awaits_failure(&self) -> bool {
-        !self.due.is_empty()
-    }
-
-    /// Discards the programs that are due to fail, because their data have been purged.
-    pub(crate) fn forget_failing_programs(&mut self) {
-        self.due.clear();
-    }
-
     /// Checks that the table has as many dropped units as bad blocks have cost: every
     /// block of a dropped unit is bad, spare or in use elsewhere, and no more units are dropped
     /// than the position with the most bad blocks has cost.

@@ -59,7 +59,7 @@ counts! {
 
 /// A program that will fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Due {
+pub(crate) struct Due {
     unit: ReclaimUnitId,
     /// The program unit of the reclaim unit.
     program: u32,
@@ -87,35 +87,21 @@ pub struct BadBlocks {
     first: Vec<u32>,
     /// Remaining cycles of the spare blocks of each position.
     spare: Vec<Vec<u32>>,
-    due: Vec<Due>,
+    /// Programs that are due to fail.
+    pub(crate) due: Vec<Due>,
     counts: BadBlockCounts,
     /// Units that the factory's bad blocks have cost.
-    dropped_when_new: Vec<ReclaimUnitId>,
+    pub(crate) dropped_when_new: Vec<ReclaimUnitId>,
 }
 
 /// What the drive reports of its bad blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlockCounters {
-    counts: BadBlockCounts,
-    spare_blocks: u64,
-    available_spare_pct: f64,
-}
-
-impl BadBlockCounters {
+    pub counts: BadBlockCounts,
+    pub spare_blocks: u64,
     /// Spare reclaim units left, in percent of those of the new drive (NVMe SMART, "available
     /// spare").
-    pub fn available_spare_pct(&self) -> f64 {
-        self.available_spare_pct
-    }
-
-    pub fn is_read_only(&self) -> bool {
-        self.counts.read_only != 0
-    }
-
-    /// Blocks that have failed in use.
-    pub fn grown(&self) -> u64 {
-        self.counts.erase_failures + self.counts.program_failures
-    }
+    pub available_spare_pct: f64,
 }
 
 counters! { |c: BadBlockCounters|
@@ -215,11 +201,6 @@ impl BadBlocks {
             self.find_first(id);
             unit += 1;
         }
-    }
-
-    /// Units that the factory's bad blocks have cost.
-    pub(crate) fn dropped_when_new(&self) -> &[ReclaimUnitId] {
-        &self.dropped_when_new
     }
 
     /// Reclaim units that are in use.

@@ -26,7 +26,7 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::ConfigError;
 
-pub(crate) use pack::Packer;
+pub(crate) use pack::{Pack, Packer};
 pub(crate) use pieces::{Pieces, is_shared};
 
 /// Data reduction by the controller.

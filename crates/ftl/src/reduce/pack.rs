@@ -28,7 +28,7 @@ pub(crate) struct Pack {
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
     pub config: ReductionConfig,
-    packs: Vec<Pack>,
+    pub packs: Vec<Pack>,
     pub sectors_per_program_unit: u32,
     sectors_per_read_group: u32,
     pub counters: ReductionCounters,
@@ -61,10 +61,6 @@ impl Packer {
             counters: ReductionCounters::default(),
         };
         config.reduction.map(|reduction| Box::new(new(reduction)))
-    }
-
-    pub(crate) fn empty_all(&mut self) {
-        self.packs.fill(Pack::default());
     }
 
     /// Returns the number of sectors that data occupy.
@@ -120,16 +116,5 @@ impl Packer {
         pack.used += sectors;
         pack.pieces += 1;
         (ppa, pack.used >= size)
-    }
-
-    /// Counts sectors relocated by GC or wear levelling.
-    pub(crate) fn count_moved(&mut self, sectors: u32, for_wear: bool) {
-        let c = &mut self.counters;
-        *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(sectors);
-    }
-
-    /// Returns the fill levels as words, for digests.
-    pub(crate) fn pack_words(&self) -> impl Iterator<Item = u32> + '_ {
-        self.packs.iter().flat_map(|p| [p.used, p.pieces])
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Pieces {
     pub sectors: Vec<u8>,
     /// Shared data by number; numbers are reused, last freed first.
     pub shared: Vec<SharedData>,
-    free: Vec<u32>,
+    pub free: Vec<u32>,
 }
 
 /// The shared-data number in a map entry.
@@ -55,11 +55,6 @@ impl Pieces {
     pub(crate) fn new(pages: usize) -> Self {
         let sectors = memory::filled(SECTORS_PER_SLOT as u8, pages);
         Self { sectors, shared: Vec::new(), free: Vec::new() }
-    }
-
-    /// Discards all data.
-    pub(crate) fn forget_data(&mut self) {
-        (self.shared, self.free) = (Vec::new(), Vec::new());
     }
 
     /// Returns `true` if `ppa` holds the shared data of a reverse entry. The entry may be older
@@ -94,10 +89,6 @@ impl Pieces {
         entry(number)
     }
 
-    pub(crate) fn add_reference(&mut self, entry: Ppa) {
-        self.of(entry).references += 1;
-    }
-
     /// Removes a reference; returns `true` if it was the last one.
     pub(crate) fn drop_reference(&mut self, entry: Ppa) -> bool {
         let data = self.of(entry);
@@ -111,11 +102,8 @@ impl Pieces {
         is_last
     }
 
-    pub(crate) fn moved(&mut self, entry: Lpn, to: Ppa) {
-        self.of(Ppa(entry.0)).ppa = to;
-    }
-
-    fn of(&mut self, entry: Ppa) -> &mut SharedData {
+    /// The shared data of a map entry that does not contain an address.
+    pub(crate) fn of(&mut self, entry: Ppa) -> &mut SharedData {
         &mut self.shared[number(entry).expect("an entry of shared data")]
     }
 

@@ -49,7 +49,7 @@ pub struct StreamSpare {
 
 #[derive(Clone, Debug)]
 pub(crate) struct SelfTuned {
-    streams: Vec<StreamSpare>,
+    pub streams: Vec<StreamSpare>,
     /// Whether the last victim was expensive.
     after_expensive: bool,
     rate_step: f64,
@@ -78,11 +78,6 @@ impl SelfTuned {
             rate_step: step(RATE_HORIZON),
             budget_step: step(BUDGET_HORIZON),
         }
-    }
-
-    /// Measurements of each stream.
-    pub(crate) fn streams(&self) -> &[StreamSpare] {
-        &self.streams
     }
 
     /// Records that the host has opened a unit of `stream`.

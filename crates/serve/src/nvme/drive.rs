@@ -118,8 +118,8 @@ fn health(of: &Snapshot) -> Health {
         health.percentage_used = ssd.wear.percentage_used;
         health.throttled = ssd.thermal.map_or(Nanos::ZERO, |thermal| thermal.throttled);
         if let Some(bad) = ssd.bad_blocks {
-            health.available_spare = bad.available_spare_pct().ceil().clamp(0.0, 100.0) as u8;
-            health.is_read_only = bad.is_read_only();
+            health.available_spare = bad.available_spare_pct.ceil().clamp(0.0, 100.0) as u8;
+            health.is_read_only = bad.counts.read_only != 0;
         }
         let unrecovered = match (ssd.die_parity, ssd.ecc) {
             (Some(parity), _) => parity.counts.unrecovered,

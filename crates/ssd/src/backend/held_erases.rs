@@ -21,7 +21,7 @@ pub(crate) struct HeldErase {
 
 /// The programs that an erase waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum Awaits {
+pub(crate) enum Awaits {
     /// Programs that may replace data of a reclaim unit freed after this number of others.
     FreedAt(u64),
     /// Programs of these fills.
@@ -29,15 +29,22 @@ enum Awaits {
 }
 
 impl Awaits {
-    /// Returns `true` if `programmed`, which is now on flash, was the last awaited program.
-    fn is_over(&mut self, fills: &Fills, programmed: FillId) -> bool {
+    /// Returns `true` if at least one program is awaited, and all awaited programs are outstanding.
+    fn is_due(&self, fills: &Fills) -> bool {
         match self {
-            Self::FreedAt(freed_at) => !fills.awaited(*freed_at),
+            Self::FreedAt(freed_at) => fills.awaited(*freed_at),
             Self::Fills(awaited) => {
-                awaited.retain(|&fill| fill != programmed);
-                awaited.is_empty()
+                !awaited.is_empty() && awaited.iter().all(|&fill| fills.is_full(fill))
             }
         }
+    }
+
+    /// Returns `true` if `programmed`, which is now on flash, was the last awaited program.
+    fn is_over(&mut self, fills: &Fills, programmed: FillId) -> bool {
+        if let Self::Fills(awaited) = self {
+            awaited.retain(|&fill| fill != programmed);
+        }
+        !self.is_due(fills)
     }
 }
 
@@ -65,49 +72,22 @@ impl HeldErases {
         self.all.iter()
     }
 
-    /// Makes a frontier's programs wait for the programs that may replace data of a reclaim unit
-    /// freed after `freed_at` others. Returns `false` if no such program is outstanding.
-    pub(crate) fn hold_since(
+    /// Makes the erase of `unit`, unless it is already erased, and a frontier's programs wait.
+    /// Returns `false` if no awaited program is outstanding.
+    pub(crate) fn hold(
         &mut self,
         fills: &mut Fills,
         frontier: FrontierId,
-        (unit, freed_at): (ReclaimUnitId, u64),
-        is_erased: bool,
-    ) -> bool {
-        let holds = self.is_volatile && fills.awaited(freed_at);
-        if holds {
-            self.hold(fills, frontier, unit, is_erased, Awaits::FreedAt(freed_at));
-        }
-        holds
-    }
-
-    /// Makes the erase of a block of the front's own flash, and the programs of its frontier, wait
-    /// for all outstanding programs. Returns `false` if no program is outstanding.
-    pub(crate) fn hold_block(
-        &mut self,
-        fills: &mut Fills,
-        frontier: FrontierId,
-        block: ReclaimUnitId,
-    ) -> bool {
-        let awaited: Vec<FillId> = fills.outstanding().collect();
-        let holds = self.is_volatile && !awaited.is_empty();
-        if holds {
-            self.hold(fills, frontier, block, false, Awaits::Fills(awaited));
-        }
-        holds
-    }
-
-    fn hold(
-        &mut self,
-        fills: &mut Fills,
-        frontier: FrontierId,
-        unit: ReclaimUnitId,
-        is_erased: bool,
+        (unit, is_erased): (ReclaimUnitId, bool),
         awaits: Awaits,
-    ) {
-        let fill = fills.current(frontier);
-        fills.get(fill).reads_pending += 1;
-        self.all.push(HeldErase { unit, is_erased, awaits, fill });
+    ) -> bool {
+        let holds = self.is_volatile && awaits.is_due(fills);
+        if holds {
+            let fill = fills.current(frontier);
+            fills.get(fill).reads_pending += 1;
+            self.all.push(HeldErase { unit, is_erased, awaits, fill });
+        }
+        holds
     }
 
     /// Removes and returns the erases that waited only for `programmed`, which is now on flash.
@@ -122,16 +102,8 @@ impl HeldErases {
         fills: &Fills,
         has_unit: impl Fn(ReclaimUnitId) -> bool,
     ) -> bool {
-        let can_wait = |held: &HeldErase| {
-            let waits = match &held.awaits {
-                Awaits::FreedAt(freed_at) => fills.awaited(*freed_at),
-                Awaits::Fills(awaited) => {
-                    !awaited.is_empty() && awaited.iter().all(|&fill| fills.is_full(fill))
-                }
-            };
-            waits && has_unit(held.unit)
-        };
-        (self.is_volatile || self.all.is_empty()) && self.all.iter().all(can_wait)
+        (self.is_volatile || self.all.is_empty())
+            && self.all.iter().all(|held| held.awaits.is_due(fills) && has_unit(held.unit))
     }
 
     /// Drops all erases.
@@ -161,7 +133,8 @@ mod tests {
         let held = |change: fn(&mut HeldErase)| {
             let mut fills = fills.clone();
             let mut erases = HeldErases::new(true);
-            assert!(erases.hold_block(&mut fills, FrontierId(1), ReclaimUnitId(3)));
+            let awaits = Awaits::Fills(fills.outstanding().collect());
+            assert!(erases.hold(&mut fills, FrontierId(1), (ReclaimUnitId(3), false), awaits));
             change(&mut erases.all[0]);
             let mut restored = HeldErases::new(true);
             from_bytes(&to_bytes(&erases), &mut restored).unwrap();

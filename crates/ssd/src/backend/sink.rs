@@ -5,7 +5,7 @@ use writecliff_flash::FlashLocation;
 use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
 use super::Backend;
-use super::held_erases::HeldErase;
+use super::held_erases::{Awaits, HeldErase};
 use crate::front::{FrontFlash, LogSink, PlacementSink};
 use crate::mechanisms::{FlashMechanism, flash_hook};
 use crate::{FillId, FlashOperation, ReadFor, Recorder};
@@ -61,8 +61,8 @@ impl<R: Recorder> FlashSink for Backend<R> {
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
         flash_hook!(self, m => m.erased(unit));
         self.recorder.journaled();
-        let held = &mut self.held_erases;
-        if held.hold_since(&mut self.fills, frontier, (unit, freed_at), false) {
+        let (held, awaits) = (&mut self.held_erases, Awaits::FreedAt(freed_at));
+        if held.hold(&mut self.fills, frontier, (unit, false), awaits) {
             self.recorder.held(self.geometry.ppas(unit));
         } else {
             self.erase_now(unit);
@@ -70,7 +70,8 @@ impl<R: Recorder> FlashSink for Backend<R> {
     }
 
     fn hold(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
-        self.held_erases.hold_since(&mut self.fills, frontier, (unit, freed_at), true);
+        let awaits = Awaits::FreedAt(freed_at);
+        self.held_erases.hold(&mut self.fills, frontier, (unit, true), awaits);
     }
 
     #[cold]
@@ -114,7 +115,9 @@ impl<R: Recorder> LogSink for Backend<R> {
     fn erase_slc(&mut self, block: u32) {
         self.recorder.journaled();
         let unit = self.front.block(block);
-        if self.held_erases.hold_block(&mut self.fills, self.front.frontier, unit) {
+        let awaits = Awaits::Fills(self.fills.outstanding().collect());
+        let frontier = self.front.frontier;
+        if self.held_erases.hold(&mut self.fills, frontier, (unit, false), awaits) {
             self.recorder.held(self.front.ppas_of_erase(&self.geometry, unit));
         } else {
             self.erase_now(unit);

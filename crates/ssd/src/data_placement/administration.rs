@@ -1,8 +1,8 @@
 //! Administrative commands of the data placement interfaces. They take no time on the drive.
 
-use writecliff_base::{Bytes, Nanos, StreamId};
+use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::SLOT_BYTES;
-use writecliff_ftl::{FrontierId, Ftl};
+use writecliff_ftl::FrontierId;
 use writecliff_host_interface::Drive;
 use writecliff_host_interface::placement::{
     self, Answer, BlockLimitsExtension, DataPlacementStatus, Directives, FdpConfiguration,
@@ -82,7 +82,7 @@ impl<R: Recorder> Storage<R> {
             let limit = fdp.limit.as_ref();
             HandleStatus {
                 placement_id,
-                handle: fdp.reclaim_unit_handle(stream),
+                handle: stream % fdp.reclaim_unit_handles,
                 time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(stream, now)),
                 available: Bytes(u64::from(slots) * u64::from(SLOT_BYTES)),
             }
@@ -96,8 +96,9 @@ impl<R: Recorder> Storage<R> {
         let is_open = self.ftl.host_room(frontier).1;
         if is_open {
             let slots = self.ftl.abandon(frontier, &mut self.backend);
-            let fdp = self.data_placement.fdp_mut();
-            fdp.into_iter().for_each(|fdp| fdp.abandoned_slots += u64::from(slots));
+            if let Some(fdp) = self.data_placement.fdp_mut() {
+                fdp.abandoned_slots += u64::from(slots);
+            }
         }
         is_open
     }

@@ -28,7 +28,7 @@ pub(crate) struct Fdp {
     types: Vec<Isolation>,
     groups: u16,
     /// Reclaim unit handles, each with a stream in every group.
-    reclaim_unit_handles: u16,
+    pub(crate) reclaim_unit_handles: u16,
     /// Blocks left unwritten in units that the host or a reset abandoned.
     pub(crate) abandoned_slots: u64,
     pub(crate) limit: Option<TimeLimit>,
@@ -86,11 +86,6 @@ impl Fdp {
         let groups = 0..self.groups;
         let handle = handle.ok_or_else(|| self.unknown("handle", placement_handle))?;
         Ok(groups.map(|group| group * self.reclaim_unit_handles + handle).collect())
-    }
-
-    /// The reclaim unit handle of an FTL stream.
-    pub(crate) fn reclaim_unit_handle(&self, stream: u16) -> u16 {
-        stream % self.reclaim_unit_handles
     }
 
     pub(crate) fn configuration(&self, sizes: &Sizes, cache: bool) -> FdpConfiguration {

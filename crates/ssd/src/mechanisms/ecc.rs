@@ -138,8 +138,8 @@ pub struct Ecc {
     worst_until: Nanos,
     worst_erases: u32,
     /// Host slots written before the start of fast-forward.
-    untimed_from: u64,
-    care: Option<CellCare>,
+    pub(crate) untimed_from: u64,
+    pub(crate) care: Option<CellCare>,
     /// Dies of a stripe with parity; 1 without.
     stripe: u32,
     pub counters: EccCounters,
@@ -153,8 +153,10 @@ impl Ecc {
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
+        // Wear alone, as a share of the rate at the rated cycles.
         let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
-        (errors.rate(wear, care.age(age)) + care.disturbed(reads, worn)).min(0.5)
+        let age = Nanos((age.0 as f64 * care.config.aging) as u64);
+        (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)
     }
 
     /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
@@ -205,12 +207,6 @@ impl Ecc {
         }
     }
 
-    /// Returns the time of the next refresh, if not after `until`.
-    #[inline]
-    pub fn refresh_due(&self, until: Nanos) -> Option<Nanos> {
-        self.care.as_ref().and_then(|care| care.due(until))
-    }
-
     /// Starts a refresh; returns the unit to relocate, which is closed or one of `open`.
     pub fn begin_refresh(
         &mut self,
@@ -229,19 +225,15 @@ impl Ecc {
         (rate > limit).then_some(worst)
     }
 
-    pub fn refreshed(&mut self) {
-        if let Some(care) = &mut self.care {
-            care.refreshed_units += 1;
-        }
-    }
-
     /// Error rates to expect now of the data in a unit: the mean of its blocks, and the worst.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
         let Some(care) = &self.care else { return (0.0, 0.0) };
         let rate = |reads: f64| self.rate(self.erases[index], age, reads);
-        (rate(care.mean_reads(index)), rate(f64::from(care.most_reads(index))))
+        let reads = care.of(index);
+        let mean = reads.iter().copied().map(f64::from).sum::<f64>() / reads.len() as f64;
+        (rate(mean), rate(f64::from(reads.iter().copied().max().unwrap_or(0))))
     }
 
     /// Error rates to expect of all data on flash, after the last retry for the uncorrectable ones.
@@ -265,11 +257,6 @@ impl Ecc {
         counters.rber_mean /= f64::max(slots, 1.0);
         counters.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
         Some(counters)
-    }
-
-    /// Called before the start of fast-forward.
-    pub fn before_untimed(&mut self, host_slots: u64) {
-        self.untimed_from = host_slots;
     }
 
     /// Called after fast-forward or a purge: the age of data written by it counts from now.

@@ -59,7 +59,7 @@ pub struct Endurance {
     rated_bytes: f64,
     /// `true` if an event is scheduled that admits writes again.
     wake_scheduled: bool,
-    held_up: HeldUp,
+    pub(crate) held_up: HeldUp,
 }
 
 saved! { Endurance { wake_scheduled, held_up } }
@@ -83,11 +83,6 @@ impl Endurance {
         let ahead = programmed as f64 / self.rated_bytes - self.config.reserve / 100.0;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);
         (opens > now).then_some(opens)
-    }
-
-    /// Time for which the plan has delayed writes since the drive was new.
-    pub fn held_up(&self) -> HeldUp {
-        self.held_up
     }
 }
 

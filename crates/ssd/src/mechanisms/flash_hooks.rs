@@ -40,6 +40,9 @@ pub(crate) struct PlaneData {
     pub data: HostData,
 }
 
+/// The die of a plane at the end of tR or of a transfer, and the data of the host read after tR.
+pub(crate) type PlaneDone = (usize, Option<PlaneData>);
+
 /// A mechanism that takes part in flash operations. While one of its hooks runs, the backend that
 /// the hook receives does not contain this mechanism.
 pub(crate) trait FlashMechanism: Saved {
@@ -65,12 +68,7 @@ pub(crate) trait FlashMechanism: Saved {
 
     /// Queues the flash reads of a host read in place of the backend; returns `false` if the
     /// backend must queue the read.
-    fn host_read<R: Recorder>(
-        &mut self,
-        _backend: &mut Backend<R>,
-        _command: u16,
-        _read: &PageRead,
-    ) -> bool {
+    fn host_read<R: Recorder>(&mut self, _: &mut Backend<R>, _command: u16, _: &PageRead) -> bool {
         false
     }
 
@@ -89,9 +87,9 @@ pub(crate) trait FlashMechanism: Saved {
     /// must queue the read.
     fn fill_read<R: Recorder>(
         &mut self,
-        _backend: &mut Backend<R>,
-        _fill: FillId,
-        _location: &FlashLocation,
+        _: &mut Backend<R>,
+        _: FillId,
+        _: &FlashLocation,
         _slots: u32,
     ) -> bool {
         false
@@ -110,24 +108,13 @@ pub(crate) trait FlashMechanism: Saved {
     /// Called when an operation was queued on a die that reads some of its planes.
     fn queued_beside_reads<R: Recorder>(&mut self, _backend: &mut Backend<R>, _die: usize) {}
 
-    /// Handles the end of tR on a plane, or of the transfer of its data. Returns the die and the
-    /// data of the host read after tR.
-    fn plane_done<R: Recorder>(
-        &mut self,
-        _backend: &mut Backend<R>,
-        _reader: u16,
-    ) -> Option<(usize, Option<PlaneData>)> {
+    /// Handles the end of tR on a plane, or of the transfer of its data.
+    fn plane_done<R: Recorder>(&mut self, _: &mut Backend<R>, _reader: u16) -> Option<PlaneDone> {
         None
     }
 
     /// Called after tR of a host read that fails or belongs to a stripe.
-    fn sensed<R: Recorder>(
-        &mut self,
-        _backend: &mut Backend<R>,
-        _die: usize,
-        _operation: FlashOperation,
-    ) {
-    }
+    fn sensed<R: Recorder>(&mut self, _: &mut Backend<R>, _die: usize, _: FlashOperation) {}
 
     /// Called when a program of a unit was queued.
     fn program_queued<R: Recorder>(&mut self, _backend: &mut Backend<R>, _unit: &ProgramUnit) {}

@@ -137,12 +137,7 @@ pub(crate) trait Mechanism: Saved {
     fn after_write(&mut self, _now: Nanos, _mapped: &MappedSlots) {}
 
     /// Returns `true` if a read has to wait. The mechanism resumes it in [`Self::due`].
-    fn holds_read<R: Recorder>(
-        &mut self,
-        _drive: &mut Ssd<R>,
-        _number: u16,
-        _read: &Access<'_>,
-    ) -> bool {
+    fn holds_read<R: Recorder>(&mut self, _: &mut Ssd<R>, _number: u16, _: &Access<'_>) -> bool {
         false
     }
 

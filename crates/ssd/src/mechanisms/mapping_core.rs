@@ -46,32 +46,9 @@ pub(crate) struct MappingCore {
 saved! { MappingCore { done_at, read_time, placed_at, wake_scheduled } }
 
 impl MappingCore {
-    fn charge(&mut self, now: Nanos, mapped: &MappedSlots) {
-        let host = self.per_host_slot.0 * u64::from(mapped.host);
-        let relocated = self.per_moved_slot.0 * mapped.moved;
-        let merging = self.per_merged_slot.0 * u64::from(mapped.merged);
-        let folding = self.per_folded_slot.0 * mapped.folded;
-        // Reads take precedence over pending work and delay it, but they cannot have used more time
-        // than has passed. The time of reads still in a full queue is used later.
-        let reads = self.read_time.min(now.saturating_sub(self.placed_at));
-        let suspending = self.per_suspension.0 * mapped.suspensions;
-        let mapping = Nanos(host + relocated + merging + folding + suspending);
-        self.done_at = (self.done_at + reads).max(now) + mapping;
-        let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
-        let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
-        self.read_time = (self.read_time - reads).min(most);
-        self.placed_at = now;
-    }
-
     /// Keeps the core from its pending work for `duration`.
     pub(crate) fn stall(&mut self, now: Nanos, duration: Nanos) {
         self.done_at = self.done_at.max(now) + duration;
-    }
-
-    /// Returns the time at which the next write may be admitted, if not now.
-    fn opens_at(&self, now: Nanos) -> Option<Nanos> {
-        let opens = self.done_at.saturating_sub(self.allowance);
-        (opens > now).then_some(opens)
     }
 }
 
@@ -101,7 +78,10 @@ impl Mechanism for MappingCore {
 
     fn holds_writes<R: Recorder>(&mut self, drive: &mut Ssd<R>) -> bool {
         let now = drive.storage.backend.now;
-        let Some(opens) = self.opens_at(now) else { return false };
+        let opens = self.done_at.saturating_sub(self.allowance);
+        if opens <= now {
+            return false;
+        }
         drive.storage.backend.recorder.writes_wait(now, Cause::MappingProcessor);
         if !std::mem::replace(&mut self.wake_scheduled, true) {
             drive.storage.backend.queue.push(Lane::Arrived, opens, Self::event(0));
@@ -110,7 +90,20 @@ impl Mechanism for MappingCore {
     }
 
     fn after_write(&mut self, now: Nanos, mapped: &MappedSlots) {
-        self.charge(now, mapped);
+        let host = self.per_host_slot.0 * u64::from(mapped.host);
+        let relocated = self.per_moved_slot.0 * mapped.moved;
+        let merging = self.per_merged_slot.0 * u64::from(mapped.merged);
+        let folding = self.per_folded_slot.0 * mapped.folded;
+        // Reads take precedence over pending work and delay it, but they cannot have used more time
+        // than has passed. The time of reads still in a full queue is used later.
+        let reads = self.read_time.min(now.saturating_sub(self.placed_at));
+        let suspending = self.per_suspension.0 * mapped.suspensions;
+        let mapping = Nanos(host + relocated + merging + folding + suspending);
+        self.done_at = (self.done_at + reads).max(now) + mapping;
+        let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
+        let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
+        self.read_time = (self.read_time - reads).min(most);
+        self.placed_at = now;
     }
 
     fn read(&mut self, read: &Access<'_>, outcome: Status) -> Status {

@@ -12,7 +12,7 @@ use crate::die::medium_of;
 use crate::{DeviceConfig, Recorder, Ssd};
 
 pub(crate) use crate::device_file::scaled::Resizing;
-pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, Retries};
+pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, PlaneDone, Retries};
 pub(crate) use hooks::each;
 pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
 

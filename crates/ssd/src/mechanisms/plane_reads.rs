@@ -10,7 +10,7 @@ use writecliff_flash::Geometry;
 
 use crate::backend::HostData;
 use crate::die::{PLANE_SHIFT, SENSE_MASK, SENSE_PLANE};
-use crate::mechanisms::{FlashMechanism, PlaneData};
+use crate::mechanisms::{FlashMechanism, PlaneData, PlaneDone};
 use crate::{Backend, DeviceConfig, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 
 /// Maximum number of planes of a die that read independently.
@@ -121,7 +121,7 @@ impl FlashMechanism for Planes {
         &mut self,
         backend: &mut Backend<R>,
         reader: u16,
-    ) -> Option<(usize, Option<PlaneData>)> {
+    ) -> Option<PlaneDone> {
         let die = usize::from(reader) / PLANES_MAX;
         let Some(operation) = self.sensing[usize::from(reader)].take() else {
             self.busy[die] &= !(1 << (usize::from(reader) % PLANES_MAX));

@@ -201,11 +201,6 @@ impl Thermal {
         }
     }
 
-    /// Returns the end of the current period.
-    fn period_end(&self, now: Nanos) -> Nanos {
-        Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0)
-    }
-
     /// Returns the time for which channels are blocked between `now` and `until`. Counts the whole
     /// period as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
@@ -225,7 +220,7 @@ impl Thermal {
         let now = drive.storage.backend.now;
         let joules = Energy::taken(drive, now).map_or(0.0, |energy| energy.total());
         self.look(now, joules);
-        let until = self.period_end(now);
+        let until = Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0);
         let stop = self.stop_for(now, until);
         self.scheduled = true;
         let backend = &mut drive.storage.backend;

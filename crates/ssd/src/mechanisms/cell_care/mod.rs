@@ -71,32 +71,13 @@ impl CellCare {
         before
     }
 
-    /// Most reads of any block of a unit.
-    pub fn most_reads(&self, unit: usize) -> u32 {
-        self.of(unit).iter().copied().max().unwrap_or(0)
-    }
-
-    pub fn mean_reads(&self, unit: usize) -> f64 {
-        self.of(unit).iter().map(|&reads| f64::from(reads)).sum::<f64>() / self.dies as f64
-    }
-
-    fn of(&self, unit: usize) -> &[u32] {
+    /// Reads of the blocks of a unit.
+    pub(crate) fn of(&self, unit: usize) -> &[u32] {
         &self.reads[unit * self.dies..][..self.dies]
     }
 
     pub fn erased(&mut self, unit: usize) {
         self.reads[unit * self.dies..][..self.dies].fill(0);
-    }
-
-    /// Age of data in time at the reference temperature.
-    pub fn age(&self, age: Nanos) -> Nanos {
-        Nanos((age.0 as f64 * self.config.aging) as u64)
-    }
-
-    /// Errors per bit due to reads of the block. `worn` is the error rate due to wear alone, as a
-    /// share of the rate at the rated cycles.
-    pub fn disturbed(&self, reads: f64, worn: f64) -> f64 {
-        self.config.read_disturb * reads * worn
     }
 
     /// When the next refresh is due, if not after `until`.

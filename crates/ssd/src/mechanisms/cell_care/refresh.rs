@@ -19,7 +19,8 @@ impl Mechanism for Refreshing {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.storage.backend.mechanisms.ecc.as_ref().and_then(|ecc| ecc.refresh_due(until))
+        let ecc = drive.storage.backend.mechanisms.ecc.as_ref()?;
+        ecc.care.as_ref().and_then(|care| care.due(until))
     }
 
     /// Relocates the reclaim unit with the most errors, if it has too many.
@@ -37,8 +38,8 @@ impl Mechanism for Refreshing {
             ftl.abandon(frontier, backend);
         }
         let is_refreshed = ftl.relocate_unit(unit, &mut front.sink(backend));
-        if let (true, Some(ecc)) = (is_refreshed, &mut backend.mechanisms.ecc) {
-            ecc.refreshed();
+        if let Some(care) = backend.mechanisms.ecc.as_mut().and_then(|ecc| ecc.care.as_mut()) {
+            care.refreshed_units += u64::from(is_refreshed);
         }
     }
 }

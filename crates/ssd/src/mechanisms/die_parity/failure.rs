@@ -1,6 +1,6 @@
 //! Failure of a die: the stripe answers reads of its data, which the firmware relocates.
 
-use writecliff_base::{Nanos, saved};
+use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
 use super::DieParityCounters;
 use crate::mechanisms::{Mechanism, Steps};
@@ -32,21 +32,22 @@ impl Mechanism for Relocation {
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        drive.storage.backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.due(until))
+        let parity = drive.storage.backend.mechanisms.die_parity.as_ref()?;
+        parity.next.map(|(_, at)| at).filter(|&at| at <= until)
     }
 
     /// Relocates the lost die's data of the reclaim unit that is due.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Storage { ftl, backend, .. } = &mut drive.storage;
-        let next = backend.mechanisms.die_parity.as_ref().and_then(|parity| parity.next());
-        let Some((die, unit)) = next else { return };
+        let Some(parity) = &mut backend.mechanisms.die_parity else { return };
+        let (Some(die), Some((unit, at))) = (parity.lost, &mut parity.next) else { return };
         if backend.fills.outstanding().count() >= backend.geometry.dies as usize {
             // Relocation is no faster than the dies program.
-            backend.mechanisms.die_parity.as_mut().into_iter().for_each(|parity| parity.postpone());
+            *at += parity.config.relocate_interval;
             return;
         }
-        let moved = ftl.relocate_from_die(unit, die, backend);
+        let moved = ftl.relocate_from_die(ReclaimUnitId(*unit), die, backend);
         let units = backend.geometry.reclaim_units;
         if let Some(parity) = &mut backend.mechanisms.die_parity {
             parity.relocated(units, moved);

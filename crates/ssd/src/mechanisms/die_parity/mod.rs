@@ -10,7 +10,7 @@ mod failure;
 mod flash;
 mod section;
 
-use writecliff_base::{Nanos, ReclaimUnitId, counters, counts, saved};
+use writecliff_base::{Nanos, counters, counts, saved};
 use writecliff_flash::SLOT_BYTES;
 
 pub(crate) use failure::Relocation;
@@ -57,7 +57,7 @@ pub(crate) struct DieParity {
     pub config: DieParityConfig,
     pub lost: Option<u32>,
     /// Reclaim unit from which data of the lost die are relocated next, and the time of it.
-    next: Option<(u32, Nanos)>,
+    pub next: Option<(u32, Nanos)>,
     pub counts: DieParityCounts,
     /// Flash reads of a host command in addition to the reads that it started. Includes reads of
     /// stripes, some of which start after a failed read; excludes reads of the lost die.
@@ -73,31 +73,11 @@ impl DieParity {
         self.next = (self.config.stripe > 1).then(|| (0, now + self.config.relocate_interval));
     }
 
-    /// Returns the time of the next relocation, if not after `until`.
-    pub(crate) fn due(&self, until: Nanos) -> Option<Nanos> {
-        self.next.map(|(_, at)| at).filter(|&at| at <= until)
-    }
-
-    /// Returns the lost die and the unit that is due.
-    pub(crate) fn next(&self) -> Option<(u32, ReclaimUnitId)> {
-        self.lost.zip(self.next.map(|(unit, _)| ReclaimUnitId(unit)))
-    }
-
     /// Records that `moved` slots of the unit were relocated; the drive has `units` units.
     pub(crate) fn relocated(&mut self, units: u32, moved: u64) {
         self.counts.relocated += moved;
         let Some((unit, at)) = self.next else { return };
         let pause = if moved > 0 { self.config.relocate_interval } else { Nanos::ZERO };
         self.next = (unit + 1 < units).then_some((unit + 1, at + pause));
-    }
-
-    /// Postpones the next relocation by an interval, because the dies are busy with the last one.
-    pub(crate) fn postpone(&mut self) {
-        let interval = self.config.relocate_interval;
-        self.next = self.next.map(|(unit, at)| (unit, at + interval));
-    }
-
-    pub(crate) fn is_relocating(&self) -> bool {
-        self.next.is_some()
     }
 }

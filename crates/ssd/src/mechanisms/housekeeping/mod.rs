@@ -67,25 +67,15 @@ impl Countdown {
         Self { each, left: each.interval.0 }
     }
 
-    /// Counts `bytes` programmed; returns how often the work has become due.
-    fn count(&mut self, bytes: u64) -> u64 {
+    /// Counts `bytes` programmed; returns the time of the work if it has become due.
+    fn count(&mut self, bytes: u64) -> Option<Nanos> {
         if bytes < self.left {
             self.left -= bytes;
-            return 0;
+            return None;
         }
-        let beyond = bytes - self.left;
-        self.left = self.each.interval.0 - beyond % self.each.interval.0;
-        1 + beyond / self.each.interval.0
+        self.left = self.each.interval.0 - (bytes - self.left) % self.each.interval.0;
+        Some(self.each.time)
     }
-}
-
-/// Work that becomes due when a program ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Due {
-    /// A journal page on this die, taking this long.
-    pub journal: Option<(u32, Nanos)>,
-    /// Time for which a checkpoint stops commands, or writes only.
-    pub stall: Nanos,
 }
 
 /// Runtime state of the section.
@@ -158,25 +148,6 @@ impl Housekeeping {
         }
     }
 
-    /// Counts a programmed unit; returns the work that becomes due.
-    fn count_program(&mut self) -> Due {
-        let mut due = Due::default();
-        if let Some(journal) = &mut self.journal
-            && journal.count(self.unit_bytes) > 0
-        {
-            let die = self.counters.journal_programs % u64::from(self.dies);
-            due.journal = Some((die as u32, journal.each.time));
-            self.counters.journal_programs += 1;
-        }
-        if let Some(checkpoint) = &mut self.checkpoint
-            && checkpoint.count(self.unit_bytes) > 0
-        {
-            due.stall = checkpoint.each.time;
-            self.counters.checkpoints += 1;
-        }
-        due
-    }
-
     /// Schedules the next media operation, and starts the operations that would be running by now.
     /// An operation that started in idle time keeps its die busy for the rest of its time.
     #[cold]
@@ -214,7 +185,7 @@ impl Mechanism for Housekeeping {
     /// Charges the firmware for the patrol reads that have become due.
     fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Some(patrol) = &mut self.patrol else { return };
-        let time = patrol.time();
+        let time = patrol.config.time;
         while let Some(at) =
             patrol.due(drive.storage.backend.now, drive.commands.frontend.firmware_free())
         {
@@ -241,20 +212,21 @@ impl Mechanism for Housekeeping {
         hiccups.time
     }
 
-    /// Writes a journal page or a checkpoint, if one is due.
+    /// Counts a programmed unit, and writes a journal page or a checkpoint if one is due.
     #[cold]
     fn programmed<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
-        let due = self.count_program();
-        if let Some((die, time)) = due.journal {
+        if let Some(time) = self.journal.as_mut().and_then(|work| work.count(self.unit_bytes)) {
+            let die = self.counters.journal_programs % u64::from(self.dies);
+            self.counters.journal_programs += 1;
             drive.storage.backend.work(die as usize, FlashOperation::upkeep(time, true));
         }
-        if due.stall == Nanos::ZERO {
-            return;
-        }
-        let now = drive.storage.backend.now;
-        match &mut drive.mechanisms.mapping_core {
-            Some(core) if self.checkpoint_stops_writes => core.stall(now, due.stall),
-            _ => stall_firmware(drive, now, due.stall),
+        if let Some(time) = self.checkpoint.as_mut().and_then(|work| work.count(self.unit_bytes)) {
+            self.counters.checkpoints += 1;
+            let now = drive.storage.backend.now;
+            match &mut drive.mechanisms.mapping_core {
+                Some(core) if self.checkpoint_stops_writes => core.stall(now, time),
+                _ => stall_firmware(drive, now, time),
+            }
         }
     }
 

@@ -82,7 +82,7 @@ impl PatrolConfig {
 
 /// Runtime state.
 pub struct Patrol {
-    config: PatrolConfig,
+    pub(super) config: PatrolConfig,
     salt: u64,
     /// Number of the interval, and of the next page in its scan.
     next: (u64, u64),
@@ -94,11 +94,6 @@ impl Patrol {
     pub(crate) fn new(config: PatrolConfig, seed: u64) -> Self {
         let salt = Prng::derive(seed, SEED_LABEL).next_u64();
         Self { config, salt, next: (0, 0) }
-    }
-
-    /// Firmware time of a page.
-    pub fn time(&self) -> Nanos {
-        self.config.time
     }
 
     /// The next page that is due by `now`. The firmware, free since `free`, has read the earlier

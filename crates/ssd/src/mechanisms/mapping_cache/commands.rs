@@ -26,7 +26,7 @@ impl MappingCache {
             Found::HostMemory => self.begin_load(page).inspect(|&load| {
                 let received =
                     drive.commands.frontend.receive(drive.storage.backend.now, self.page_bytes());
-                let at = received + self.host_latency();
+                let at = received + self.config.host_memory_latency.unwrap_or_default();
                 drive.storage.backend.queue.push(Lane::Arrived, at, Self::event(load));
             }),
             Found::Flash { die } => {

@@ -13,7 +13,7 @@ mod pages;
 mod section;
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Lpn, Nanos, counters, counts, saved};
+use writecliff_base::{Lpn, counters, counts, saved};
 use writecliff_flash::SLOT_BYTES;
 
 use crate::FillId;
@@ -214,11 +214,5 @@ impl MappingCache {
 
     fn page_bytes(&self) -> u32 {
         self.config.page.0 as u32
-    }
-
-    /// Returns the time from the request for a page of the host memory buffer until its transfer
-    /// starts.
-    fn host_latency(&self) -> Nanos {
-        self.config.host_memory_latency.unwrap_or(Nanos::ZERO)
     }
 }

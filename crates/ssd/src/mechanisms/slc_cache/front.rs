@@ -3,14 +3,14 @@
 use writecliff_base::{Lpn, Ppa};
 use writecliff_ftl::{FrontierId, Ftl, Unwritten};
 
-use super::{InFront, LogSink, SlcCache};
+use super::{EMPTY, InFront, LogSink, SlcCache};
 use crate::Front;
 use crate::front::{Placed, PlacementSink, Write};
 
 impl Front for SlcCache {
     /// Writes to the log while it has space, and bypasses it otherwise.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        let folds = self.folds();
+        let folds = self.counters.folds;
         for (lpn, bytes) in write.slots() {
             let cached = self.admit(ftl, sink);
             if sink.awaits() {
@@ -28,7 +28,7 @@ impl Front for SlcCache {
             }
         }
         // Folded data pass through the buffer like other data.
-        Placed { extra_slots: (self.folds() - folds) as i64, ..Placed::default() }
+        Placed { extra_slots: (self.counters.folds - folds) as i64, ..Placed::default() }
     }
 
     fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
@@ -80,11 +80,19 @@ impl Front for SlcCache {
     }
 
     fn filled(&self) -> u32 {
-        self.filled_slots()
+        (self.head() % self.unit_slots) as u32
     }
 
     fn pad<S: LogSink>(&mut self, sink: &mut S) {
-        self.close_unit(sink);
+        let filled = self.filled();
+        if filled == 0 {
+            return;
+        }
+        let unit = self.unit_at(self.head());
+        let padding = self.unit_slots as usize - filled as usize;
+        self.entries.extend(std::iter::repeat_n(EMPTY, padding));
+        self.counters.padding += padding as u64;
+        sink.program_slc(unit, filled, self.since);
     }
 
     /// Open units of other streams hold only folded data, whose copies are still in the cache.

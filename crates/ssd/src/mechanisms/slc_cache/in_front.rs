@@ -4,6 +4,7 @@ use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
 use super::{LogSink, SlcCache};
+use crate::Front;
 
 /// Origin of the data that the FTL receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl<S: LogSink> InFront<'_, S> {
             && log.is_volatile
             && log.since <= freed_at
         {
-            log.close_unit(self.sink);
+            log.pad(self.sink);
         }
     }
 }

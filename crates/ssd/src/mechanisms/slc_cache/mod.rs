@@ -91,6 +91,8 @@ struct Entry {
     stream: StreamId,
 }
 
+const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
+
 /// Slots of a block of each plane of all dies, with one bit per cell.
 pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
     let shape = &geometry.shape;
@@ -203,18 +205,8 @@ impl SlcCache {
         SlcCounters { held: self.newest.len() as u64, ..self.counters }
     }
 
-    /// Slots folded so far.
-    pub fn folds(&self) -> u64 {
-        self.counters.folds
-    }
-
     fn head(&self) -> u64 {
         self.tail + self.entries.len() as u64
-    }
-
-    /// Slots in the unit that is being filled.
-    fn filled_slots(&self) -> u32 {
-        (self.head() % self.unit_slots) as u32
     }
 
     /// Slots of all flash blocks of the cache.
@@ -227,7 +219,7 @@ impl SlcCache {
     }
 
     fn is_filling(&self, position: u64) -> bool {
-        self.filled_slots() > 0 && position / self.unit_slots == self.head() / self.unit_slots
+        self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
     }
 
     /// Position of the newest data of a logical page, if they are in the log.
@@ -290,7 +282,7 @@ impl SlcCache {
             self.direct = u128::MAX;
             self.erase_next(ftl, sink);
         }
-        if self.filled_slots() == 0 {
+        if self.filled() == 0 {
             self.since = ftl.counters().collections;
         }
         self.entries.push_back(Entry { lpn, stream });
@@ -299,7 +291,7 @@ impl SlcCache {
         self.counters.writes += 1;
         self.host_bytes += u64::from(bytes);
         sink.placed(lpn, self.address(head), if cached.is_none() { old } else { cached });
-        if self.filled_slots() == 0 {
+        if self.filled() == 0 {
             sink.program_slc(self.unit_at(head), self.unit_slots as u32, self.since);
         }
     }
@@ -400,19 +392,5 @@ impl SlcCache {
         let block = self.erased_to % self.ring() / self.block_slots;
         self.erased_to += self.block_slots;
         sink.erase_slc(block as u32);
-    }
-
-    /// Closes the unit that is being filled, if any.
-    fn close_unit<S: LogSink>(&mut self, sink: &mut S) {
-        let filled = self.filled_slots();
-        if filled == 0 {
-            return;
-        }
-        let unit = self.unit_at(self.head());
-        let padding = self.unit_slots as usize - filled as usize;
-        let empty = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
-        self.entries.extend(std::iter::repeat_n(empty, padding));
-        self.counters.padding += padding as u64;
-        sink.program_slc(unit, filled, self.since);
     }
 }

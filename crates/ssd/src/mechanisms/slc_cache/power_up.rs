@@ -6,9 +6,8 @@ use std::ops::Range;
 use writecliff_base::{Lpn, Ppa, StreamId};
 use writecliff_ftl::Ftl;
 
-use super::{Entry, SlcCache};
-
-const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
+use super::{EMPTY, Entry, SlcCache};
+use crate::Front;
 
 impl SlcCache {
     /// Returns the addresses of all its flash.
@@ -54,7 +53,7 @@ impl SlcCache {
     /// Continues after the last unit whose program was started; `waiting` are the full units that
     /// were not started. It lists a unit twice if data from before a waiting erase also wait.
     pub(super) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
-        let filled = self.filled_slots();
+        let filled = self.filled();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
         // On the fast-forward clock, data are on flash before their unit is full.
