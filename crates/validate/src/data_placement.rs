@@ -29,6 +29,9 @@ pub enum Lifetimes {
     ByRate,
 }
 
+/// Lifetimes of the sequential writers, as in the multi-stream experiment that Samsung showed at
+/// the Flash Memory Summit 2016: each range is overwritten 1, 10, 33, 55 times as slowly as the
+/// first.
 const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 /// Least common multiple of the lifetimes.
 const COMMON_LIFETIME: u64 = 330;
@@ -185,5 +188,23 @@ impl Writers {
         let richest = (0..4).max_by_key(|&w| (self.credit[w], Reverse(w))).unwrap_or(0);
         self.credit[richest] -= self.rate.iter().sum::<i64>();
         richest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use writecliff_ftl::gc::GcPolicy;
+
+    use crate::{WafCase, streams};
+
+    #[test]
+    fn writers_in_their_own_streams_have_no_amplification() {
+        for (overprovision, units, slots) in [(0.07, 512, 64), (0.25, 300, 32)] {
+            let policy = GcPolicy::Greedy;
+            let (seed, warm_up, measured) = (1, 3, 3);
+            let case = WafCase { policy, overprovision, units, slots, seed, warm_up, measured };
+            let row = streams(&case).unwrap();
+            assert_eq!((row.waf_measured, row.waf_theory), (1.0, 1.0), "{case:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ pub mod handles;
 pub mod power_cuts;
 pub mod reduction;
 
+use data_placement::{Lifetimes, Load, data_placement};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
@@ -34,11 +35,6 @@ pub struct WafRow {
     pub waf_measured: f64,
     pub waf_theory: f64,
 }
-
-/// Lifetimes of the sequential writers of the streams case, as in the multi-stream experiment that
-/// Samsung showed at the Flash Memory Summit 2016: each range is overwritten 1, 10, 33, 55 times as
-/// slowly as the first.
-const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 
 /// Uniform random overwrites of a full drive, one slot at a time.
 pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
@@ -73,29 +69,8 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// all data of a reclaim unit die together, so nothing is relocated and the write amplification is
 /// exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
-    let mut ftl = drive(case, LIFETIMES.len() as u16, PLAIN)?;
-    let user = u64::from(ftl.user_slots());
-    let total: u64 = LIFETIMES.iter().sum();
-    let mut start = 0;
-    let ranges = LIFETIMES.map(|share| {
-        let range = (start, user * share / total);
-        start += range.1;
-        range
-    });
-    let write = |ftl: &mut Ftl, from: u64, to: u64| {
-        for round in from..to {
-            for (stream, (start, length)) in ranges.iter().enumerate() {
-                let lpn = Lpn((start + round % length) as u32);
-                ftl.write(lpn, StreamId(stream as u16), 4096, &mut FastForward);
-            }
-        }
-    };
-    let warm = u64::from(case.warm_up) * user;
-    write(&mut ftl, 0, warm);
-    let before = *ftl.counters();
-    write(&mut ftl, warm, warm + u64::from(case.measured) * user);
-    let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
-    Ok(WafRow { waf_measured, waf_theory: 1.0 })
+    let load = Load::Sequential { reading: Lifetimes::BySize, request: 1 };
+    data_placement(case, load, true, PLAIN)
 }
 
 /// FTL policies of a validation drive: GC, spare space, data reduction.
