@@ -18,6 +18,9 @@
 //! shuffle that keeps the counts of transitions is that of Altschul and Erickson (1985), with a
 //! jump where a state has no successors left in place of their choice of a last one.
 
+#[macro_use]
+mod toml;
+
 mod arrivals;
 mod free_places;
 mod gaps;
@@ -25,7 +28,6 @@ mod mixes;
 mod places;
 mod runs;
 mod sweeps;
-mod toml;
 
 use arrivals::Arrivals;
 use mixes::Mixes;
@@ -60,6 +62,13 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Check {
 fn whole_sectors(bytes: u64) -> Check {
     ensure(bytes.is_multiple_of(SECTOR_BYTES), || {
         format!("{} is not a multiple of {SECTOR_BYTES} bytes", Bytes(bytes))
+    })
+}
+
+fn check_columns(table: &str, part: &impl toml::Part) -> Check {
+    let lengths = part.lengths();
+    ensure(lengths.iter().all(|length| *length == lengths[0]), || {
+        format!("the columns of {table} differ in length")
     })
 }
 
@@ -101,86 +110,86 @@ pub struct IoModel {
     pub demand: Option<Demand>,
 }
 
-/// I/O streams: operation and length.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Streams {
-    /// One letter each: r read, w write, t trim, f flush.
-    pub operations: String,
-    /// 0 for flushes.
-    pub lengths: Vec<u32>,
-    /// 1: of several sizes, of which the length is the mean.
-    pub several: Vec<u8>,
+model_table! {
+    /// I/O streams: operation and length.
+    Streams {
+        /// One letter each: r read, w write, t trim, f flush.
+        operations: String,
+        /// 0 for flushes.
+        lengths: Vec<u32>,
+        /// 1: of several sizes, of which the length is the mean.
+        several: Vec<u8>,
+    }
 }
 
-/// Times from the I/O before, in classes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gaps {
-    /// Eight for each class: the means of its eighths.
-    pub values_ns: Vec<u64>,
-    /// Gaps from this on are stretched, so that each period has its length.
-    pub idle_ns: u64,
+model_table! {
+    /// Times from the I/O before, in classes.
+    Gaps {
+        /// Eight for each class: the means of its eighths.
+        values_ns: Vec<u64>,
+        /// Gaps from this on are stretched, so that each period has its length.
+        idle_ns: u64,
+    }
 }
 
-/// States of the chain of arrivals.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct States {
-    pub stream: Vec<u32>,
-    /// 1: the I/O continues a run; 0: it begins one.
-    pub continues: Vec<u8>,
-    /// Bytes before the end of the run at which an I/O begins that continues one.
-    pub back: Vec<u32>,
-    /// Class of the gap before the I/O.
-    pub gap: Vec<u32>,
+model_table! {
+    /// States of the chain of arrivals.
+    States {
+        stream: Vec<u32>,
+        /// 1: the I/O continues a run; 0: it begins one.
+        continues: Vec<u8>,
+        /// Bytes before the end of the run at which an I/O begins that continues one.
+        back: Vec<u32>,
+        /// Class of the gap before the I/O.
+        gap: Vec<u32>,
+    }
 }
 
-/// How often a state follows another, in each phase.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Transitions {
-    pub phase: Vec<u32>,
-    pub before: Vec<u32>,
-    pub after: Vec<u32>,
-    pub count: Vec<u64>,
+model_table! {
+    /// How often a state follows another, in each phase.
+    Transitions {
+        phase: Vec<u32>,
+        before: Vec<u32>,
+        after: Vec<u32>,
+        count: Vec<u64>,
+    }
 }
 
-/// Demand over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Periods {
-    pub phase: Vec<u32>,
-    pub ios: Vec<u64>,
-    /// From the last I/O of the period before to the last one of this.
-    pub length_ns: Vec<u64>,
-    /// The longest time between two I/Os of it.
-    pub longest_ns: Vec<u64>,
+model_table! {
+    /// Demand over time.
+    Periods {
+        phase: Vec<u32>,
+        ios: Vec<u64>,
+        /// From the last I/O of the period before to the last one of this.
+        length_ns: Vec<u64>,
+        /// The longest time between two I/Os of it.
+        longest_ns: Vec<u64>,
+    }
 }
 
-/// Groups of places that are used alike.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Places {
-    pub stream: Vec<u32>,
-    /// When places of the group are used first, and over what time that is spread; in 2^-24 of
-    /// the stream's I/Os that begin runs.
-    pub begin: Vec<u64>,
-    pub within: Vec<u64>,
-    /// From the first use of a place to its last.
-    pub life: Vec<u64>,
-    /// Shape of the Weibull distribution of the times between the uses of a place, in hundredths:
-    /// 100 at random, more: evenly spread, fewer: in clusters.
-    pub shape: Vec<u32>,
-    /// Places of the group.
-    pub count: Vec<u64>,
-    /// Uses of all of them.
-    pub uses: Vec<u64>,
-    /// Bytes of the run that begins with a use.
-    pub run_bytes: Vec<u64>,
-    /// Address of the first place, and the distance from one to the next.
-    pub offset: Vec<u64>,
-    pub stride: Vec<u64>,
+model_table! {
+    /// Groups of places that are used alike.
+    Places {
+        stream: Vec<u32>,
+        /// When places of the group are used first, and over what time that is spread; in 2^-24 of
+        /// the stream's I/Os that begin runs.
+        begin: Vec<u64>,
+        within: Vec<u64>,
+        /// From the first use of a place to its last.
+        life: Vec<u64>,
+        /// Shape of the Weibull distribution of the times between the uses of a place, in
+        /// hundredths: 100 at random, more: evenly spread, fewer: in clusters.
+        shape: Vec<u32>,
+        /// Places of the group.
+        count: Vec<u64>,
+        /// Uses of all of them.
+        uses: Vec<u64>,
+        /// Bytes of the run that begins with a use.
+        run_bytes: Vec<u64>,
+        /// Address of the first place, and the distance from one to the next.
+        offset: Vec<u64>,
+        stride: Vec<u64>,
+    }
 }
 
 impl IoModel {
@@ -243,44 +252,11 @@ impl IoModel {
         if self.sweeps.is_some() || self.mixes.is_some() || self.demand.is_some() {
             return self.check_swept();
         }
-        let columns = |table: &str, lengths: &[usize]| {
-            ensure(lengths.iter().all(|one| *one == lengths[0]), || {
-                format!("the columns of {table} differ in length")
-            })
-        };
-        let (of, by, places) = (&self.states, &self.transitions, &self.places);
-        let streams = &self.streams;
-        columns(
-            "streams",
-            &[streams.operations.len(), streams.lengths.len(), streams.several.len()],
-        )?;
-        columns("states", &[of.stream.len(), of.continues.len(), of.back.len(), of.gap.len()])?;
-        columns("transitions", &[by.phase.len(), by.before.len(), by.after.len(), by.count.len()])?;
-        let periods = &self.periods;
-        columns(
-            "periods",
-            &[
-                periods.phase.len(),
-                periods.ios.len(),
-                periods.length_ns.len(),
-                periods.longest_ns.len(),
-            ],
-        )?;
-        columns(
-            "places",
-            &[
-                places.stream.len(),
-                places.begin.len(),
-                places.within.len(),
-                places.life.len(),
-                places.shape.len(),
-                places.count.len(),
-                places.uses.len(),
-                places.run_bytes.len(),
-                places.offset.len(),
-                places.stride.len(),
-            ],
-        )?;
+        check_columns("streams", &self.streams)?;
+        check_columns("states", &self.states)?;
+        check_columns("transitions", &self.transitions)?;
+        check_columns("periods", &self.periods)?;
+        check_columns("places", &self.places)?;
         self.check_streams()?;
         self.check_chain()?;
         self.check_places()
@@ -293,10 +269,7 @@ impl IoModel {
         };
         let chain = self.states.stream.len() + self.periods.ios.len() + self.places.stream.len();
         ensure(chain == 0, || "sweeps are in place of states and places".to_owned())?;
-        let columns = [self.streams.operations.len(), self.streams.several.len()];
-        ensure(columns == [self.streams.lengths.len(); 2], || {
-            "the columns of streams differ in length".to_owned()
-        })?;
+        check_columns("streams", &self.streams)?;
         self.check_streams()?;
         sweeps.check(self, mixes, demand)
     }

@@ -15,26 +15,26 @@ const EXCHANGES_MAX: usize = 3;
 /// I/Os of the mix that are looked at for an exchange.
 const LOOKED_AT: usize = 1000;
 
-/// Mixes of I/O streams, which sweeps that are alike share.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mixes {
-    /// Rows of the other columns, those of the mixes one after another.
-    pub sizes: Vec<u32>,
-    /// I/O stream, bytes before the end of the I/O before at which it begins, and I/Os of that kind
-    /// in all sweeps of the mix.
-    pub stream: Vec<u32>,
-    pub back: Vec<u32>,
-    pub count: Vec<u64>,
-    /// How many of them are the first one of a sweep.
-    pub begins: Vec<u64>,
-    /// Of rows with others only: the number of the first of them among all of the mix that begin
-    /// no sweep.
-    pub first: Vec<u64>,
-    /// Of rows with several others only: the number of the last of them, and in how many groups
-    /// they are, each of I/Os that follow each other. Groups are evenly spaced.
-    pub last: Vec<u64>,
-    pub groups: Vec<u64>,
+model_table! {
+    /// Mixes of I/O streams, which sweeps that are alike share.
+    Mixes {
+        /// Rows of the other columns, those of the mixes one after another.
+        sizes: Vec<u32>,
+        /// I/O stream, bytes before the end of the I/O before at which it begins, and I/Os of that
+        /// kind in all sweeps of the mix.
+        stream: Vec<u32>,
+        back: Vec<u32>,
+        count: Vec<u64>,
+        /// How many of them are the first one of a sweep.
+        begins: Vec<u64>,
+        /// Of rows with others only: the number of the first of them among all of the mix that
+        /// begin no sweep.
+        first: Vec<u64>,
+        /// Of rows with several others only: the number of the last of them, and in how many groups
+        /// they are, each of I/Os that follow each other. Groups are evenly spaced.
+        last: Vec<u64>,
+        groups: Vec<u64>,
+    }
 }
 
 /// Where the I/Os of a row that begin no sweep are among all of the mix.

@@ -20,39 +20,39 @@ use crate::{Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SHAPES, ensure, whole_sec
 /// as near the end of that one's I/Os, if these are no further off.
 const NEAR_BYTES: u64 = 64 << 10;
 
-/// Sweeps, one row each.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sweeps {
-    /// Numbers of the first and of the last I/O within the pass.
-    pub begin: Vec<u64>,
-    pub end: Vec<u64>,
-    /// Least address.
-    pub offset: Vec<u64>,
-    pub ios: Vec<u64>,
-    /// Number of the mix of sizes.
-    pub mix: Vec<u32>,
-    /// Bytes from the least address to the end of the last I/O.
-    pub span: Vec<u64>,
-    /// Of the last rows only, the others leave nothing out: I/Os before which something is left
-    /// out, and the bytes of that.
-    pub steps: Vec<u64>,
-    pub left_out: Vec<u64>,
-    /// Weights by which those draw the pages that they read and write; each page has one of them.
-    /// None: all pages are alike.
-    pub read_weights: Vec<u32>,
-    pub write_weights: Vec<u32>,
+model_table! {
+    /// Sweeps, one row each.
+    Sweeps {
+        /// Numbers of the first and of the last I/O within the pass.
+        begin: Vec<u64>,
+        end: Vec<u64>,
+        /// Least address.
+        offset: Vec<u64>,
+        ios: Vec<u64>,
+        /// Number of the mix of sizes.
+        mix: Vec<u32>,
+        /// Bytes from the least address to the end of the last I/O.
+        span: Vec<u64>,
+        /// Of the last rows only, the others leave nothing out: I/Os before which something is left
+        /// out, and the bytes of that.
+        steps: Vec<u64>,
+        left_out: Vec<u64>,
+        /// Weights by which those draw the pages that they read and write; each page has one of
+        /// them. None: all pages are alike.
+        read_weights: Vec<u32>,
+        write_weights: Vec<u32>,
+    }
 }
 
-/// Demand over time, in intervals.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Demand {
-    pub ios: Vec<u64>,
-    /// From the last I/O of the interval before to the last one of this.
-    pub length_ns: Vec<u64>,
-    /// Shape of the Weibull distribution of the times between I/Os, in hundredths.
-    pub shape: Vec<u32>,
+model_table! {
+    /// Demand over time, in intervals.
+    Demand {
+        ios: Vec<u64>,
+        /// From the last I/O of the interval before to the last one of this.
+        length_ns: Vec<u64>,
+        /// Shape of the Weibull distribution of the times between I/Os, in hundredths.
+        shape: Vec<u32>,
+    }
 }
 
 impl Demand {

@@ -3,17 +3,20 @@
 use writecliff_base::keys::{Integer, Integers, Kind, Size, Text};
 use writecliff_base::located::{LocatedError, Table};
 
-use crate::mixes::Mixes;
-use crate::sweeps::{Demand, Sweeps};
-use crate::{Gaps, IoModel, Periods, Places, States, Streams, Transitions};
+use crate::IoModel;
 
-type Read<T> = Result<T, LocatedError>;
+pub(crate) type Read<T> = Result<T, LocatedError>;
 
 const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 
 /// A value of a table, from its key.
-trait Value: Sized {
+pub(crate) trait Value: Sized {
     fn read(table: &Table<'_>, key: &str) -> Read<Self>;
+
+    /// Length of a column.
+    fn length(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl Value for u64 {
@@ -26,6 +29,10 @@ impl Value for String {
     fn read(table: &Table<'_>, key: &str) -> Read<Self> {
         table.required(key, &Text)
     }
+
+    fn length(&self) -> Option<usize> {
+        Some(self.len())
+    }
 }
 
 /// A column, of numbers that may be smaller.
@@ -36,6 +43,10 @@ impl<T: TryFrom<u64>> Value for Vec<T> {
         let numbers = column.into_iter();
         let numbers = numbers.map(|number| T::try_from(number).map_err(|_| too_large(number)));
         numbers.collect()
+    }
+
+    fn length(&self) -> Option<usize> {
+        Some(self.len())
     }
 }
 
@@ -50,33 +61,39 @@ fn optional<T: Part>(table: &Table<'_>, key: &str) -> Read<Option<T>> {
     table.optional_table(key)?.map(T::read_table).transpose()
 }
 
-trait Part: Sized {
+pub(crate) trait Part: Sized {
     fn read_table(table: Table<'_>) -> Read<Self>;
+
+    /// Lengths of its columns.
+    fn lengths(&self) -> Vec<usize>;
 }
 
-/// Parts whose tables have the names of their fields as keys, in reading order.
-macro_rules! parts {
-    ($($part:ident { $($key:ident),* })*) => {$(
-        impl Part for $part {
-            fn read_table(table: Table<'_>) -> Read<Self> {
-                let part = Self { $($key: Value::read(&table, stringify!($key))?),* };
-                table.finish()?;
-                Ok(part)
+/// Declares a part of the model, whose table has the names of its fields as keys.
+macro_rules! model_table {
+    ($(#[$attribute:meta])* $name:ident {
+        $($(#[$of_field:meta])* $field:ident: $type:ty,)*
+    }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$of_field])* pub $field: $type,)*
+        }
+
+        impl $crate::toml::Part for $name {
+            fn read_table(
+                table: writecliff_base::located::Table<'_>,
+            ) -> $crate::toml::Read<Self> {
+                use $crate::toml::Value;
+                let part = Self { $($field: Value::read(&table, stringify!($field))?),* };
+                table.finish().map(|()| part)
+            }
+
+            fn lengths(&self) -> Vec<usize> {
+                [$($crate::toml::Value::length(&self.$field)),*].into_iter().flatten().collect()
             }
         }
-    )*};
-}
-
-parts! {
-    Streams { operations, lengths, several }
-    Gaps { idle_ns, values_ns }
-    States { stream, continues, back, gap }
-    Transitions { phase, before, after, count }
-    Periods { phase, ios, length_ns, longest_ns }
-    Places { stream, begin, within, life, shape, count, uses, run_bytes, offset, stride }
-    Sweeps { begin, end, offset, ios, mix, span, steps, left_out, read_weights, write_weights }
-    Mixes { sizes, stream, back, count, begins, first, last, groups }
-    Demand { ios, length_ns, shape }
+    };
 }
 
 /// Reads the model of a job from its table.
