@@ -8,15 +8,13 @@
 //! |---|---|
 //! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
 //! | `file.rs` | the same in a sparse file |
-//! | `saved.rs` | saving and restoring |
-//! | `mirror.rs` | a copy of contents in memory that outlives the process |
+//! | `saved.rs` | saving and restoring; a copy of contents in memory that outlives the process |
 //! | `undo.rs` | what a power cut may undo |
 //!
 //! This crate knows addresses and bytes, not what owns them.
 
 mod file;
 mod memory;
-mod mirror;
 mod saved;
 mod undo;
 

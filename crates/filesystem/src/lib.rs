@@ -7,17 +7,15 @@
 //! | `space.rs` | free-space allocator of the file system |
 //! | `layout.rs` | file objects and their extents |
 //! | `dirty.rs` | what waits in the page cache for write-back |
-//! | `block_trace.rs` | conversion of a whole trace into block requests |
+//! | `block_trace.rs` | conversion of a whole trace into block requests; when data die |
 //! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
 //! | `redraw.rs` | addresses that change places from round to round |
-//! | `deaths.rs` | death times of written data |
 //! | `synthetic.rs` | a small log-structured merge tree store, for tests and benchmarks |
 //! | `assign/` | schemes of stream assignment |
 
 pub mod assign;
 mod block_trace;
 mod classes;
-mod deaths;
 mod dirty;
 mod events;
 mod layout;
@@ -26,9 +24,8 @@ mod rounds;
 mod space;
 pub mod synthetic;
 
-pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats, Watch};
+pub use block_trace::{BlockTrace, Footprint, LayOut, NEVER, Repeats, Watch, deaths};
 pub use classes::{Classes, Labels};
-pub use deaths::{NEVER, deaths};
 pub use events::{Batch, Events, FileOp, LEFT_OUT, TraceEvent};
 pub use layout::{BlockOp, BlockRequest, FileSystem, Layout, WriteBack};
 pub use space::Allocator;

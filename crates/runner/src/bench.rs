@@ -123,10 +123,11 @@ impl Bench {
         match case {
             "limit-960" => self.limit(case),
             "ff-960" => self.fast_forward(case),
-            "read-qd32" => self.closed(case, 100.0),
-            "write-steady" => self.closed(case, 0.0),
-            "mix-70-30" => self.closed(case, 70.0),
-            "mix-256" => self.many_outstanding(case),
+            "read-qd32" => self.closed(case, 100.0, 32),
+            "write-steady" => self.closed(case, 0.0, 32),
+            "mix-70-30" => self.closed(case, 70.0, 32),
+            // As much outstanding as keeps a drive with many dies busy.
+            "mix-256" => self.closed(case, 70.0, 256),
             "save-restore-960" => self.save_restore(case),
             "day-15k" => self.day(case),
             "growth-60" => self.growth(case, Bytes(60_000_000_000), 2, 1),
@@ -171,16 +172,10 @@ impl Bench {
         self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
     }
 
-    /// 4 KiB at random, QD 32.
-    fn closed(&mut self, case: &str, read_pct: f64) -> Result<Row, BenchError> {
+    /// 4 KiB at random with so much outstanding.
+    fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<Row, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
-        timed(self.ready()?, case, &random(read_pct, |job| job.ios = Some(ios)))
-    }
-
-    /// 70 % reads with as much outstanding as keeps a drive with many dies busy.
-    fn many_outstanding(&mut self, case: &str) -> Result<Row, BenchError> {
-        let ios = (CLOSED_IOS * self.scale).ceil() as u64;
-        let mix = random(70.0, |job| (job.queue_depth, job.ios) = (256, Some(ios)));
+        let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));
         timed(self.ready()?, case, &mix)
     }
 

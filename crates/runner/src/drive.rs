@@ -22,11 +22,11 @@ use writecliff_measure::series::{Cell, IntervalSeries};
 use writecliff_measure::{Histogram, OPERATIONS, OperationOutcome};
 use writecliff_workload::{IoRequest, SERIES_ROWS_KEPT, SpecError, WorkloadSpec};
 
+use self::batching::IntervalCounters;
 use self::flushes::{Flushes, Stage};
 use crate::device::{Counters, DriveModel};
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
-use crate::interval_counters::IntervalCounters;
 use crate::outcome::{Live, Observer, StepOutcome};
 use crate::watch::{Verdict, Watch};
 

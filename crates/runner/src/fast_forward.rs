@@ -61,14 +61,9 @@ pub fn run<D: DriveModel>(
     drive.end_fast_forward();
     let outcome = |(index, job): (usize, &writecliff_workload::JobSpec)| JobOutcome {
         name: job.name.clone(),
-        began_ns: 0,
-        elapsed_ns: 0,
-        flush: None,
-        operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
-        ended_by: None,
         queue_depth: job.queue_depth,
-        adherence: None,
+        ..JobOutcome::default()
     };
     let data_placement = overflow::both(data_placement_before, drive);
     Ok(StepOutcome {
@@ -162,14 +157,7 @@ impl<D: DriveModel> Run<'_, D> {
     fn look(&mut self) {
         self.look_at += LOOK_EVERY;
         let fraction = self.jobs.iter().map(|job| job.fraction(0, 0)).fold(1.0, f64::min);
-        let live = Live {
-            fraction,
-            elapsed_ns: 0,
-            ios: self.requests,
-            iops: 0.0,
-            waf: None,
-            counters: self.drive.counters(),
-        };
+        let live = Live::untimed(fraction, self.requests, &self.drive.counters());
         self.stop = self.observer.look(&live).is_break();
     }
 }

@@ -12,7 +12,6 @@ pub mod drive;
 pub mod fast_forward;
 mod flow;
 pub mod host;
-mod interval_counters;
 pub mod outcome;
 pub mod overflow;
 pub mod power_loss;

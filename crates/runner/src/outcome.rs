@@ -10,7 +10,7 @@ use writecliff_measure::{BatchColumns, OPERATIONS, OperationOutcome};
 use crate::device::Counters;
 use crate::watch::EndedBy;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct JobOutcome {
     pub name: String,
     /// Start of the time that the results cover, since the start of the step: the job's start after
@@ -61,6 +61,13 @@ pub struct Live {
     pub waf: Option<f64>,
     /// The drive's counters since it was new.
     pub counters: Counters,
+}
+
+impl Live {
+    /// Returns the state of a step without time.
+    pub(crate) fn untimed(fraction: f64, ios: u64, counters: &Counters) -> Self {
+        Self { fraction, elapsed_ns: 0, ios, iops: 0.0, waf: None, counters: *counters }
+    }
 }
 
 /// Called periodically while a step runs; may stop it.

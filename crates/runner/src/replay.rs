@@ -313,14 +313,9 @@ fn look(
     elapsed_ns: u64,
     (done, whole): (usize, usize),
 ) -> bool {
-    let live = Live {
-        fraction: done as f64 / whole.max(1) as f64,
-        elapsed_ns,
-        ios: done as u64,
-        iops: 0.0,
-        waf: None,
-        counters: Counters::Ssd(ssd.counters()),
-    };
+    let fraction = done as f64 / whole.max(1) as f64;
+    let live = Live::untimed(fraction, done as u64, &Counters::Ssd(ssd.counters()));
+    let live = Live { elapsed_ns, ..live };
     observer.look(&live).is_break()
 }
 

@@ -6,9 +6,7 @@
 //! [`Requests`] make one row of the events of a request. Other events become rows of numbers.
 
 mod block_event;
-mod buffers;
 mod capture;
-mod event_rows;
 mod format;
 mod names;
 mod page;
@@ -16,10 +14,8 @@ mod requests;
 mod rows;
 
 pub use block_event::{BlockEvent, EventKind, Flags, Operation, parse_rwbs};
-pub use buffers::Buffers;
-pub use capture::Capture;
-pub use event_rows::EventRows;
+pub use capture::{Capture, EventRows};
 pub use format::{EventFormat, Field, FormatError};
 pub use names::Names;
-pub use page::{PageLayout, Records};
+pub use page::{Buffers, PageLayout, Records};
 pub use requests::{Anomalies, Request, Requests};

@@ -1,6 +1,6 @@
 //! Fields of a line.
 
-use crate::skipped::Reason;
+use crate::sink::Reason;
 
 /// Fields between commas, without the blanks around them.
 pub(crate) struct Commas<'a>(Option<&'a [u8]>);

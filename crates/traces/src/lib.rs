@@ -15,7 +15,6 @@ mod parser;
 mod reader;
 mod record;
 mod sink;
-mod skipped;
 mod source;
 mod write;
 
@@ -28,8 +27,7 @@ pub use measure::{MeasureLimits, Measures, RunsOf, StepLength, runs_of};
 pub use parser::LINE_MAX_BYTES;
 pub use reader::{Choice, OWN_COLUMNS, Reader};
 pub use record::{Batch, NO_RESPONSE, Operation, Record};
-pub use sink::LENGTH_MAX_BYTES;
-pub use skipped::{Reason, Skipped, SkippedLines};
+pub use sink::{LENGTH_MAX_BYTES, Reason, Skipped, SkippedLines};
 pub use source::packed::{RATIO_MAX, UNPACKED_FREE_BYTES};
 pub use write::{WRITTEN, Writer};
 pub use writecliff_tracefs::Names;

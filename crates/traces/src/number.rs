@@ -1,6 +1,6 @@
 //! Numbers of text, from bytes. What is wrong with one is a reason to skip its line.
 
-use crate::skipped::Reason;
+use crate::sink::Reason;
 
 pub(crate) use writecliff_base::SECTOR_BYTES;
 pub(crate) const NS_PER_S: u64 = 1_000_000_000;

@@ -2,8 +2,7 @@
 
 use memchr::memchr;
 
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 /// A format: I/Os from bytes.
 pub trait Parser: Send {

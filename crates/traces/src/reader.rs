@@ -10,8 +10,7 @@ use crate::formats::{FORMATS, Format, Trial, by_name, recognised, tried};
 use crate::order::Order;
 use crate::parser::{Lines, Parser};
 use crate::record::Batch;
-use crate::sink::Sink;
-use crate::skipped::Skipped;
+use crate::sink::{Sink, Skipped};
 use crate::source::{Member, Source, unpacking};
 
 const BUFFER_BYTES: usize = 1 << 20;

@@ -1,9 +1,10 @@
-//! Where parsers put what they find.
+//! Where parsers put what they find: I/Os, and lines that are no I/Os, counted by reason.
+
+use serde::Serialize;
 
 use crate::Names;
 use crate::parser::Line;
 use crate::record::{Batch, Operation, Record};
-use crate::skipped::{Reason, Skipped};
 
 /// No drive has a command that moves more; longer ones are damage.
 pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
@@ -76,5 +77,46 @@ impl Sink {
     #[cold]
     pub(crate) fn skip(&mut self, reason: Reason, expected: bool) {
         self.skipped.add(reason, self.line, expected);
+    }
+}
+
+/// Why a line is no I/O.
+pub type Reason = &'static str;
+
+/// Lines (of binary formats: records) that were skipped for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SkippedLines {
+    pub reason: Reason,
+    pub lines: u64,
+    /// Number of the first one in its file, from 1.
+    pub first_line: u64,
+    /// Whether the format has such lines; others are damage, or another format.
+    pub expected: bool,
+}
+
+/// All that was skipped, in the order in which the reasons appeared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped(Vec<SkippedLines>);
+
+impl Skipped {
+    pub(crate) fn add(&mut self, reason: Reason, line: u64, expected: bool) {
+        match self.0.iter_mut().find(|one| one.reason == reason) {
+            Some(one) => one.lines += 1,
+            None => self.0.push(SkippedLines { reason, lines: 1, first_line: line, expected }),
+        }
+    }
+
+    pub fn reasons(&self) -> &[SkippedLines] {
+        &self.0
+    }
+
+    /// All lines that were skipped.
+    pub fn lines(&self) -> u64 {
+        self.0.iter().map(|one| one.lines).sum()
+    }
+
+    /// Those that the format does not have.
+    pub fn unexpected(&self) -> u64 {
+        self.0.iter().filter(|one| !one.expected).map(|one| one.lines).sum()
     }
 }

@@ -92,7 +92,7 @@ words! {
         /// The exact probabilities of the law, which database papers and YCSB mean.
         #[default]
         Exact = "exact",
-        /// fio's approximation, with its hash of ranks; see `fio_zipf`.
+        /// fio's approximation, with its hash of ranks; see `skewed`.
         Fio = "fio",
     }
 }

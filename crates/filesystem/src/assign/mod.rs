@@ -1,34 +1,25 @@
 //! Stream assignment schemes: they choose the stream of each write when the host gives none.
 //!
-//! Each file holds one scheme. A scheme sees what a block driver sees, the writes and TRIMs in
+//! A scheme sees what a block driver sees, the writes and TRIMs in
 //! order, and nothing of the drive's internal state. Only the oracle has future knowledge. Time is
 //! counted in blocks written, so a scheme assigns the same streams on the fast-forward clock and in
 //! a timed replay. All schemes are deterministic.
 //!
 //! | file | scheme | source |
 //! |---|---|---|
-//! | `none.rs` | every write to stream 0 | |
-//! | `given.rs` | streams carried by the trace (rules) | |
-//! | `sfr.rs` | sequentiality, frequency, recency | Yang et al., "AutoStream", SYSTOR 2017 |
-//! | `multi_queue.rs` | queues by write count | the same |
+//! | `mod.rs` | every write to stream 0; streams carried by the trace (rules) | |
+//! | `autostream.rs` | sequentiality, frequency, recency; queues | Yang et al., SYSTOR 2017 |
 //! | `sepbit.rs`, `shadow.rs` | inferred invalidation time | Wang et al., "SepBIT", FAST 2022 |
 //! | `oracle.rs` | future knowledge of when data die | |
 
-mod chunks;
-mod given;
-mod multi_queue;
-mod none;
+mod autostream;
 mod oracle;
 mod sepbit;
-mod sfr;
 mod shadow;
 
-pub use given::Given;
-pub use multi_queue::MultiQueue;
-pub use none::NoStreams;
+pub use autostream::{MultiQueue, Sfr};
 pub use oracle::{Bucketing, Oracle};
 pub use sepbit::SepBit;
-pub use sfr::Sfr;
 
 use writecliff_base::{Prng, words};
 
@@ -82,6 +73,37 @@ impl Scheme {
             Self::SepBit => Box::new(SepBit::new(blocks, streams)),
             Self::Oracle => Box::new(Oracle::new(deaths, streams, bucketing)),
         }
+    }
+}
+
+/// The scheme `none`: every write goes to the default stream, as from a host without streams.
+pub struct NoStreams;
+
+impl Assigner for NoStreams {
+    fn write(&mut self, request: &BlockRequest, _: u32, pieces: &mut Vec<Piece>) {
+        pieces.push(Piece { count: request.count, stream: 0 });
+    }
+}
+
+/// The scheme `rules`: uses the stream that each request of the trace carries, set by a user's
+/// rules or by the write-lifetime hints of the traced program.
+///
+/// A stream number that the drive does not support falls back to the default stream 0, as in NVMe
+/// for streams that could not be opened (NVMe Base Specification, Streams Directive).
+pub struct Given {
+    streams: u16,
+}
+
+impl Given {
+    pub fn new(streams: u16) -> Self {
+        Self { streams }
+    }
+}
+
+impl Assigner for Given {
+    fn write(&mut self, request: &BlockRequest, _: u32, pieces: &mut Vec<Piece>) {
+        let stream = if request.stream < self.streams { request.stream } else { 0 };
+        pieces.push(Piece { count: request.count, stream });
     }
 }
 

@@ -1,7 +1,9 @@
-//! Batches of a step on the timed clock.
+//! Intervals and batches of a step on the timed clock.
 
+use writecliff_base::Nanos;
+use writecliff_host_interface::Meters;
 use writecliff_measure::batches::{Totals, Written};
-use writecliff_measure::series::IntervalSeries;
+use writecliff_measure::series::{IntervalSeries, WholeDrive};
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 
 use super::Run;
@@ -54,5 +56,38 @@ impl<D: DriveModel> Run<'_, D> {
     pub(super) fn end_batches(&mut self, now: u64) {
         let totals = totals(&self.results, &self.series, &self.flushes);
         self.batches.close(now, totals, written(self.drive));
+    }
+}
+
+/// The drive's meters at the end of the last interval.
+pub(super) struct IntervalCounters {
+    meters: Meters,
+    at_ns: u64,
+}
+
+impl IntervalCounters {
+    pub(super) fn of<D: DriveModel>(drive: &D) -> Self {
+        Self::at(drive, drive.now().0)
+    }
+
+    fn at<D: DriveModel>(drive: &D, at_ns: u64) -> Self {
+        Self { meters: drive.meters(Nanos(at_ns)), at_ns }
+    }
+
+    /// Activity of the drive from the last call until `at_ns`.
+    pub(super) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
+        let Self { meters: before, at_ns: began } = std::mem::replace(self, Self::at(drive, at_ns));
+        let after = &self.meters;
+        let host = after.host_write_bytes - before.host_write_bytes;
+        let seconds = Nanos(at_ns).saturating_sub(Nanos(began)).as_secs_f64();
+        let watts = match (before.joules, after.joules) {
+            (Some(then), Some(now)) if seconds > 0.0 => (now - then) / seconds,
+            _ => f64::NAN,
+        };
+        let waf = match (before.nand_write_bytes, after.nand_write_bytes) {
+            (Some(then), Some(now)) if host > 0 => (now - then) as f64 / host as f64,
+            _ => f64::NAN,
+        };
+        WholeDrive { waf, watts, celsius: after.celsius.unwrap_or(f64::NAN) }
     }
 }

@@ -4,8 +4,7 @@ use crate::fields::{Words, bytes_of};
 use crate::number::{NS_PER_MS, NS_PER_S, SECTOR_BYTES, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::{Operation, Record};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

@@ -10,8 +10,7 @@ use crate::fields::Words;
 use crate::number::{NS_PER_S, time_ns, whole};
 use crate::pairing::Pairing;
 use crate::parser::{Line, LineFormat, Lines};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

@@ -6,8 +6,7 @@ use crate::fields::bytes_of;
 use crate::number::{NS_PER_MS, NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES, time_ns, whole};
 use crate::parser::{Line, LineFormat};
 use crate::record::{Operation, Record};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 words! {
     /// What a column means.

@@ -6,8 +6,7 @@ use crate::fields::Commas;
 use crate::number::{NS_PER_US, hexadecimal, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::{Operation, Record};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

@@ -7,8 +7,7 @@ use crate::fields::Words;
 use crate::number::{NS_PER_US, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::Operation;
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

@@ -6,8 +6,7 @@ use crate::number::{
 };
 use crate::parser::{Line, Lines};
 use crate::record::{NO_RESPONSE, Operation};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

@@ -7,8 +7,7 @@ use crate::fields::bytes_of;
 use crate::number::{NS_PER_US, SECTOR_BYTES};
 use crate::parser::Parser;
 use crate::record::{Operation, Record};
-use crate::sink::Sink;
-use crate::skipped::Reason;
+use crate::sink::{Reason, Sink};
 
 use super::Format;
 

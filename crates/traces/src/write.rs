@@ -1,0 +1,296 @@
+//! Traces in formats of other programs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use crate::Names;
+use crate::error::TraceError;
+use crate::number::{NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES};
+use crate::record::{Batch, NO_RESPONSE, Operation, Record};
+
+/// A format that is written.
+trait RecordFormat: Send {
+    /// Before the first I/O.
+    fn begin(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// An I/O at a time that is not before the one before. False if the format cannot have it.
+    fn record(
+        &mut self,
+        record: &Record,
+        volume: &str,
+        process: &str,
+        to: &mut dyn Write,
+    ) -> std::io::Result<bool>;
+
+    /// After the last I/O.
+    fn finish(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Names of the formats that are written.
+pub const WRITTEN: [&str; 3] = ["fio-iolog", "msr", "blkparse"];
+
+/// A trace that is being written.
+pub struct Writer {
+    to: BufWriter<File>,
+    format: Box<dyn RecordFormat>,
+    last_ns: i64,
+    /// I/Os that the format cannot have.
+    pub left_out: u64,
+    /// I/Os that got the time of the one before, which is later than theirs.
+    pub moved: u64,
+    pub records: u64,
+}
+
+impl Writer {
+    /// Begin a file, which is replaced.
+    pub fn create(path: &Path, format: &str) -> Result<Self, TraceError> {
+        let chosen: Box<dyn RecordFormat> = match format {
+            "fio-iolog" => Box::new(FioIolog::default()),
+            "msr" => Box::new(Msr),
+            "blkparse" => Box::new(Blkparse::default()),
+            _ => {
+                let hint = format!("known: {}", WRITTEN.join(", "));
+                return Err(TraceError::new(
+                    format!("traces are not written as '{format}'"),
+                    Some(hint),
+                ));
+            }
+        };
+        let file = File::create(path).map_err(|error| TraceError::io(path, &error))?;
+        let mut writer = Self {
+            to: BufWriter::with_capacity(1 << 20, file),
+            format: chosen,
+            last_ns: 0,
+            left_out: 0,
+            moved: 0,
+            records: 0,
+        };
+        writer.format.begin(&mut writer.to).map_err(|error| TraceError::io(path, &error))?;
+        Ok(writer)
+    }
+
+    /// Write I/Os, with the names that their numbers stand for.
+    pub fn add(
+        &mut self,
+        batch: &Batch,
+        volumes: &[String],
+        processes: &[String],
+    ) -> std::io::Result<()> {
+        for mut record in batch.iter() {
+            if record.time_ns < self.last_ns {
+                record.time_ns = self.last_ns;
+                self.moved += 1;
+            }
+            self.last_ns = record.time_ns;
+            let volume = volumes.get(record.volume as usize).map_or("", String::as_str);
+            let process = processes.get(record.process as usize).map_or("", String::as_str);
+            if self.format.record(&record, volume, process, &mut self.to)? {
+                self.records += 1;
+            } else {
+                self.left_out += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Complete the file on its medium.
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        self.format.finish(&mut self.to)?;
+        self.to.flush()?;
+        self.to.get_ref().sync_all()
+    }
+}
+
+/// The name of a volume as a word: without what separates fields, and not empty.
+fn word(name: &str) -> String {
+    let plain = |c: char| if c.is_whitespace() || c == ',' || c.is_control() { '_' } else { c };
+    let found: String = name.chars().map(plain).collect();
+    if found.is_empty() { "volume".to_owned() } else { found }
+}
+
+/// fio's I/O log, version 3: `time file action [offset length]`, in microseconds.
+#[derive(Default)]
+struct FioIolog {
+    files: Names,
+    words: Vec<String>,
+    last_us: u64,
+}
+
+impl RecordFormat for FioIolog {
+    fn begin(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(to, "fio version 3 iolog")
+    }
+
+    fn record(
+        &mut self,
+        record: &Record,
+        volume: &str,
+        _process: &str,
+        to: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let us = record.time_ns.unsigned_abs() / NS_PER_US;
+        self.last_us = us;
+        let number = self.files.number(volume.as_bytes()) as usize;
+        if number == self.words.len() {
+            let file = word(volume);
+            writeln!(to, "{us} {file} add\n{us} {file} open")?;
+            self.words.push(file);
+        }
+        let file = &self.words[number];
+        let action = match record.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Discard => "trim",
+            Operation::Flush => {
+                writeln!(to, "{us} {file} sync 0 0")?;
+                return Ok(true);
+            }
+        };
+        writeln!(to, "{us} {file} {action} {} {}", record.offset_bytes, record.length_bytes)?;
+        Ok(true)
+    }
+
+    fn finish(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+        for file in &self.words {
+            writeln!(to, "{} {file} close", self.last_us)?;
+        }
+        Ok(())
+    }
+}
+
+/// MSR Cambridge's CSV. It has reads and writes only; a volume `host.N` becomes disk N of a host.
+struct Msr;
+
+/// Times count from 1601; those of a trace begin here (2007-02-22 17:00, when MSR's traces do).
+const BEGIN_TICKS: u64 = 128_166_372_000_000_000;
+
+impl RecordFormat for Msr {
+    fn record(
+        &mut self,
+        record: &Record,
+        volume: &str,
+        _process: &str,
+        to: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let operation = match record.operation {
+            Operation::Read => "Read",
+            Operation::Write => "Write",
+            _ => return Ok(false),
+        };
+        let numbered = volume
+            .rsplit_once('.')
+            .filter(|(_, disk)| !disk.is_empty() && disk.bytes().all(|byte| byte.is_ascii_digit()));
+        let (host, disk) = numbered.unwrap_or((volume, "0"));
+        let ticks = BEGIN_TICKS + record.time_ns.unsigned_abs() / NS_PER_TICK;
+        let response = u64::try_from(record.response_ns).unwrap_or(0) / NS_PER_TICK;
+        let host = word(host);
+        let (offset, length) = (record.offset_bytes, record.length_bytes);
+        writeln!(to, "{ticks},{host},{disk},{operation},{offset},{length},{response}")?;
+        Ok(true)
+    }
+}
+
+/// Completions that wait for their time; a trace with more has damaged response times.
+const WAITING_MAX: usize = 1 << 20;
+
+/// blkparse's text: an issue (D) for each I/O, and a completion (C) where it is known, in the order
+/// of time.
+#[derive(Default)]
+struct Blkparse {
+    /// Numbers in their order of appearance.
+    volumes: Names,
+    sequence: u64,
+    completions: BinaryHeap<Reverse<(i64, u64, Event)>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    volume: u32,
+    operation: Operation,
+    sector: u64,
+    sectors: u64,
+}
+
+fn line(
+    to: &mut dyn Write,
+    time_ns: i64,
+    number: u64,
+    action: char,
+    of: Event,
+    bracket: &str,
+) -> std::io::Result<()> {
+    let rwbs = match of.operation {
+        Operation::Read => "R",
+        Operation::Write => "W",
+        Operation::Discard => "D",
+        Operation::Flush => "FN",
+    };
+    let ns = time_ns.unsigned_abs();
+    let (seconds, fraction) = (ns / NS_PER_S, ns % NS_PER_S);
+    let volume = of.volume;
+    let (major, minor) = (8 + volume / 256, volume % 256);
+    write!(to, "{major:3},{minor:<3} 0 {number:8} {seconds:5}.{fraction:09} 0  {action}  {rwbs} ")?;
+    if of.operation != Operation::Flush {
+        write!(to, "{} + {} ", of.sector, of.sectors)?;
+    }
+    writeln!(to, "[{bracket}]")
+}
+
+impl Blkparse {
+    fn complete(&mut self, until_ns: i64, to: &mut dyn Write) -> std::io::Result<()> {
+        while let Some(Reverse((time_ns, _, event))) = self.completions.peek().copied() {
+            if time_ns > until_ns {
+                break;
+            }
+            self.completions.pop();
+            self.sequence += 1;
+            line(to, time_ns, self.sequence, 'C', event, "0")?;
+        }
+        Ok(())
+    }
+}
+
+impl RecordFormat for Blkparse {
+    fn record(
+        &mut self,
+        record: &Record,
+        volume: &str,
+        process: &str,
+        to: &mut dyn Write,
+    ) -> std::io::Result<bool> {
+        let end = record.offset_bytes + record.length_bytes;
+        let sector = record.offset_bytes / SECTOR_BYTES;
+        let event = Event {
+            volume: self.volumes.number(volume.as_bytes()),
+            operation: record.operation,
+            sector,
+            sectors: end.div_ceil(SECTOR_BYTES) - sector,
+        };
+        // The kernel counts the sectors of a request in 32 bits.
+        if event.sectors > u64::from(u32::MAX) {
+            return Ok(false);
+        }
+        self.complete(record.time_ns, to)?;
+        self.sequence += 1;
+        line(to, record.time_ns, self.sequence, 'D', event, process)?;
+        if record.response_ns != NO_RESPONSE {
+            let done = record.time_ns.saturating_add(record.response_ns);
+            self.completions.push(Reverse((done, self.sequence, event)));
+            if self.completions.len() > WAITING_MAX {
+                self.completions.pop();
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+        self.complete(i64::MAX, to)
+    }
+}
