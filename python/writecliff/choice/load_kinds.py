@@ -5,7 +5,7 @@ A load that is of several kinds, such as a skewed mix, has the largest error of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +28,7 @@ from writecliff.workload.model import Job
 Operation = Literal["reads", "writes"]
 # Kinds without a held-out figure.
 TRACES, ENDURANCE, POWER, FLUSHES = "replayed traces", "endurance", "power", "flushes"
+_PURE_WRITES = ("random writes", "sequential writes")
 _SKEWED = ("zipf", "pareto", "normal", "zoned", "hot_cold", "sequence")
 _NEARLY_ALL = 0.99  # share of the capacity; ranges are whole blocks
 
@@ -96,16 +97,13 @@ def kinds_of_jobs(
     writes = traces or bool(writing)
     if traces:
         rates = [TRACES]
-    elif reads and writes:
-        rates = [MIXES]
     else:
-        rates = [f"{job.pattern} {'reads' if reads else 'writes'}" for job in listed]
-    if any(_is_skewed(job) for job in writing):
-        rates.append(SKEWED)
-    if not traces and writing and _is_partly_static(writing, capacity_bytes):
-        rates.append(STATIC)
-    if any(job.host_zones is not None for job in writing):
-        rates.append(ZONES)
+        is_static = _is_partly_static(writing, capacity_bytes)
+        written = [kind for job in writing for kind in _writes(job, is_static=is_static)]
+        if reads and writes:
+            rates = [MIXES, *(kind for kind in written if kind not in _PURE_WRITES)]
+        else:
+            rates = written or [f"{job.pattern} reads" for job in listed]
     named: tuple[tuple[Operation, bool], ...] = (("reads", reads), ("writes", writes))
     return LoadKinds(
         tuple(dict.fromkeys(rates)),
@@ -115,12 +113,25 @@ def kinds_of_jobs(
     )
 
 
-def _is_skewed(job: Job) -> bool:
-    return job.pattern == "random" and job.addresses.kind in _SKEWED
+def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
+    """Yield the kinds of a job's writes. The errors of skewed writes, writes beside static data and
+    writes to zones contain those of uniform writes."""
+    if job.host_zones is not None:
+        yield ZONES
+    elif job.pattern == "sequential":
+        yield "sequential writes"
+    else:
+        is_skewed = job.addresses.kind in _SKEWED
+        if is_skewed:
+            yield SKEWED
+        if is_static:
+            yield STATIC
+        if not is_skewed and not is_static:
+            yield "random writes"
 
 
 def _is_partly_static(writing: Iterable[Job], capacity_bytes: int) -> bool:
-    """`True` if some of the drive is never written."""
+    """`True` if the jobs never write some of the drive."""
     ranges = []
     for job in writing:
         if job.segments is not None:
