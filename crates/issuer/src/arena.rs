@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::ptr::{self, NonNull};
+
+use memmap2::{Advice, MmapMut};
 
 use crate::LENGTH_MAX_BYTES;
 
@@ -27,7 +28,7 @@ pub(crate) struct Piece {
 /// Memory for writes in pieces, and a region behind it that all reads share: nobody looks at what
 /// they read.
 pub(crate) struct Arena {
-    memory: NonNull<u8>,
+    memory: MmapMut,
     /// Free pieces of each order, by address.
     free: Vec<BTreeSet<usize>>,
 }
@@ -36,50 +37,36 @@ impl Arena {
     pub(crate) const BYTES: usize = ARENA_BYTES + LENGTH_MAX_BYTES as usize;
 
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: a new anonymous mapping that nothing else refers to.
-        let memory = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                Self::BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: of the mapping just made. Fewer pages to fault in and to pin; a refusal is none.
-        unsafe { libc::madvise(memory, Self::BYTES, libc::MADV_HUGEPAGE) };
+        let memory = MmapMut::map_anon(Self::BYTES)?;
+        // Fewer pages to fault in and to pin; a refusal is no harm.
+        let _ = memory.advise(Advice::HugePage);
         let orders = (LARGEST_ORDER + 1) as usize;
         let mut free = vec![BTreeSet::new(); orders];
         free[LARGEST_ORDER as usize].insert(0);
-        let memory = NonNull::new(memory.cast()).expect("a mapping is not at address 0");
         Ok(Self { memory, free })
     }
 
     /// The whole memory, to be registered with a ring.
     pub(crate) fn start(&self) -> *mut u8 {
-        self.memory.as_ptr()
+        self.memory.as_ptr().cast_mut()
     }
 
     /// Where reads go.
     pub(crate) fn read_buffer(&self) -> *mut u8 {
         // SAFETY: within the mapping, which has this region behind the arena.
-        unsafe { self.memory.as_ptr().add(ARENA_BYTES) }
+        unsafe { self.start().add(ARENA_BYTES) }
     }
 
     pub(crate) fn address(&self, piece: Piece) -> *mut u8 {
         // SAFETY: pieces lie within the mapping.
-        unsafe { self.memory.as_ptr().add(piece.begin) }
+        unsafe { self.start().add(piece.begin) }
     }
 
     /// The first `length` bytes of a piece.
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
         // SAFETY: the piece lies within the mapping, is taken, and is not in flight: whoever fills
-        // it has not submitted it yet.
+        // it has not submitted it yet. A slice of all of the mapping would contain other pieces.
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 
@@ -108,13 +95,6 @@ impl Arena {
             order += 1;
         }
         self.free[order as usize].insert(begin);
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which no I/O uses any more: else `leak` was called.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), Self::BYTES) };
     }
 }
 

@@ -1,16 +1,15 @@
 //! The monotonic clock, and what a thread needs to wait for its times.
 
-use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
+
+use rustix::process::setpriority_process;
+use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds of the monotonic clock, as `time.monotonic_ns` of Python has them.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the call fills the structure; this clock always exists.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
-        time.assume_init()
-    };
+    let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -18,9 +17,7 @@ pub(crate) fn now_ns() -> u64 {
 /// others where that is allowed.
 pub(crate) fn be_punctual() {
     const NICENESS: i32 = -20;
-    // SAFETY: both change the calling thread alone and take plain numbers; a refusal is no harm.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64);
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
-    }
+    // A refusal is no harm.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let _ = setpriority_process(None, NICENESS);
 }

@@ -3,17 +3,20 @@
 //! io_uring has a command for it since Linux 6.12; its `fallocate` writes zeroes on block devices,
 //! which is something else. A file gets a hole.
 
-use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::ioctl::{Opcode, Setter, ioctl};
 
 use crate::clock::now_ns;
 
 /// Deallocations at a time.
 const THREADS: usize = 8;
-const BLKDISCARD: libc::c_ulong = 0x1277;
+const BLKDISCARD: Opcode = 0x1277;
 
 struct Request {
     slot: u32,
@@ -29,109 +32,79 @@ pub(crate) struct Deallocated {
     pub(crate) result: i32,
 }
 
-#[derive(Default)]
-struct Queue {
-    requests: VecDeque<Request>,
-    ended: bool,
-}
-
 struct Common {
     /// Its own, so that a thread that outlives the issue has no other file's number.
     fd: OwnedFd,
     is_file: bool,
-    queue: Mutex<Queue>,
-    more: Condvar,
-    made: Mutex<Vec<Deallocated>>,
-    /// As many as are in `made`.
-    count: AtomicUsize,
+    requests: Mutex<Receiver<Request>>,
+    ended: AtomicBool,
 }
 
 /// Makes deallocations beside the thread that asks for them.
 pub(crate) struct Deallocator {
     common: Arc<Common>,
+    requests: Sender<Request>,
+    made: Receiver<Deallocated>,
+    /// The threads' end of `made`.
+    makers: Sender<Deallocated>,
     threads: usize,
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Deallocator {
     pub(crate) fn new(fd: BorrowedFd<'_>, is_file: bool) -> io::Result<Self> {
-        let common = Common {
-            fd: fd.try_clone_to_owned()?,
-            is_file,
-            queue: Mutex::default(),
-            more: Condvar::new(),
-            made: Mutex::default(),
-            count: AtomicUsize::new(0),
-        };
-        Ok(Self { common: Arc::new(common), threads: 0 })
+        let fd = fd.try_clone_to_owned()?;
+        let ((requests, waiting), (makers, made)) = (channel(), channel());
+        let (waiting, ended) = (Mutex::new(waiting), AtomicBool::new(false));
+        let common = Arc::new(Common { fd, is_file, requests: waiting, ended });
+        Ok(Self { common, requests, made, makers, threads: 0 })
     }
 
     pub(crate) fn submit(&mut self, slot: u32, offset: u64, length: u64) {
         if self.threads < THREADS {
-            let common = Arc::clone(&self.common);
-            std::thread::spawn(move || common.work());
+            let (common, made) = (Arc::clone(&self.common), self.makers.clone());
+            std::thread::spawn(move || common.work(&made));
             self.threads += 1;
         }
-        locked(&self.common.queue).requests.push_back(Request { slot, offset, length });
-        self.common.more.notify_one();
+        let sent = self.requests.send(Request { slot, offset, length });
+        debug_assert!(sent.is_ok(), "`common` has the other end");
     }
 
     /// Moves what was made to `to`; cheap while there is nothing.
     pub(crate) fn take(&self, to: &mut Vec<Deallocated>) {
-        if self.common.count.load(Ordering::Acquire) > 0 {
-            let mut made = locked(&self.common.made);
-            self.common.count.store(0, Ordering::Release);
-            to.append(&mut made);
-        }
+        to.extend(self.made.try_iter());
     }
 }
 
 impl Common {
-    fn work(&self) {
+    fn work(&self, made: &Sender<Deallocated>) {
         while let Some(request) = self.next() {
             let result = self.deallocate(&request);
-            let done = Deallocated { slot: request.slot, at_ns: now_ns(), result };
-            let mut made = locked(&self.made);
-            made.push(done);
-            self.count.store(made.len(), Ordering::Release);
+            // Nobody takes it any more if the issue has ended.
+            let _ = made.send(Deallocated { slot: request.slot, at_ns: now_ns(), result });
         }
     }
 
     fn next(&self) -> Option<Request> {
-        let mut queue = locked(&self.queue);
-        loop {
-            if queue.ended {
-                return None;
-            }
-            if let Some(request) = queue.requests.pop_front() {
-                return Some(request);
-            }
-            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
+        let request = self.requests.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()?;
+        (!self.ended.load(Ordering::Relaxed)).then_some(request)
     }
 
     fn deallocate(&self, request: &Request) -> i32 {
-        let range = [request.offset, request.length];
-        // SAFETY: the descriptor is open as long as this is; the range outlives the call.
-        let failed = unsafe {
-            if self.is_file {
-                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                libc::fallocate(self.fd.as_raw_fd(), mode, range[0] as i64, range[1] as i64)
-            } else {
-                libc::ioctl(self.fd.as_raw_fd(), BLKDISCARD as _, range.as_ptr())
-            }
+        let &Request { offset, length, .. } = request;
+        let outcome = if self.is_file {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(&self.fd, hole, offset, length)
+        } else {
+            // SAFETY: the operation reads a range, which is two words.
+            unsafe { ioctl(&self.fd, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
         };
-        if failed == 0 { 0 } else { -io::Error::last_os_error().raw_os_error().unwrap_or(5) }
+        outcome.map_or_else(|error| -error.raw_os_error(), |()| 0)
     }
 }
 
 impl Drop for Deallocator {
     fn drop(&mut self) {
         // Not waited for: a thread may wait for a drive that does not answer.
-        locked(&self.common.queue).ended = true;
-        self.common.more.notify_all();
+        self.common.ended.store(true, Ordering::Relaxed);
     }
 }

@@ -12,6 +12,7 @@ use writecliff_bench::LoadRequest;
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
+use writecliff_serve::listener::NoAddress;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot};
@@ -43,6 +44,14 @@ pub(crate) struct Server {
     spare: Mutex<Trace>,
 }
 
+fn ended() -> PyErr {
+    PyRuntimeError::new_err("the server has ended")
+}
+
+fn parsed(address: &str) -> PyResult<Address> {
+    address.parse().map_err(|error: NoAddress| errors::config(&error.to_string(), None))
+}
+
 impl Server {
     fn slot(&self) -> MutexGuard<'_, Option<Running>> {
         locked(&self.running)
@@ -51,9 +60,13 @@ impl Server {
     /// Raises `PanicException` if a thread has panicked: nothing of the drive can be trusted then.
     fn served(&self) -> PyResult<Served> {
         self.panics.check()?;
-        let slot = self.slot();
-        let running = slot.as_ref().ok_or_else(|| PyRuntimeError::new_err("the server has ended"));
-        Ok(running?.served.clone())
+        Ok(self.slot().as_ref().ok_or_else(ended)?.served.clone())
+    }
+
+    /// Keeps listeners until the server stops.
+    fn keep(&self, listeners: impl IntoIterator<Item = Listener>) -> PyResult<()> {
+        self.slot().as_mut().ok_or_else(ended)?.listeners.extend(listeners);
+        Ok(())
     }
 
     /// Calls `ask` without the interpreter lock. Raises `PanicException` with the first panic if
@@ -138,15 +151,10 @@ impl Server {
 
     /// Accepts NBD connections at `address`; returns the address with its real port.
     fn listen_nbd(&self, address: &str) -> PyResult<String> {
-        let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
-        let served = self.served()?;
-        let listener = Listener::new(&served, &at, nbd::connection);
+        let listener = Listener::new(&self.served()?, &parsed(address)?, nbd::connection);
         let listener = listener.map_err(|e| errors::state(address, &e))?;
         let real = listener.address().to_string();
-        match self.slot().as_mut() {
-            Some(running) => running.listeners.push(listener),
-            None => return Err(PyRuntimeError::new_err("the server has ended")),
-        }
+        self.keep([listener])?;
         Ok(real)
     }
 
@@ -164,9 +172,8 @@ impl Server {
         let target = Target::new(&served, TargetOptions { serial, hosts });
         let mut listeners = Vec::new();
         for address in addresses {
-            let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
             let of = target.clone();
-            let listener = Listener::new(&served, &at, move |outbox, served| {
+            let listener = Listener::new(&served, &parsed(&address)?, move |outbox, served| {
                 of.connection(&outbox, &served);
             });
             listeners.push(listener.map_err(|e| errors::state(&address, &e))?);
@@ -174,10 +181,7 @@ impl Server {
         // What the discovery service tells is known when the ports are.
         target.advertise(listeners.iter().map(Listener::address));
         let real = listeners.iter().map(|one| one.address().to_string()).collect();
-        match self.slot().as_mut() {
-            Some(running) => running.listeners.extend(listeners),
-            None => return Err(PyRuntimeError::new_err("the server has ended")),
-        }
+        self.keep(listeners)?;
         Ok((real, target.nqn()))
     }
 
@@ -367,7 +371,7 @@ pub(crate) fn served_load<'py>(
     requests: u64,
     seed: u64,
 ) -> Dict<'py> {
-    let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
+    let at = parsed(address)?;
     let operation = if write { Operation::Write } else { Operation::Read };
     let blocks = range_bytes / u64::from(block_bytes).max(1);
     if blocks == 0 || queue_depth == 0 || !block_bytes.is_multiple_of(4096) {

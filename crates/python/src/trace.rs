@@ -144,7 +144,17 @@ impl FileTrace {
             TraceError::Stopped => hook.stopped(),
             error => trace_error(&error),
         })?;
-        Ok(PyBlockTrace { inner, deaths: OnceLock::new() })
+        Ok(PyBlockTrace {
+            requests: inner.requests.len(),
+            written_bytes: inner.written_blocks * SLOT_BYTES,
+            peak_bytes: inner.peak_blocks * SLOT_BYTES,
+            mean_bytes: inner.mean_blocks * SLOT_BYTES,
+            redrawn_bytes: inner.redrawn_blocks * SLOT_BYTES,
+            undrawn_bytes: inner.undrawn_blocks * SLOT_BYTES,
+            rounds: inner.rounds,
+            inner,
+            deaths: OnceLock::new(),
+        })
     }
 
     fn __len__(&self) -> usize {
@@ -159,6 +169,20 @@ impl FileTrace {
 #[pyclass(name = "BlockTrace", module = "writecliff._native", frozen)]
 pub(crate) struct PyBlockTrace {
     inner: BlockTrace,
+    #[pyo3(get)]
+    requests: usize,
+    #[pyo3(get)]
+    written_bytes: u64,
+    #[pyo3(get)]
+    peak_bytes: u64,
+    #[pyo3(get)]
+    mean_bytes: u64,
+    #[pyo3(get)]
+    redrawn_bytes: u64,
+    #[pyo3(get)]
+    undrawn_bytes: u64,
+    #[pyo3(get)]
+    rounds: u32,
     /// Computed when the oracle first needs them.
     deaths: OnceLock<Vec<u32>>,
 }
@@ -174,41 +198,6 @@ impl PyBlockTrace {
 
 #[pymethods]
 impl PyBlockTrace {
-    #[getter]
-    fn requests(&self) -> usize {
-        self.inner.requests.len()
-    }
-
-    #[getter]
-    fn written_bytes(&self) -> u64 {
-        self.inner.written_blocks * SLOT_BYTES
-    }
-
-    #[getter]
-    fn peak_bytes(&self) -> u64 {
-        self.inner.peak_blocks * SLOT_BYTES
-    }
-
-    #[getter]
-    fn mean_bytes(&self) -> u64 {
-        self.inner.mean_blocks * SLOT_BYTES
-    }
-
-    #[getter]
-    fn redrawn_bytes(&self) -> u64 {
-        self.inner.redrawn_blocks * SLOT_BYTES
-    }
-
-    #[getter]
-    fn undrawn_bytes(&self) -> u64 {
-        self.inner.undrawn_blocks * SLOT_BYTES
-    }
-
-    #[getter]
-    fn rounds(&self) -> u32 {
-        self.inner.rounds
-    }
-
     #[pyo3(signature = (
         device, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
         queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None,
@@ -257,7 +246,7 @@ impl PyBlockTrace {
     }
 
     fn __repr__(&self) -> String {
-        format!("BlockTrace(requests={}, rounds={})", self.inner.requests.len(), self.inner.rounds)
+        format!("BlockTrace(requests={}, rounds={})", self.requests, self.rounds)
     }
 }
 

@@ -1,11 +1,10 @@
 //! `KernelTrace`: reads a tracing instance of the kernel; requests and events as columns.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use writecliff_base::SECTOR_BYTES;
 
 use numpy::PyArray1;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use writecliff_tracefs::{
     Buffers, Capture, EventFormat, FormatError, Operation, PageLayout, Request, Requests,
@@ -51,7 +50,7 @@ impl KernelTrace {
         let instance = PathBuf::from(instance);
         let capture = capture_of(&formats, &others, sectors).map_err(|e| config(&e))?;
         let layout = PageLayout::parse(header_page).map_err(|e| config(&e))?;
-        let buffers = Buffers::open(&instance, layout).map_err(|e| os_error(&instance, &e))?;
+        let buffers = Buffers::open(&instance, layout).map_err(|e| errors::state(&instance, &e))?;
         Ok(Self {
             instance,
             first_sector: sectors.0,
@@ -73,7 +72,7 @@ impl KernelTrace {
                 let moved = |one: &Request| one.operation == Operation::Flush || one.sectors > 0;
                 Ok::<_, std::io::Error>(capture.requests.take().filter(moved).collect())
             })
-            .map_err(|e| os_error(&self.instance, &e))?;
+            .map_err(|e| errors::state(&self.instance, &e))?;
         let events = guard.capture.rows.take();
         Ok(dict! {
             py,
@@ -156,8 +155,4 @@ fn request_columns<'py>(
 
 fn config(error: &FormatError) -> PyErr {
     errors::config(&format!("the kernel's description of its events: {error}"), None)
-}
-
-fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{}: {error}", path.display()))
 }

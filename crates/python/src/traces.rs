@@ -1,10 +1,9 @@
 //! `TraceReader` and `TraceWriter`: block traces of other programs as columns, and back.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use numpy::PyReadonlyArray1;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_traces::{
@@ -22,10 +21,6 @@ const NAMES_MAX: u32 = 1 << 20;
 
 pub(crate) fn config(error: &TraceError) -> PyErr {
     errors::config(&error.message, error.hint.as_deref())
-}
-
-fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{}: {error}", path.display()))
 }
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -176,7 +171,7 @@ impl TraceWriter {
             reader.each_batch(|batch, of| {
                 writer
                     .add(batch, &of.volumes().words, &of.processes().words)
-                    .map_err(|error| os_error(&self.path, &error))
+                    .map_err(|error| errors::state(&self.path, &error))
             })
         })
     }
@@ -191,12 +186,13 @@ impl TraceWriter {
     ) -> PyResult<()> {
         let batch = batch_of(columns)?;
         py.detach(|| locked(&self.writer).add(&batch, &volumes, &processes))
-            .map_err(|error| os_error(&self.path, &error))
+            .map_err(|error| errors::state(&self.path, &error))
     }
 
     /// Completes the file.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| locked(&self.writer).finish()).map_err(|error| os_error(&self.path, &error))
+        py.detach(|| locked(&self.writer).finish())
+            .map_err(|error| errors::state(&self.path, &error))
     }
 
     /// So far: `records`, `left_out` (that the format cannot have), `moved` (to a later time).

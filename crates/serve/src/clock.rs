@@ -1,10 +1,12 @@
 //! The drive's virtual time as a function of wall time, and waiting until a moment of it.
 
+use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use rustix::thread::set_current_timer_slack;
 use writecliff_base::Nanos;
 
 /// A sleeping thread wakes up to this late, so the last part of a wait is spun.
@@ -133,7 +135,8 @@ impl Alarm {
     /// cost whole time slices, milliseconds, on a machine that has other work.
     pub(crate) fn wait(&self, clock: &Clock) -> bool {
         self.waiter.get_or_init(|| {
-            fine_timer();
+            // By default the kernel may delay timers by 50 µs to wake several threads at once.
+            let _ = set_current_timer_slack(NonZeroU64::new(1));
             std::thread::current()
         });
         loop {
@@ -170,13 +173,6 @@ impl Alarm {
         }
         self.asleep_until_ns.store(AWAKE, Ordering::SeqCst);
     }
-}
-
-/// Lets the timers of this thread end on time; by default the kernel may delay them by 50 µs to
-/// wake several threads at once.
-fn fine_timer() {
-    // SAFETY: sets a property of the calling thread; it has no pointers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
 #[cfg(test)]

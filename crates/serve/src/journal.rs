@@ -16,10 +16,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
@@ -110,16 +111,6 @@ pub(crate) struct Journal {
     life_at: Nanos,
 }
 
-/// Locks a file until it is closed; `false` if another open file has the lock.
-fn lock(file: &File) -> io::Result<bool> {
-    // SAFETY: a call on an open file; it has no pointers.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-        return Ok(true);
-    }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
-}
-
 /// A file beside a state file.
 fn beside(state: &Path, suffix: &str) -> PathBuf {
     let mut name = state.as_os_str().to_owned();
@@ -134,12 +125,15 @@ impl Journal {
         let (path, data) = (beside(state, ".journal"), beside(state, ".data"));
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
-        let is_locked = lock(&file)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::ResourceBusy.into()),
+            locked => locked?,
+        }
         // A server that ends removes the file, perhaps this file.
         let is_there = fs::metadata(&path).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
-        if !is_locked || !is_there {
+        if !is_there {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let (records, life, life_at) = (Vec::new(), Life::default(), Nanos::ZERO);
@@ -151,8 +145,8 @@ impl Journal {
         &self.data
     }
 
-    /// The session of which the journal has records, which [`Self::replay`] passes next; `None` of a
-    /// new one.
+    /// The session of which the journal has records, which [`Self::replay`] passes next; `None` of
+    /// a new one.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
         let mut magic = [0; MAGIC.len()];

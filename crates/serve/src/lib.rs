@@ -25,7 +25,6 @@
 //! | `volatile.rs` | what is durable, what contents and mapping lose |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
-//! | `lookout.rs` | looking for requests, and attending to the drive, before sleeping |
 //! | `listener.rs` | addresses, accepting connections, ending them |
 //! | `trace.rs` | requests one by one, for whoever keeps them |
 //! | `state.rs` | saving and restoring drive and contents |
@@ -40,7 +39,6 @@ pub mod input;
 mod journal;
 pub mod life;
 pub mod listener;
-mod lookout;
 pub mod nbd;
 pub mod nvme;
 pub mod outbox;

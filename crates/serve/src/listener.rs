@@ -4,7 +4,6 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -13,6 +12,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::outbox::Outbox;
@@ -79,6 +80,13 @@ impl Acceptor {
         match self {
             Self::Unix(listener) => Ok(listener.accept()?.0.into()),
             Self::Tcp(listener) => Ok(listener.accept()?.0.into()),
+        }
+    }
+
+    fn entry(&self) -> PollFd<'_> {
+        match self {
+            Self::Unix(listener) => PollFd::new(listener, PollFlags::IN),
+            Self::Tcp(listener) => PollFd::new(listener, PollFlags::IN),
         }
     }
 }
@@ -155,14 +163,9 @@ struct Running {
 
 fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Connection) {
     let mut running: Vec<Running> = Vec::new();
-    let fd = match acceptor {
-        Acceptor::Unix(listener) => listener.as_raw_fd(),
-        Acceptor::Tcp(listener) => listener.as_raw_fd(),
-    };
     loop {
-        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut entries = [entry(fd), entry(bell.raw())];
-        if poll(&mut entries, None).is_err() || entries[1].revents != 0 {
+        let mut entries = [acceptor.entry(), PollFd::new(&bell.0, PollFlags::IN)];
+        if poll(&mut entries, None).is_err() || !entries[1].revents().is_empty() {
             break;
         }
         running.retain(|one| !one.thread.is_finished());
@@ -206,14 +209,9 @@ fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Run
 
 /// Lets the process have as many descriptors as it may: by default 1,024, with two a connection.
 fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a valid structure. If they fail, the limit stays as it is.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
+    let limit = getrlimit(Resource::Nofile);
+    // If this fails, the limit stays as it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 #[cfg(test)]

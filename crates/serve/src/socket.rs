@@ -2,14 +2,19 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
+
 /// Half-open connections are found by keep-alive probes (tcp(7)): after a minute of silence, six
 /// of them, ten seconds apart.
-const KEEP_ALIVE: [(libc::c_int, libc::c_int); 3] =
-    [(libc::TCP_KEEPIDLE, 60), (libc::TCP_KEEPINTVL, 10), (libc::TCP_KEEPCNT, 6)];
+const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_PROBES: u32 = 6;
 
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
@@ -21,21 +26,16 @@ impl From<UnixStream> for Socket {
 }
 
 impl From<TcpStream> for Socket {
-    /// Small replies must not wait for acknowledgements, and a peer that is gone must be found.
+    /// Small replies must not wait for acknowledgements, and a peer that is gone must be found. The
+    /// connection works without these options, too.
     fn from(stream: TcpStream) -> Self {
-        let _ = stream.set_nodelay(true); // costs latency, not correctness
-        let socket = Self(stream.into());
-        socket.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
-        for (option, value) in KEEP_ALIVE {
-            socket.set(libc::IPPROTO_TCP, option, value);
-        }
-        socket
+        let _ = stream.set_nodelay(true);
+        let _ = sockopt::set_socket_keepalive(&stream, true);
+        let _ = sockopt::set_tcp_keepidle(&stream, KEEP_ALIVE_IDLE);
+        let _ = sockopt::set_tcp_keepintvl(&stream, KEEP_ALIVE_INTERVAL);
+        let _ = sockopt::set_tcp_keepcnt(&stream, KEEP_ALIVE_PROBES);
+        Self(stream.into())
     }
-}
-
-/// The result of a call that returns a count or -1.
-fn counted(returned: isize) -> io::Result<usize> {
-    usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }
 
 /// Whether a call failed only because there is nothing to receive or no room to send now.
@@ -44,38 +44,22 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
 }
 
 impl Socket {
-    /// Sets an option without which the connection works too.
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) {
-        let length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: `value` is read for its length.
-        unsafe {
-            libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length);
-        }
-    }
-
-    fn raw(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-
     /// Receives what is there; 0 at the end of the stream. Without `wait`, an error `WouldBlock`
     /// if there is nothing.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
-        let flags = if wait { 0 } else { libc::MSG_DONTWAIT };
-        // SAFETY: the buffer is written within its length.
-        counted(unsafe { libc::recv(self.raw(), into.as_mut_ptr().cast(), into.len(), flags) })
+        let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        let (count, _) = rustix::net::recv(&self.0, into, flags)?;
+        Ok(count)
     }
 
     /// Sends what the kernel takes; an error `WouldBlock` if that is nothing.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: the buffer is read within its length.
-        counted(unsafe { libc::send(self.raw(), data.as_ptr().cast(), data.len(), flags) })
+        Ok(rustix::net::send(&self.0, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }
 
     /// Ends the connection in both directions; threads that wait for it wake up.
     pub fn shut_down(&self) {
-        // SAFETY: a call on an open socket; it has no pointers.
-        unsafe { libc::shutdown(self.raw(), libc::SHUT_RDWR) };
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // the peer may have left
     }
 
     /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings (and is
@@ -88,15 +72,17 @@ impl Socket {
         bell: Option<&Bell>,
         at_most: Option<Duration>,
     ) -> io::Result<bool> {
-        let events = if receive { libc::POLLIN } else { 0 } | if send { libc::POLLOUT } else { 0 };
-        let ringing = bell.map_or(-1, |bell| bell.0.as_raw_fd());
-        let entry = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        let mut entries = [entry(self.raw(), events), entry(ringing, libc::POLLIN)];
-        let happened = poll(&mut entries, at_most)?;
-        if let Some(bell) = bell.filter(|_| entries[1].revents != 0) {
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, receive);
+        events.set(PollFlags::OUT, send);
+        let ringing = bell.map_or(&self.0, |bell| &bell.0);
+        let mut entries = [PollFd::new(&self.0, events), PollFd::new(ringing, PollFlags::IN)];
+        let polled = 1 + usize::from(bell.is_some());
+        let happened = poll(&mut entries[..polled], at_most)?;
+        if let Some(bell) = bell.filter(|_| !entries[1].revents().is_empty()) {
             bell.answer();
         }
-        if !receive && entries[0].revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+        if !receive && entries[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
         Ok(happened)
@@ -104,45 +90,31 @@ impl Socket {
 }
 
 /// Polls; true if there was an event.
-pub(crate) fn poll(entries: &mut [libc::pollfd], at_most: Option<Duration>) -> io::Result<bool> {
-    let timeout = at_most.map_or(-1, |time| time.as_millis().min(1 << 30) as libc::c_int);
-    // SAFETY: the array is read and written within its length.
-    let count = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as _, timeout) };
-    match counted(count as isize) {
+pub(crate) fn poll(entries: &mut [PollFd<'_>], at_most: Option<Duration>) -> io::Result<bool> {
+    let timeout = at_most.and_then(|time| Timespec::try_from(time).ok());
+    match rustix::event::poll(entries, timeout.as_ref()) {
         Ok(count) => Ok(count > 0),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-        Err(error) => Err(error),
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Wakes a thread that waits for a socket (an eventfd).
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct Bell(pub(crate) OwnedFd);
 
 impl Bell {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the call creates a descriptor or fails.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        counted(fd as isize)?;
-        // SAFETY: the descriptor is new and nobody else's.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
     pub fn ring(&self) {
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: the buffer is read within its length. It cannot fail but by a full counter, and
-        // then the bell rings anyway.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // It cannot fail but by a full counter, and then the bell rings anyway.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
     /// Ends the ringing.
     fn answer(&self) {
-        let mut count = [0; 8];
-        // SAFETY: the buffer is written within its length. It fails if the bell does not ring.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-    }
-
-    pub(crate) fn raw(&self) -> RawFd {
-        self.0.as_raw_fd()
+        let _ = rustix::io::read(&self.0, &mut [0; 8]); // it fails if the bell does not ring
     }
 }
