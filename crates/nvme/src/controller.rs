@@ -19,14 +19,15 @@ const READY: u32 = 1;
 const FATAL: u32 = 1 << 1;
 const SHUTDOWN_COMPLETE: u32 = 2 << 2;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
+    #[default]
     Io,
     Discovery,
 }
 
 /// Who a controller belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) nqn: String,
     pub(crate) id: [u8; 16],
@@ -70,7 +71,7 @@ impl Features {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Controller {
     pub(crate) id: u16,
     pub(crate) kind: Kind,
@@ -88,18 +89,7 @@ pub(crate) struct Controller {
 
 impl Controller {
     pub(crate) fn new(id: u16, kind: Kind, host: Host, features: Features) -> Self {
-        Self {
-            id,
-            kind,
-            host,
-            configuration: 0,
-            status: 0,
-            features,
-            events: Events::default(),
-            namespace_changed: false,
-            queues: BTreeSet::new(),
-            warned: 0,
-        }
+        Self { id, kind, host, features, ..Self::default() }
     }
 
     pub(crate) fn is_ready(&self) -> bool {

@@ -10,7 +10,7 @@ use super::handshake::Agreed;
 use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
 use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
-use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
+use crate::request::{Done, Failure, Replies, Request, Tag};
 use crate::served::{Served, Session};
 use crate::socket::is_passing;
 use writecliff_base::SECTOR_BYTES;
@@ -253,25 +253,12 @@ impl Transmission<'_> {
         true
     }
 
-    /// Submits requests to the drive. A drive that is shut down or without power answers nothing:
-    /// the connection ends, and clients that connect again repeat their requests.
     fn submit(&mut self) -> io::Result<()> {
-        if self.ready.is_empty() {
-            return Ok(());
-        }
         self.outbox.outstanding.fetch_add(self.ready.len(), Ordering::SeqCst);
-        let mut batch = self.session.batch();
-        for (request, failure) in self.ready.drain(..) {
-            let Err(refusal) = batch.submit(request, failure) else { continue };
-            if refusal == Refusal::Stopped {
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
+        for request in self.session.submit(&mut self.ready)? {
             self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
-            self.replier.error(
-                request.tag.number(),
-                request.operation == Operation::Read,
-                error::INVALID,
-            );
+            let is_read = request.operation == Operation::Read;
+            self.replier.error(request.tag.number(), is_read, error::INVALID);
         }
         Ok(())
     }

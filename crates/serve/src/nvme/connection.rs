@@ -16,7 +16,7 @@ use super::replier::{Compound, Replier};
 use super::target::Target;
 use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
-use crate::request::{self, Done, Refusal, Replies, Request, Tag, Then};
+use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
 use crate::socket::is_passing;
 
@@ -33,15 +33,17 @@ struct Connection<'a> {
     session: Session,
     receiver: Receiver,
     association: Option<Association>,
+    /// What is to be submitted.
+    ready: Vec<(Request, Option<request::Failure>)>,
 }
 
 /// Serves a connection until the host leaves or misbehaves.
 pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
     let replier = Arc::new(Replier::new(outbox, served, target.now_ms()));
     let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
-    let receiver = Receiver::new(Limits::default());
+    let (receiver, ready) = (Receiver::new(Limits::default()), Vec::new());
     let mut connection =
-        Connection { target, outbox, replier, session, receiver, association: None };
+        Connection { target, outbox, replier, session, receiver, association: None, ready };
     let _ = connection.run(); // an error is the end of the connection, and the host knows why
     if let Some(association) = connection.association {
         target.left(association);
@@ -120,19 +122,18 @@ impl Connection<'_> {
     /// Takes bytes of the host.
     fn take(&mut self, bytes: &[u8], found: &mut Vec<Received>) -> io::Result<()> {
         let outcome = self.receiver.receive(bytes, found);
-        let mut requests = Vec::new();
         let mut outcomes = self.outcomes(found).into_iter();
         for one in found.drain(..) {
             match one {
                 Received::Send(bytes) => self.outbox.push(|out| out.bytes(&bytes)),
                 Received::Began(settings) => self.replier.began(settings, &self.receiver),
                 Received::Command(command) => match outcomes.next() {
-                    Some(outcome) => self.act(outcome, &command.data, &mut requests),
-                    None => self.command(&command, &mut requests)?,
+                    Some(outcome) => self.act(outcome, &command.data),
+                    None => self.command(&command)?,
                 },
             }
         }
-        self.submit(&requests)?;
+        self.submit()?;
         if let Err(fatal) = outcome {
             self.outbox.push(|out| out.bytes(&fatal.last_words));
             self.outbox.send_all()?;
@@ -156,25 +157,16 @@ impl Connection<'_> {
         commands.map(|command| outcome(&mut subsystem, association, command)).collect()
     }
 
-    fn command(
-        &mut self,
-        command: &Command,
-        requests: &mut Vec<(Request, Option<request::Failure>)>,
-    ) -> io::Result<()> {
+    fn command(&mut self, command: &Command) -> io::Result<()> {
         let Some(association) = self.association else {
             return self.connect(command);
         };
         let outcome = outcome(&mut self.target.subsystem(), association, command);
-        self.act(outcome, &command.data, requests);
+        self.act(outcome, &command.data);
         Ok(())
     }
 
-    fn act(
-        &self,
-        outcome: Outcome,
-        data: &[u8],
-        requests: &mut Vec<(Request, Option<request::Failure>)>,
-    ) {
+    fn act(&mut self, outcome: Outcome, data: &[u8]) {
         match outcome {
             Outcome::Done(reply) => self.replier.reply(&reply),
             Outcome::Held => {}
@@ -185,7 +177,7 @@ impl Connection<'_> {
                 drop(subsystem);
                 self.replier.reply(&reply);
             }
-            Outcome::Work(ticket, work) => self.work(ticket, work, data, requests),
+            Outcome::Work(ticket, work) => self.work(ticket, work, data),
         }
     }
 
@@ -207,15 +199,9 @@ impl Connection<'_> {
     }
 
     /// Makes requests of a command's work, and stores what it writes.
-    fn work(
-        &self,
-        ticket: Ticket,
-        work: Work,
-        data: &[u8],
-        requests: &mut Vec<(Request, Option<request::Failure>)>,
-    ) {
+    fn work(&mut self, ticket: Ticket, work: Work, data: &[u8]) {
+        let (requests, served) = (&mut self.ready, self.session.served());
         let first = requests.len();
-        let served = self.session.served();
         let request = |operation, span: Span, stream, durable| {
             let tag = Tag::Nvme(ticket, Then::Reply);
             Request { stream, durable, ..Request::new(tag, operation, span.offset, span.length) }
@@ -275,27 +261,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Submits requests to the drive. A drive that is shut down or without power answers nothing:
-    /// the connection ends, so that the host repeats its commands when it has connected again. Any
-    /// status would be an error of the medium for the host's file system.
-    fn submit(&self, requests: &[(Request, Option<request::Failure>)]) -> io::Result<()> {
-        if requests.is_empty() {
-            return Ok(());
-        }
-        let (mut refused, mut has_stopped) = (Vec::new(), false);
-        let mut batch = self.session.batch();
-        for &(request, failure) in requests {
-            match batch.submit(request, failure) {
-                Ok(()) => {}
-                Err(Refusal::Stopped) => has_stopped = true,
-                Err(_) => refused.push(request),
-            }
-        }
-        drop(batch);
-        if has_stopped {
-            return Err(io::ErrorKind::ConnectionAborted.into());
-        }
-        for request in refused {
+    fn submit(&mut self) -> io::Result<()> {
+        for request in self.session.submit(&mut self.ready)? {
             // The controller has checked the range, so a purge has taken the data of a write.
             let failure = Some(request::Failure::Io);
             self.replier.completed(&Done { request, due: writecliff_base::Nanos::ZERO, failure });

@@ -9,7 +9,6 @@ use writecliff_host_interface::Operation;
 use writecliff_nvme::{Association, Failure, Reply, Span, Ticket};
 use writecliff_nvme_tcp::{Receiver, Sender, Settings};
 
-use super::target::Heard;
 use crate::outbox::Outbox;
 use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, locked};
@@ -47,7 +46,8 @@ pub(super) struct Replier {
     failed: Mutex<Vec<(Ticket, Failure)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
-    pub(super) heard: Heard,
+    /// When something was last heard of the host, in milliseconds of the target.
+    pub(super) heard: AtomicU64,
 }
 
 impl Replier {
@@ -60,7 +60,7 @@ impl Replier {
             failed: Mutex::default(),
             reading: AtomicU64::new(0),
             has_data_digest: AtomicBool::new(false),
-            heard: Heard::new(now_ms),
+            heard: AtomicU64::new(now_ms),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The NVM subsystem of a served drive, and the connections of its hosts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -172,6 +172,3 @@ impl Target {
         Some(Duration::from_millis(left + 1).min(TEND))
     }
 }
-
-/// When something was last heard on a connection, in milliseconds of the target.
-pub(super) type Heard = AtomicU64;

@@ -73,6 +73,30 @@ impl Session {
         stored < self.served.shared.purges.load(Ordering::Relaxed)
     }
 
+    /// Submits requests to the drive; returns those that it refuses. A drive that is shut down or
+    /// without power answers nothing: an error `ConnectionAborted` ends the connection, so that
+    /// clients repeat their requests when they have connected again. Any reply would be an error of
+    /// the medium for their file systems.
+    pub(crate) fn submit(
+        &self,
+        requests: &mut Vec<(Request, Option<Failure>)>,
+    ) -> io::Result<Vec<Request>> {
+        let (mut refused, mut has_stopped) = (Vec::new(), false);
+        if requests.is_empty() {
+            return Ok(refused);
+        }
+        let mut batch = self.batch();
+        for (request, failure) in requests.drain(..) {
+            match batch.submit(request, failure) {
+                Ok(()) => {}
+                Err(Refusal::Stopped) => has_stopped = true,
+                Err(_) => refused.push(request),
+            }
+        }
+        drop(batch);
+        if has_stopped { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(refused) }
+    }
+
     /// Begins to submit requests that have arrived just now. The drive is locked until the batch
     /// is dropped, which also sends the replies to all that has completed.
     pub fn batch(&self) -> SessionBatch<'_> {
