@@ -37,21 +37,6 @@ section! {
     }
 }
 
-impl MechanicsConfig {
-    pub(crate) fn recalibration(&self) -> Option<Recalibration> {
-        let (interval, radii) = self.recalibration_interval.zip(self.recalibration_radii)?;
-        Some(Recalibration { interval, radii })
-    }
-}
-
-/// Periodic servo recalibration, which measures track positions as the drive warms up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recalibration {
-    pub interval: Nanos,
-    /// Number of radii at which every head is measured, for one turn each.
-    pub radii: u32,
-}
-
 section! {
     /// DRAM cache for reads and writes.
     #[derive(Clone, Debug, PartialEq, Eq)]

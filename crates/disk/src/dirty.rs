@@ -30,7 +30,8 @@ pub struct WriteCache {
     /// Sectors occupied by cached writes and reserved for writes being transferred.
     sectors: u64,
     reserved: usize,
-    next: u64,
+    /// Sequence number above those of all writes so far.
+    pub(crate) next: u64,
 }
 
 saved! { WriteCache { writes, sectors, reserved, next } check is_possible }
@@ -45,10 +46,6 @@ impl WriteCache {
             reserved: 0,
             next: 0,
         }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.writes.is_empty()
     }
 
     /// Reserves space for a write before its transfer; returns false if there is none. A write that
@@ -87,11 +84,6 @@ impl WriteCache {
 
     pub fn holds(&self, first: u64, last: u64) -> bool {
         self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
-    }
-
-    /// Sequence number above those of all writes so far.
-    pub fn barrier(&self) -> u64 {
-        self.next
     }
 
     /// Checks what the extents of the writes do not decide. The disk checks the extents.

@@ -16,7 +16,7 @@ use writecliff_host_interface::{
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
 use crate::flash_cache::FlashCache;
-use crate::mechanics::{Extent, Mechanics};
+use crate::mechanics::{Counted, Extent, Mechanics};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
@@ -74,24 +74,17 @@ pub struct HostCounters {
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
-    pub host_write_bytes: u64,
-    pub host_read_bytes: u64,
-    pub cache_hits: u64,
-    pub flash_hits: u64,
-    /// Media accesses for host commands and cached writes.
-    pub media_accesses: u64,
-    /// Revolutions lost to retries.
-    pub retries: u64,
-    pub recalibrations: u64,
+    pub host: HostCounters,
+    pub arm: Counted,
 }
 
 counters! { |c: DiskCounters|
-    Integer "cache_hits" Count: c.cache_hits, "reads served from the DRAM cache of a hard disk";
-    Integer "flash_hits" Count: c.flash_hits, "reads served from the flash cache of a hybrid disk";
-    Integer "media_accesses" Count: c.media_accesses,
+    Integer "cache_hits" Count: c.host.cache_hits, "reads served from the DRAM cache of a hard disk";
+    Integer "flash_hits" Count: c.host.flash_hits, "reads served from the flash cache of a hybrid disk";
+    Integer "media_accesses" Count: c.arm.accesses,
         "media accesses of a hard disk for commands and cached writes";
-    Integer "media_retries" Count: c.retries, "revolutions lost to retries of media accesses";
-    Integer "recalibrations" Count: c.recalibrations, "servo recalibrations of a hard disk";
+    Integer "media_retries" Count: c.arm.retries, "revolutions lost to retries of media accesses";
+    Integer "recalibrations" Count: c.arm.recalibrations, "servo recalibrations of a hard disk";
 }
 
 /// Data of a read that the link sends only after the last sector was read; the rest is sent while
@@ -124,16 +117,7 @@ impl Disk {
     }
 
     pub fn counters(&self) -> DiskCounters {
-        let (host, arm) = (&self.host, &self.mechanics.counted);
-        DiskCounters {
-            host_write_bytes: host.write_bytes,
-            host_read_bytes: host.read_bytes,
-            cache_hits: host.cache_hits,
-            flash_hits: host.flash_hits,
-            media_accesses: arm.accesses,
-            retries: arm.retries,
-            recalibrations: arm.recalibrations,
-        }
+        DiskCounters { host: self.host, arm: self.mechanics.counted }
     }
 
     fn begin(&mut self, command: Command) {
@@ -218,8 +202,8 @@ impl Disk {
                 self.start_next();
                 Some(number)
             }
-            Operation::Flush if !self.is_written(self.dirty.barrier()) => {
-                self.flushes.push((number, self.dirty.barrier()));
+            Operation::Flush if !self.is_written(self.dirty.next) => {
+                self.flushes.push((number, self.dirty.next));
                 self.start_next();
                 None
             }
@@ -318,7 +302,7 @@ impl Drive for Disk {
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
         ensure(self.queue.is_empty(), "the media queue is not empty without host commands")?;
         ensure(
-            self.work.is_some() || self.dirty.is_empty(),
+            self.work.is_some() || self.dirty.writes.is_empty(),
             "cached writes are not being written back",
         )?;
         let moving = self.work.as_ref().map_or(0, |(work, _)| work.cached_sectors());

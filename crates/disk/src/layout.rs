@@ -25,7 +25,7 @@ struct Zone {
 pub struct Layout {
     zones: Vec<Zone>,
     heads: u64,
-    tracks: u64,
+    pub tracks: u64,
     turn: u64,
     /// Duration of a turn plus a skew.
     per_track: u64,
@@ -73,10 +73,6 @@ impl Layout {
 
     pub fn cylinders(&self) -> u64 {
         self.tracks / self.heads
-    }
-
-    pub fn tracks(&self) -> u64 {
-        self.tracks
     }
 
     /// Duration of a turn.
@@ -169,7 +165,7 @@ mod tests {
         let last = 10_000_000_000 / SECTOR_BYTES - 1;
         assert!((layout.rate(0) / 93e6 - 1.0).abs() < 0.002, "{}", layout.rate(0));
         assert!((layout.rate(last) / 58e6 - 1.0).abs() < 0.002, "{}", layout.rate(last));
-        assert!(layout.track(last) < layout.tracks());
+        assert!(layout.track(last) < layout.tracks);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, Prng, saved};
 
-use crate::config::{DiskConfig, Impossible, Recalibration};
+use crate::config::{DiskConfig, Impossible};
 use crate::layout::Layout;
 use crate::seek::SeekCurve;
 
@@ -28,7 +28,9 @@ pub struct Mechanics {
     seek_margin: Nanos,
     retry_probability: f64,
     retries: u32,
-    recalibration: Option<Recalibration>,
+    /// Interval of servo recalibrations, and the number of radii at which every head is measured, for
+    /// one turn each.
+    recalibration: Option<(Nanos, u32)>,
     heads: u32,
     random: Prng,
     /// Track at which the arm is.
@@ -40,7 +42,9 @@ pub struct Mechanics {
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
+    /// Media accesses for host commands and cached writes.
     pub accesses: u64,
+    /// Revolutions lost to retries.
     pub retries: u64,
     pub recalibrations: u64,
 }
@@ -62,17 +66,17 @@ impl Mechanics {
             seek_margin: m.seek_margin,
             retry_probability: m.retry_probability / 100.0,
             retries: m.retries,
-            recalibration: m.recalibration(),
+            recalibration: m.recalibration_interval.zip(m.recalibration_radii),
             heads: m.heads,
             random: Prng::derive(config.seed, RETRIES),
             track: 0,
-            recalibration_due: m.recalibration().map_or(Nanos::MAX, |r| r.interval),
+            recalibration_due: m.recalibration_interval.unwrap_or(Nanos::MAX),
             counted: Counted::default(),
         })
     }
 
     fn is_on_media(&mut self) -> bool {
-        self.track < self.layout.tracks()
+        self.track < self.layout.tracks
     }
 
     pub fn extent(&self, first: u64, last: u64) -> Extent {
@@ -153,7 +157,7 @@ impl Mechanics {
     /// been idle since `idle_since`; recalibrations that fell due and ended in idle time delay
     /// nothing.
     pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
-        let Recalibration { interval, radii } = self.recalibration?;
+        let (interval, radii) = self.recalibration?;
         if self.recalibration_due > now {
             return None;
         }
@@ -166,7 +170,7 @@ impl Mechanics {
         let last = Nanos(due.0 + times * interval.0).max(idle_since);
         self.counted.recalibrations += times + 1;
         self.recalibration_due = last + interval;
-        self.track = self.layout.tracks() - 1;
+        self.track = self.layout.tracks - 1;
         (last + takes > now).then_some(last + takes)
     }
 }

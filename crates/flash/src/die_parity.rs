@@ -10,7 +10,8 @@
 pub struct Stripes {
     /// Dies of a stripe, that of the parity included.
     pub dies: u32,
-    data_dies: u32,
+    /// Places of a row, which are the dies with data.
+    pub data_dies: u32,
     /// The die of each place of a row, for one row of each position of the parity.
     places: Vec<u16>,
 }
@@ -28,11 +29,6 @@ impl Stripes {
             }
         }
         new
-    }
-
-    /// Places of a row, which are the dies with data.
-    pub fn data_dies(&self) -> u32 {
-        self.data_dies
     }
 
     /// Stripe of a place and its number there.
@@ -84,12 +80,12 @@ mod tests {
     fn every_die_holds_a_share_of_the_parity_and_no_data_beside_it() {
         for (all, dies) in [(4, 2), (8, 4), (8, 8), (12, 3)] {
             let stripes = Stripes::new(all, dies);
-            assert_eq!(stripes.data_dies() * dies, all * (dies - 1));
+            assert_eq!(stripes.data_dies * dies, all * (dies - 1));
             let mut parities = vec![0; all as usize];
             for row in 0..2 * dies {
                 let mut used: Vec<u32> =
-                    (0..stripes.data_dies()).map(|place| stripes.die(row, place)).collect();
-                for place in 0..stripes.data_dies() {
+                    (0..stripes.data_dies).map(|place| stripes.die(row, place)).collect();
+                for place in 0..stripes.data_dies {
                     let Some(die) = stripes.parity_behind(row, place, None) else { continue };
                     assert_eq!(die / dies, stripes.die(row, place) / dies, "in its stripe");
                     parities[die as usize] += 1;

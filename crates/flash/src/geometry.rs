@@ -142,9 +142,9 @@ pub struct Geometry {
     /// Parity across dies, if there is any.
     stripes: Option<Box<Stripes>>,
     /// Reclaim groups, each with as many dies and reclaim units of its own; 1: all have all.
-    reclaim_groups: u32,
+    pub reclaim_groups: u32,
     /// Whether the place in a row is the die: neither parity nor several reclaim groups.
-    is_plain: bool,
+    pub is_plain: bool,
 }
 
 /// The location on flash of a physical page address.
@@ -210,7 +210,7 @@ impl Geometry {
             slots_per_reclaim_unit: slots,
             ppas_per_reclaim_unit: slots,
             by_reclaim_unit: Divider::new(slots),
-            by_die: Divider::new(stripes.data_dies()),
+            by_die: Divider::new(stripes.data_dies),
             stripes: Some(Box::new(stripes)),
             is_plain: false,
             ..self
@@ -274,6 +274,7 @@ impl Geometry {
         Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
     }
 
+    /// Bytes that one program operation writes on one die.
     pub fn unit_bytes(&self) -> u64 {
         u64::from(self.slots_per_program_unit) * u64::from(SLOT_BYTES)
     }

@@ -132,7 +132,7 @@ impl FtlConfig {
             return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
         }
         if let GcDestination::PerHandle { isolated } = self.gc_destination {
-            let handles = self.streams / geometry.reclaim_groups() as u16;
+            let handles = self.streams / geometry.reclaim_groups as u16;
             let all = u128::MAX >> (128 - handles);
             if isolated & !all != 0 || isolated & all == all || isolated == 0 {
                 return fail(
@@ -187,7 +187,7 @@ impl FtlConfig {
     ) -> Result<(), ConfigError> {
         let per_unit = u64::from(slots);
         // GC must still gain space while the open units are nearly empty.
-        let groups = geometry.reclaim_groups();
+        let groups = geometry.reclaim_groups;
         let open = if groups == 1 {
             self.units_needed(1)
         } else {

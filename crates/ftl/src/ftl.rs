@@ -37,7 +37,7 @@ impl Ftl {
         };
         geometry.check_addresses(0)?;
         assert!(
-            geometry.reclaim_groups() == 1
+            geometry.reclaim_groups == 1
                 || !config.volatile_buffer
                     && config.reduction.is_none()
                     && config.bad_blocks.is_none()
@@ -76,10 +76,6 @@ impl Ftl {
     }
 
     /// GC's actions on host units, for data placement events.
-    pub fn gc_log(&self) -> &GcLog {
-        &self.parts.gc_log
-    }
-
     pub fn gc_log_mut(&mut self) -> &mut GcLog {
         &mut self.parts.gc_log
     }

@@ -78,7 +78,7 @@ impl Group {
     /// unit if `stream` needs one.
     fn room(&self, parts: &Parts, stream: StreamId) -> i64 {
         let per_unit = i64::from(parts.geometry.slots_per_reclaim_unit);
-        let needed = parts.config.units_needed(parts.geometry.reclaim_groups());
+        let needed = parts.config.units_needed(parts.geometry.reclaim_groups);
         let most = (self.units.len() as i64 - needed as i64) * per_unit;
         let valid = &parts.table.valid[self.units.start as usize..self.units.end as usize];
         let valid: i64 = valid.iter().map(|&valid| i64::from(valid)).sum();
@@ -113,7 +113,7 @@ saved! { Groups { current, [all], [placements] } check is_possible }
 impl Groups {
     /// Creates the groups of a drive without data.
     pub(crate) fn new(parts: &Parts) -> Self {
-        let groups = parts.geometry.reclaim_groups();
+        let groups = parts.geometry.reclaim_groups;
         let new = |group| Group::new(parts.geometry.units_of_group(group), parts);
         let streams = if groups > 1 { parts.config.streams } else { 0 };
         let placement = |stream| Placement { stream, unit: ReclaimUnitId::NONE };

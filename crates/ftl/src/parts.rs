@@ -57,7 +57,7 @@ impl Parts {
             map: Map::new(&config, &geometry),
             table,
             wear: Wear::new(units, config.rated_cycles),
-            frontiers: Frontiers::new(config.streams, geometry.reclaim_groups()),
+            frontiers: Frontiers::new(config.streams, geometry.reclaim_groups),
             spare: config.spare.measurements(config.streams, units),
             counters: Counters::default(),
             moved_by_stream: vec![0; config.streams as usize + 1],

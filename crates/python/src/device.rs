@@ -70,7 +70,7 @@ impl PyDevice {
             AnyConfig::Disk(disk) => ("disk", None, Some(disk)),
             AnyConfig::Scm(_) => ("scm", None, None),
         };
-        let raw_bytes = ssd.map(|s| s.raw_capacity().0);
+        let raw_bytes = ssd.map(|s| s.geometry.raw_bytes().0);
         let pieces = ssd.map_or(1, |s| s.pieces_per_slot());
         let rebuild = ssd.filter(|s| s.refuses_power_cut().is_none());
         let interface = ssd.and_then(|s| s.data_placement.as_ref());

@@ -262,9 +262,9 @@ impl Bench {
         let part = user_slots as f64 / device.ftl.user_slots as f64;
         let lines = f64::from(shape.pages_per_block / bits) * part;
         shape.pages_per_block = (lines.round().max(1.0) as u32) * bits;
-        let before = device.raw_capacity().0 as f64;
+        let before = device.geometry.raw_bytes().0 as f64;
         device.geometry = Geometry::new(shape)?;
-        let user = device.user_capacity.0 as f64 * device.raw_capacity().0 as f64 / before;
+        let user = device.user_capacity.0 as f64 * device.geometry.raw_bytes().0 as f64 / before;
         device.ftl.user_slots = (user / SLOT_BYTES as f64) as u64;
         device.user_capacity = Bytes(device.ftl.user_slots * SLOT_BYTES);
         Ok(device)

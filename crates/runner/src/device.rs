@@ -67,8 +67,8 @@ impl Counters {
     fn host_bytes(&self) -> (u64, u64) {
         match self {
             Self::Ssd(c) => (c.host_write_bytes, c.host_read_bytes),
-            Self::Disk(c) => (c.host_write_bytes, c.host_read_bytes),
-            Self::Scm(c) => (c.host_write_bytes, c.host_read_bytes),
+            Self::Disk(c) => (c.host.write_bytes, c.host.read_bytes),
+            Self::Scm(c) => (c.host.write_bytes, c.host.read_bytes),
         }
     }
 

@@ -131,7 +131,7 @@ pub fn run<E>(
 fn bucketings(ssd: &Ssd, trace: &BlockTrace) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
     let capacity = config.user_capacity.0 / SLOT_BYTES;
-    let spare = config.raw_capacity().0 / SLOT_BYTES - capacity;
+    let spare = config.geometry.raw_bytes().0 / SLOT_BYTES - capacity;
     let blocks = move |blocks: u64| blocks.clamp(1, 1 << 31) as u32;
     let epochs = [1, 2, 4].map(|share| Bucketing::Epochs(blocks(spare * share / 2)));
     let powers = (1..9).map(move |bits| Bucketing::Powers(blocks(capacity >> bits)));

@@ -44,8 +44,7 @@ pub struct HostCounters {
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScmCounters {
-    pub host_write_bytes: u64,
-    pub host_read_bytes: u64,
+    pub host: HostCounters,
     pub media: MediaCounters,
 }
 
@@ -74,11 +73,7 @@ impl Scm {
     }
 
     pub fn counters(&self) -> ScmCounters {
-        ScmCounters {
-            host_write_bytes: self.host.write_bytes,
-            host_read_bytes: self.host.read_bytes,
-            media: self.media.counters,
-        }
+        ScmCounters { host: self.host, media: self.media.counters }
     }
 
     fn is_possible(&mut self) -> bool {

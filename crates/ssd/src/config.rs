@@ -129,7 +129,7 @@ impl DeviceConfig {
     #[inline]
     pub fn reads_slots_alone(&self) -> bool {
         self.sections.die_parity.is_none()
-            && self.geometry.is_plain()
+            && self.geometry.is_plain
             && !self.timing.independent_plane_reads
     }
 
@@ -152,19 +152,10 @@ impl DeviceConfig {
             && self.ftl == other.ftl
     }
 
-    pub fn raw_capacity(&self) -> Bytes {
-        self.geometry.raw_bytes()
-    }
-
     /// (raw − user) / user.
     pub fn overprovisioning(&self) -> f64 {
         let user = self.user_capacity.0 as f64;
-        (self.raw_capacity().0 as f64 - user) / user
-    }
-
-    /// Bytes that one program operation writes on one die.
-    pub fn program_unit_bytes(&self) -> u64 {
-        self.geometry.unit_bytes()
+        (self.geometry.raw_bytes().0 as f64 - user) / user
     }
 
     /// Bytes of a word line over all planes of a die.
@@ -187,7 +178,7 @@ impl DeviceConfig {
     /// mechanisms and the indirection units that wait for the rest of their data. Data are in the
     /// buffer as the host sent them, with a slot for each piece of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
-        let unit = self.program_unit_bytes() * self.pieces_per_slot();
+        let unit = self.geometry.unit_bytes() * self.pieces_per_slot();
         let mechanisms = self.sections.buffer_bytes(&self.geometry);
         Bytes((u64::from(streams) + 1) * unit + mechanisms + self.merged_bytes())
     }

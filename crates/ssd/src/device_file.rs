@@ -183,7 +183,7 @@ fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
             "write_buffer is {buffer}; {} streams with program units of {} KiB{}{} need {} KiB or \
              more",
             config.ftl.streams,
-            config.program_unit_bytes() * config.pieces_per_slot() / 1024,
+            config.geometry.unit_bytes() * config.pieces_per_slot() / 1024,
             if config.sections.buffer_bytes(&config.geometry) > 0 {
                 " and an SLC cache"
             } else {

@@ -281,7 +281,7 @@ impl AnyFront {
             Self::Reduced(Reduced)
         } else if config.indirection_slots > 1 {
             Self::LargeUnits(LargeUnits::new(config))
-        } else if config.geometry.reclaim_groups() > 1 {
+        } else if config.geometry.reclaim_groups > 1 {
             Self::Grouped(Grouped)
         } else {
             Self::Direct(Direct)

@@ -106,7 +106,7 @@ impl Disk {
 
     fn must_destage(&self) -> bool {
         let is_pressed = !self.write_waiting.is_empty() || !self.flushes.is_empty();
-        !self.dirty.is_empty() && (is_pressed || self.queue.is_empty())
+        !self.dirty.writes.is_empty() && (is_pressed || self.queue.is_empty())
     }
 
     fn choose(&mut self) -> Candidate {

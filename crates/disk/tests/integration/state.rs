@@ -33,7 +33,7 @@ fn a_restored_disk_behaves_like_the_saved_one() {
     let mut one = disk(&EVERYTHING);
     keep(&mut one, 8, 3000, mixed(1));
     one.check_invariants().unwrap();
-    assert!(one.counters().flash_hits > 0 && one.counters().cache_hits > 0);
+    assert!(one.counters().host.flash_hits > 0 && one.counters().host.cache_hits > 0);
     let state = one.save(Vec::new()).unwrap();
     let mut other = disk(&EVERYTHING);
     keep(&mut other, 4, 100, random_blocks(4, Write));
@@ -98,12 +98,12 @@ fn fast_forward_writes_count_and_invalidate_caches_without_media_accesses() {
         disk.fast_forward(&command(Write, index * 16_384, 16_384, 0));
     }
     let after = disk.counters();
-    assert_eq!(after.host_write_bytes - before.host_write_bytes, 300 * 16_384);
-    assert_eq!(after.media_accesses, before.media_accesses);
+    assert_eq!(after.host.write_bytes - before.host.write_bytes, 300 * 16_384);
+    assert_eq!(after.arm.accesses, before.arm.accesses);
     disk.check_invariants().unwrap();
     common::alone(&mut disk, Read, 16_384, 16_384);
-    assert_eq!(disk.counters().cache_hits, after.cache_hits);
-    assert_eq!(disk.counters().flash_hits, after.flash_hits);
+    assert_eq!(disk.counters().host.cache_hits, after.host.cache_hits);
+    assert_eq!(disk.counters().host.flash_hits, after.host.flash_hits);
 }
 
 proptest! {
@@ -147,6 +147,6 @@ proptest! {
         prop_assert_eq!(disk.check_invariants(), Ok(()));
         let writes = commands.iter().filter(|command| (4..8).contains(&command.0));
         let written: u64 = writes.map(|command| u64::from(command.2) * 512).sum();
-        prop_assert_eq!(disk.counters().host_write_bytes, written);
+        prop_assert_eq!(disk.counters().host.write_bytes, written);
     }
 }

@@ -72,8 +72,8 @@ fn small_sequential_reads_are_served_by_read_ahead() {
     let mut slow = disk(&[("command_time = \"10 us\"", "command_time = \"200 us\"")]);
     let done = keep(&mut slow, 1, 20_000, sequence(0, 4096));
     let counters = slow.counters();
-    assert!(counters.cache_hits > 19_900, "{counters:?}");
-    assert_eq!(counters.host_read_bytes, 20_000 * 4096);
+    assert!(counters.host.cache_hits > 19_900, "{counters:?}");
+    assert_eq!(counters.host.read_bytes, 20_000 * 4096);
     let each = 1e9 / rate(&done);
     assert!((each - 190_000.0 - OVERHEAD.0 as f64).abs() < 1000.0, "{each}");
 }
@@ -174,14 +174,14 @@ fn retries_cost_turns_and_recalibrations_their_measurements() {
     // With at most three retries: 0.1 + 0.01 + 0.001 turns per access.
     let expected = 0.111 * TURN.0 as f64;
     assert!(((shaken - plain) / expected - 1.0).abs() < 0.1, "{shaken} {plain}");
-    assert!((counters.retries as f64 / 5000.0 - 0.111).abs() < 0.015, "{counters:?}");
+    assert!((counters.arm.retries as f64 / 5000.0 - 0.111).abs() < 0.015, "{counters:?}");
 
     let text = "retries = 3\nrecalibration_interval = \"5 s\"\nrecalibration_radii = 3";
     let (warm, counters) = mean(&[("retries = 3", text)]);
     let seconds = 5000.0 * warm / 1e9;
-    assert!((counters.recalibrations as f64 - seconds / 5.0).abs() < 2.0, "{counters:?}");
+    assert!((counters.arm.recalibrations as f64 - seconds / 5.0).abs() < 2.0, "{counters:?}");
     // Three seeks of a third of the stroke and six measurements of a turn and a head switch.
-    let each = (warm - plain) * 5000.0 / counters.recalibrations as f64;
+    let each = (warm - plain) * 5000.0 / counters.arm.recalibrations as f64;
     assert!((80e6..110e6).contains(&each), "{each}");
 }
 
@@ -192,5 +192,5 @@ fn recalibrations_in_idle_time_delay_no_command() {
     disk.idle_until(Nanos::from_secs(1002));
     let time = alone(&mut disk, Read, 1 << 30, 4096);
     assert!(time < Nanos(30_000_000), "{time}");
-    assert_eq!(disk.counters().recalibrations, 200);
+    assert_eq!(disk.counters().arm.recalibrations, 200);
 }

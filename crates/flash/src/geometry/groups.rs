@@ -36,17 +36,6 @@ impl Geometry {
         })
     }
 
-    #[inline]
-    pub fn reclaim_groups(&self) -> u32 {
-        self.reclaim_groups
-    }
-
-    /// Whether the place of a program unit in its row is its die.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.is_plain
-    }
-
     /// The reclaim group of a reclaim unit.
     pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
         unit.0 / (self.reclaim_units / self.reclaim_groups)

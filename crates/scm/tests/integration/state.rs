@@ -90,8 +90,8 @@ proptest! {
             let all = commands.iter().filter(|one| kind(one.0) == of);
             all.map(|one| u64::from(one.2) * 512).sum()
         };
-        prop_assert_eq!(drive.counters().host_write_bytes, bytes(Write));
-        prop_assert_eq!(drive.counters().host_read_bytes, bytes(Read));
+        prop_assert_eq!(drive.counters().host.write_bytes, bytes(Write));
+        prop_assert_eq!(drive.counters().host.read_bytes, bytes(Read));
         drive.idle_until(Nanos(u64::MAX / 2));
     }
 }

@@ -148,7 +148,7 @@ fn a_part_of_a_unit_is_read_before_it_is_written() {
     let part = alone(&mut scm, Write, 512, 512);
     assert_eq!(part + Nanos(BLOCK - 63), whole + Nanos(400));
     let after = scm.counters();
-    assert_eq!(after.host_write_bytes, 4608);
+    assert_eq!(after.host.write_bytes, 4608);
     assert_eq!((after.media.write_bytes, after.media.read_bytes), (8192, 4096));
     // From the middle of a unit over a whole one to the middle of a third.
     alone(&mut scm, Write, 2048, 8192);

@@ -56,7 +56,7 @@ pub fn resized(
 ) -> Result<Vec<Change>, ResizeError> {
     let (shape, ftl) = (&config.geometry.shape, &config.ftl);
     let capacity_bytes = capacity.0 as f64;
-    let spare = config.raw_capacity().0 as f64 / config.user_capacity.0 as f64;
+    let spare = config.geometry.raw_bytes().0 as f64 / config.user_capacity.0 as f64;
     let raw_bytes = capacity_bytes * spare;
     let old = Flash {
         channels: shape.channels,

@@ -10,7 +10,7 @@ const SOURCE: &str = "for the number of streams";
 /// units, and limits of the data placement interface are kept as far as they fit.
 pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> Vec<Change> {
     let mut changes = vec![Change::new("ftl.streams", i64::from(streams), SOURCE)];
-    let groups = config.geometry.reclaim_groups() as u16;
+    let groups = config.geometry.reclaim_groups as u16;
     let needed = config.buffer_needed(streams.saturating_mul(groups));
     if needed > config.controller.write_buffer {
         changes.push(Change::new("controller.write_buffer", format!("{} B", needed.0), SOURCE));

@@ -66,7 +66,7 @@ saved! { Endurance { wake_scheduled, held_up } }
 
 impl Endurance {
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let rated = f64::from(config.ftl.rated_cycles) * config.raw_capacity().0 as f64;
+        let rated = f64::from(config.ftl.rated_cycles) * config.geometry.raw_bytes().0 as f64;
         config.sections.endurance.map(|section| {
             Box::new(Self {
                 config: section,

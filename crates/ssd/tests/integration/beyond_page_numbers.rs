@@ -28,13 +28,13 @@ fn scaled(text: &str, scale: f64) -> DeviceConfig {
 fn such_a_drive_is_described_whole_and_made_smaller() {
     let text = large("28 TiB", 8192);
     let whole = read(&text);
-    assert_eq!(whole.raw_capacity(), Bytes(32 << 40));
+    assert_eq!(whole.geometry.raw_bytes(), Bytes(32 << 40));
     assert_eq!(whole.ftl.user_slots, 28 << 28);
     let refused = Ssd::new(whole.clone()).err().unwrap();
     assert_eq!(refused.key, "blocks_per_plane");
     assert!(refused.message.contains("cannot be simulated whole"), "{refused}");
     let small = scaled(&text, 16_384.0);
-    assert_eq!(small.raw_capacity(), Bytes(2 << 30));
+    assert_eq!(small.geometry.raw_bytes(), Bytes(2 << 30));
     assert!((small.overprovisioning() - whole.overprovisioning()).abs() < 1e-6);
     assert!(Ssd::new(small).is_ok());
 }

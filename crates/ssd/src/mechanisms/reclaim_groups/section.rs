@@ -36,7 +36,7 @@ pub(crate) fn divided(
 /// # Errors
 /// Fails at the number of groups.
 pub(crate) fn check(table: Option<&Table<'_>>, config: &DeviceConfig) -> Result<(), LocatedError> {
-    let Some(table) = table.filter(|_| config.geometry.reclaim_groups() > 1) else {
+    let Some(table) = table.filter(|_| config.geometry.reclaim_groups > 1) else {
         return Ok(());
     };
     let (message, hint) = if !config.controller.power_loss_protection {
