@@ -86,7 +86,8 @@ pub fn from_bytes(bytes: &[u8], state: &mut impl Saved) -> Result<(), Impossible
 /// Implements [`Saved`](crate::fields::Saved) for a type from the list of its fields that are
 /// state: `name` (or `part.name`) saves a field, `[name]` the elements of a list whose length is
 /// configuration, and `(name)` the value of an `Option` that is `Some` by configuration. The method
-/// after `check` derives other fields from the restored fields and returns `false` if the state is impossible.
+/// after `check` derives other fields from the restored fields and returns `false` if the state is
+/// impossible.
 /// For an `enum` whose variant is configuration, the list contains the variants that have state.
 #[macro_export]
 macro_rules! saved {

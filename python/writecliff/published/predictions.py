@@ -38,6 +38,7 @@ PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
 SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
 _COLUMNS = (*COLUMNS, COMPRESSIBLE, "predicted")
+_HASH_DIGITS = 16  # of a drive of SSD-iq; whole hashes would be half of the file
 _SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_hash")
 
 
@@ -73,7 +74,7 @@ def table_of_modern(results: str) -> str:
 def table_of_ssd_iq(results: str) -> str:
     """Return the simulated figures of the JSON of `reproduce ssd-iq` as CSV."""
     found = json.loads(results)
-    hashes = {one["drive"]: one["device_hash"] for one in found["drives"]}
+    hashes = {one["drive"]: one["device_hash"][:_HASH_DIGITS] for one in found["drives"]}
     lines = (
         [one["condition"], one["metric"], one["value"], one["unit"], one["simulated"],
          hashes[one["drive"]]]
@@ -130,11 +131,11 @@ def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPredic
 
 @lru_cache(maxsize=64)
 def _derived_hash(sheet: Sheet) -> str:
-    """Return the hash of the drive that `reproduce ssd-iq` simulates."""
+    """Return the first digits of the hash of the drive that `reproduce ssd-iq` simulates."""
     from writecliff.published.ssd_iq.drives import device_text
     from writecliff.published.ssd_iq.play import SmallDrive
 
-    return SmallDrive.of(sheet.sheet.name, device_text(sheet)).device_hash
+    return SmallDrive.of(sheet.sheet.name, device_text(sheet)).device_hash[:_HASH_DIGITS]
 
 
 def device_hashes(figure: PublishedFigure) -> str:
