@@ -18,6 +18,7 @@ from writecliff.devices.class_defaults import (
     CODEWORD_KIB,
     CORRECTABLE,
     ERASE_STEPS,
+    FIRST_YEAR,
     HICCUP_PROBABILITY,
     HICCUP_SHARE,
     LARGE_BYTES,
@@ -132,7 +133,7 @@ class _Derivation:
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
         # `class_defaults` applies only to these drives.
-        self.is_current = self.generation.independent and sheet.interface.startswith("pcie")
+        self.is_current = sheet.year >= FIRST_YEAR and sheet.interface.startswith("pcie")
         is_large = sheet.enterprise and self.cell == "qlc" and sheet.capacity >= LARGE_BYTES
         self.unit_slots = UNIT_SLOTS if self.is_current and is_large else 1
         self.bandwidth, self.bandwidth_why = self._bandwidth()

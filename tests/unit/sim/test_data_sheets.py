@@ -86,6 +86,20 @@ def test_what_dies_program_does_not_depend_on_how_they_read() -> None:
     assert rate(fast) == pytest.approx(rate(slow), rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("interface", "year", "has_them"),
+    [("pcie3", "2017", True), ("pcie3", "2016", False), ("sata", "2018", False)],
+)
+def test_nvme_drives_of_2017_and_later_have_class_defaults(
+    interface: str, year: str, has_them: bool
+) -> None:
+    answers = {"interface": interface, "capacity": "960GB", "year": year}
+    answers |= {"random_read": "90000", "random_write": "20000", "power_loss_protection": "yes"}
+    text = device_text(sheet_of(answers))
+    keys = ("lookup_time", "suspend_time", "erase_suspend_step", "[ecc]", "[housekeeping]")
+    assert all((key in text) is has_them for key in keys)
+
+
 @pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])
 def test_theory_of_uniform_writes(spare: float) -> None:
     """A slot outlives a pass of the log over spare x capacity slots, A x capacity host writes
