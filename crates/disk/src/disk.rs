@@ -79,8 +79,10 @@ pub struct DiskCounters {
 }
 
 counters! { |c: DiskCounters|
-    Integer "cache_hits" Count: c.host.cache_hits, "reads served from the DRAM cache of a hard disk";
-    Integer "flash_hits" Count: c.host.flash_hits, "reads served from the flash cache of a hybrid disk";
+    Integer "cache_hits" Count: c.host.cache_hits,
+        "reads served from the DRAM cache of a hard disk";
+    Integer "flash_hits" Count: c.host.flash_hits,
+        "reads served from the flash cache of a hybrid disk";
     Integer "media_accesses" Count: c.arm.accesses,
         "media accesses of a hard disk for commands and cached writes";
     Integer "media_retries" Count: c.arm.retries, "revolutions lost to retries of media accesses";

@@ -28,8 +28,8 @@ pub struct Mechanics {
     seek_margin: Nanos,
     retry_probability: f64,
     retries: u32,
-    /// Interval of servo recalibrations, and the number of radii at which every head is measured, for
-    /// one turn each.
+    /// Interval of servo recalibrations, and the number of radii at which every head is measured,
+    /// for one turn each.
     recalibration: Option<(Nanos, u32)>,
     heads: u32,
     random: Prng,

@@ -112,8 +112,8 @@ impl FtlConfig {
 
     /// Units of each reclaim group that can be nearly empty while all others are full of valid
     /// data: the open ones (one per stream for the host, one for relocated data), and those that
-    /// GC keeps free. One of several groups takes a unit of data for every handle beyond what it is full
-    /// with, and one more, before another group takes them.
+    /// GC keeps free. One of several groups takes a unit of data for every handle beyond what it
+    /// is full with, and one more, before another group takes them.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }
