@@ -118,6 +118,8 @@ impl<W: Write> StateWriter<W> {
     }
 
     fn begin(&mut self, name: &str, raw_length: u64) -> Result<crc32fast::Hasher, CodecError> {
+        // An empty name is the end marker.
+        assert!((1..=usize::from(u16::MAX)).contains(&name.len()), "section '{name}'");
         self.out.write_all(&(name.len() as u16).to_le_bytes())?;
         self.out.write_all(name.as_bytes())?;
         self.out.write_all(&raw_length.to_le_bytes())?;
@@ -131,6 +133,7 @@ impl<W: Write> StateWriter<W> {
         packing: Packing,
         packed: &[u8],
     ) -> Result<(), CodecError> {
+        assert!(packed.len() <= 2 * CHUNK_BYTES, "the reader takes larger chunks for damage");
         let header = chunk_header(packing, packed.len());
         self.out.write_all(&header)?;
         self.out.write_all(&chunk_crc(section, number, header, packed).to_le_bytes())?;
@@ -222,9 +225,11 @@ impl<R: Read> StateReader<R> {
             let (packing, packed) = self.chunk(&mut section)?;
             unpack_numbers(packing, &packed, length, &mut numbers)
                 .ok_or_else(|| section.damaged())?;
+            debug_assert_eq!(numbers.len(), length);
             take(first, &numbers)?;
             first += length;
         }
+        assert_eq!(first, count, "chunks of the section '{name}'");
         Ok(())
     }
 

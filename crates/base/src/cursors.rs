@@ -6,6 +6,8 @@
 /// Runs that are kept.
 pub const RUNS: usize = 32;
 
+const _: () = assert!(RUNS <= u32::BITS as usize, "a bit for each run");
+
 /// Runs of one operation on one volume.
 #[derive(Clone, Debug)]
 pub struct Cursors {
@@ -46,6 +48,7 @@ impl Cursors {
             self.continued &= !(1 << self.hand);
             self.hand = (self.hand + 1) % RUNS as u32;
         }
+        debug_assert_eq!(self.continued & (1 << self.hand), 0, "a run in use makes room");
         let n = self.hand as usize;
         self.ends[n] = end;
         self.hand = (self.hand + 1) % RUNS as u32;

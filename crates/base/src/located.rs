@@ -80,6 +80,7 @@ impl Source {
     }
 
     fn error(&self, line: usize, message: String, hint: Option<String>) -> LocatedError {
+        assert!(line > 0, "lines are counted from 1");
         LocatedError { file: self.file.clone(), line, message, hint }
     }
 

@@ -13,12 +13,15 @@ pub const fn buckets<const BITS: u32>() -> usize {
 pub const fn bucket_of<const BITS: u32>(value: u64) -> usize {
     // `value >> shift` is in 2^BITS..2^(BITS + 1): the bit BITS in it adds one octave.
     let shift = (u64::BITS - 1 - (value | (1 << BITS)).leading_zeros()) - BITS;
-    ((shift as u64) << BITS) as usize + (value >> shift) as usize
+    let bucket = ((shift as u64) << BITS) as usize + (value >> shift) as usize;
+    debug_assert!(lower_bound::<BITS>(bucket) <= value);
+    bucket
 }
 
 /// Returns the first value of a bucket.
 #[must_use]
 pub const fn lower_bound<const BITS: u32>(bucket: usize) -> u64 {
+    debug_assert!(bucket < buckets::<BITS>());
     let shift = (bucket as u64 >> BITS).saturating_sub(1);
     (bucket as u64 - (shift << BITS)) << shift
 }

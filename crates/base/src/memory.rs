@@ -16,6 +16,7 @@ unsafe impl Zeroed for u32 {}
 
 /// An array of zeros that uses memory only for the parts that are written.
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
+    const { assert!(size_of::<T>() > 0, "`Zeroed` excludes types without a size") };
     if length == 0 {
         return Vec::new();
     }

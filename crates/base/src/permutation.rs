@@ -30,6 +30,7 @@ impl Permutation {
     pub fn seeded(n: u64, seed: u64) -> Self {
         debug_assert!(n > 0);
         let bits = (u64::BITS - (n - 1).leading_zeros()).max(2);
+        debug_assert!(n - 1 <= u64::MAX >> (64 - bits), "the network covers all indices");
         let low_bits = bits / 2;
         let mut random = Prng::derive(KEY ^ seed, n);
         Self {

@@ -34,7 +34,9 @@ pub fn nth(seed: u64, n: u64) -> u64 {
 impl Prng {
     pub fn new(seed: u64) -> Self {
         let mut s = seed;
-        Self { state: std::array::from_fn(|_| splitmix64(&mut s)) }
+        let state = std::array::from_fn(|_| splitmix64(&mut s));
+        debug_assert_ne!(state, [0; 4], "all further numbers would be equal");
+        Self { state }
     }
 
     /// An independent generator for part `label` of what `seed` covers (a thread, a job, the FTL).

@@ -127,6 +127,7 @@ pub struct BytesPerSecond(pub u64);
 impl BytesPerSecond {
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Nanos {
+        debug_assert!(self.0 > 0, "a transfer without end");
         Nanos((bytes * 1_000_000_000).div_ceil(self.0))
     }
 }

@@ -33,6 +33,7 @@ impl Barrier {
     /// Records that a command no longer blocks the other direction: a read has completed, a write
     /// is accepted.
     pub fn passed(&mut self) {
+        debug_assert!(self.in_service > 0, "a command passes once");
         self.in_service -= 1;
     }
 
@@ -51,6 +52,7 @@ impl Barrier {
     }
 
     fn begins(&mut self, command: &Command) {
+        debug_assert!(self.is_open_to(command), "commands of both directions in service");
         self.in_service += 1;
         self.reading = is_read(command);
     }

@@ -95,6 +95,7 @@ impl<T: Copy> CommandTable<T> {
 
     #[inline]
     pub fn remove(&mut self, number: u16) -> T {
+        debug_assert!(self.free.len() < self.slots.len(), "more commands removed than inserted");
         self.free.push(number);
         self.slots[number as usize]
     }

@@ -46,6 +46,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
     }
 
     pub fn schedule(&mut self, at: Nanos, event: E) {
+        debug_assert!(at >= self.now, "an event in the past");
         self.events.push(Reverse((at, self.scheduled, event)));
         self.scheduled += 1;
     }
@@ -62,6 +63,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         if time > limit {
             return None;
         }
+        debug_assert!(time >= self.now, "the clock would go back");
         self.events.pop();
         self.now = time;
         Some(event)

@@ -41,6 +41,7 @@ impl Frontend {
     /// `command_time` is the firmware time of a command, during which no other is processed;
     /// `latency` is added to each command without blocking others.
     pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
+        assert!(link.queues > 0 && link.queue_depth > 0, "no queue would take a command");
         Self {
             link: link.clone(),
             carried: [(0, Nanos::ZERO); 2],
@@ -68,6 +69,7 @@ impl Frontend {
         let depth = self.link.queue_depth;
         let queue = self.queue(command.queue);
         if queue.in_drive < depth {
+            debug_assert!(queue.waiting.is_empty(), "a command would overtake waiting ones");
             queue.in_drive += 1;
             return true;
         }
@@ -80,6 +82,7 @@ impl Frontend {
     #[inline]
     pub fn leave(&mut self, left: &Command) -> Option<(Command, Nanos)> {
         let queue = self.queue(left.queue);
+        debug_assert!(queue.in_drive > 0, "a command that did not enter leaves");
         let next = queue.waiting.pop_front();
         if next.is_none() {
             queue.in_drive -= 1;

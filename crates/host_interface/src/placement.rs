@@ -132,6 +132,7 @@ impl FdpConfiguration {
 
     /// Returns the reclaim group and the placement handle of a placement identifier.
     pub fn split(&self, identifier: u16) -> (u16, u16) {
+        debug_assert!(self.rgif < 16, "a placement identifier has 16 bits");
         let lower = 16 - u32::from(self.rgif);
         let group = identifier.checked_shr(lower).unwrap_or(0);
         (group, identifier & (u16::MAX >> self.rgif))

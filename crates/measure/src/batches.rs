@@ -18,6 +18,8 @@ use crate::moments::Moments;
 
 /// Most batches of a step; a power of two.
 pub const MOST: usize = 128;
+const _: () = assert!(MOST.is_power_of_two(), "batches are joined in pairs");
+
 /// Length of a batch until the step exceeds [`MOST`] of them.
 const FIRST_WIDTH_NS: u64 = 10_000_000;
 /// Operations of jobs from which a step has half as many batches, because each batch takes memory
@@ -150,6 +152,7 @@ impl Batches {
             *ios = total.ios;
             self.base.push((total.ios > 0).then(|| Box::new(Cell::of(&total))));
         }
+        assert_eq!(self.base.len(), self.ios.len(), "totals of all operations");
     }
 
     /// Closes every batch that ends before `now_ns`. All I/Os in `totals` are complete by the end
@@ -197,10 +200,14 @@ impl Batches {
         totals: impl Iterator<Item = Totals<'a>>,
         written: Written,
     ) {
+        let before_ns = self.marks.last().map_or(self.begin_ns, |mark| mark.end_ns);
+        assert!(end_ns > before_ns, "a batch of no length at {end_ns}");
         let grown = |(ios, total): (&mut u64, Totals<'_>)| {
+            debug_assert!(total.ios >= *ios, "I/Os were lost since the last batch");
             (std::mem::replace(ios, total.ios) != total.ios).then(|| Box::new(Cell::of(&total)))
         };
-        let cells = self.ios.iter_mut().zip(totals).map(grown).collect();
+        let cells: Vec<_> = self.ios.iter_mut().zip(totals).map(grown).collect();
+        assert!(cells.is_empty() || cells.len() == self.ios.len(), "totals of all operations");
         self.marks.push(Mark { end_ns, written, cells });
         if self.marks.len() == self.most {
             self.join();
@@ -218,6 +225,7 @@ impl Batches {
             }
             self.marks.push(second);
         }
+        debug_assert_eq!(2 * self.marks.len(), self.most);
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 
@@ -277,6 +285,7 @@ impl Cell {
 impl Latencies {
     /// Copies the buckets of a histogram whose values have these moments.
     fn of(histogram: &Histogram, moments: &Moments) -> Self {
+        debug_assert!(moments.count > 0, "an operation without I/Os takes no memory");
         let first_bucket = bucket_of(moments.min);
         let counts = &histogram.bucket_counts()[first_bucket..=bucket_of(moments.max)];
         let counts = counts.iter().map(|&count| count as u32).collect();

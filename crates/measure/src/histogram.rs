@@ -219,6 +219,7 @@ impl Histogram {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let m = &self.moments;
+        assert_eq!(self.counts.iter().sum::<u64>(), m.count, "latencies without moments");
         let narrow = [m.count, m.min, m.max].map(u128::from);
         for value in narrow.into_iter().chain([m.sum, m.sum_of_squares]) {
             put(&mut out, value);

@@ -26,6 +26,8 @@ struct Row {
     spent: TimeByCause,
 }
 
+const _: () = assert!(BUCKETS < u16::MAX as usize, "positions have 16 bits");
+
 /// Times by cause of the I/Os of one operation.
 #[derive(Clone, Debug)]
 pub struct LatencyCauses {
@@ -52,6 +54,7 @@ impl LatencyCauses {
             *position = self.rows.len() as u16;
         }
         let row = &mut self.rows[usize::from(*position) - 1];
+        debug_assert_eq!(row.bucket, bucket);
         row.ios += 1;
         for (sum, &time) in row.spent.0.iter_mut().zip(&spent.0) {
             *sum += time;

@@ -61,6 +61,7 @@ impl Moments {
         if count == 0 {
             return Self::EMPTY;
         }
+        assert!(min <= max && sd >= 0.0, "the caller checks what the tool reported");
         let n = u128::from(count);
         // The tool reported a rounded mean of whole numbers; the nearest whole sum is the exact
         // one.
@@ -92,6 +93,7 @@ impl Moments {
         if self.count == 0 {
             return None;
         }
+        debug_assert!(self.min <= self.max);
         let n = u128::from(self.count);
         Some((self.sum / n) as f64 + (self.sum % n) as f64 / n as f64)
     }

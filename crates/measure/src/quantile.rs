@@ -66,6 +66,7 @@ fn has_support(count: u64, q: f64) -> bool {
 
 /// `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
 pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
+    debug_assert!(count > 0 && (0.0..=1.0).contains(&q), "quantile {q} of {count}");
     let exact = q * count as f64;
     let near = exact.round();
     let rank = if (exact - near).abs() <= 1e-12 * exact { near } else { exact.ceil() };
@@ -81,6 +82,7 @@ fn interval_ranks(count: u64, q: f64) -> (Option<u64>, Option<u64>) {
         let half_width = Z * (n * q * (1.0 - q)).sqrt();
         ((n * q - half_width + 0.5).floor(), (n * q + half_width + 0.5).ceil())
     };
+    assert!(lower < upper, "ranks {lower} and {upper} enclose no quantile");
     ((lower >= 1.0).then_some(lower as u64), (upper <= n).then_some(upper as u64))
 }
 
@@ -95,6 +97,7 @@ fn exact_ranks(n: f64, q: f64) -> (f64, f64) {
     let reach = 10.0 * (n * q * (1.0 - q)).sqrt().ceil() + 40.0;
     let (first, last) = ((mode - reach).max(0.0), (mode + reach).min(n));
 
+    assert!((first..=last).contains(&mode));
     let mut weights = vec![1.0; (last - first) as usize + 1];
     let middle = (mode - first) as usize;
     for i in (0..middle).rev() {

@@ -80,6 +80,7 @@ impl ScheduleFit {
             return None;
         }
         let slope = self.products / self.arrivals;
+        assert!(slope.is_finite() && self.first_ns < self.last_ns);
         let residual = (self.ages - slope * self.products).max(0.0);
         let mut recent = self.recent;
         let known = &mut recent[..LAST.min(self.ios as usize)];

@@ -131,7 +131,9 @@ impl IntervalSeries {
     /// Adds the time from the intended arrival of a completion that was counted.
     #[inline]
     pub fn record_response(&mut self, cell: usize, response_ns: u64) {
-        self.cells[cell].response.record(response_ns);
+        let accumulator = &mut self.cells[cell];
+        accumulator.response.record(response_ns);
+        debug_assert!(accumulator.response.count() <= accumulator.latency.count());
     }
 
     /// Bytes and latencies of each cell in the open interval, in the order given to [`Self::new`].
@@ -142,6 +144,7 @@ impl IntervalSeries {
     /// Discards what was counted in these cells so far.
     pub fn clear(&mut self, cells: Range<usize>) {
         let (count, columns) = (self.cells.len(), &mut self.columns);
+        assert!(cells.end <= count, "cells {cells:?} of {count}");
         for cell in cells {
             for row in (cell..columns.end_ns.len()).step_by(count) {
                 (columns.ios[row], columns.bytes[row]) = (0, 0);
@@ -175,6 +178,7 @@ impl IntervalSeries {
 
     /// Closes all intervals up to `now_ns`, the last one possibly short, and returns the rows.
     pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
+        assert!(now_ns >= self.start_ns, "a series ends before it starts");
         self.advance(now_ns, &mut drive);
         if now_ns > self.opened_ns() || self.open_ios > 0 {
             let whole = drive(now_ns);
@@ -189,6 +193,9 @@ impl IntervalSeries {
     }
 
     fn close(&mut self, end_ns: u64, whole: WholeDrive) {
+        debug_assert!(
+            self.columns.end_ns.last().is_none_or(|&last| self.start_ns + last <= end_ns)
+        );
         for accumulator in &mut self.cells {
             let Accumulator { cell, bytes, latency, response } = &*accumulator;
             let columns = &mut self.columns;

@@ -206,6 +206,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
     fn live(&self, last_ns: u64, last_ios: u64) -> Live {
         let now = self.drive.now().0;
         let seconds = (now - last_ns) as f64 / 1e9;
+        debug_assert!(now >= last_ns && self.ios >= last_ios, "the observer would see less done");
         let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
         let c = self.series.columns();
         Live {
@@ -223,6 +224,12 @@ impl<'a, D: DriveModel> Run<'a, D> {
     fn completed(&mut self, completion: Completion) {
         let outstanding = self.table[completion.tag as usize];
         let now = completion.at.0;
+        debug_assert!(now >= outstanding.issued_ns, "a command completes before it was issued");
+        // The flush of a write with `dsync` has the tag of the write.
+        debug_assert!(
+            completion.operation == outstanding.operation
+                || completion.operation == Operation::Flush
+        );
         if outstanding.stage == Stage::Io {
             self.count(completion.tag, &outstanding, now);
         } else if self.ends_stage(completion.tag, now) {
@@ -252,6 +259,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         thread.outstanding -= 1;
         job.outstanding -= 1;
         self.free.push(completion.tag);
+        debug_assert!(self.free.len() <= self.table.len(), "a command completes once");
         self.issue_after(outstanding.thread as usize, now);
     }
 
@@ -264,6 +272,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         thread.ios += 1;
         self.ios += 1;
         self.jobs[job].last_completion_ns = now;
+        debug_assert!(io.arrival_ns <= io.issued_ns, "an I/O is issued before it arrives");
         let service = now - io.issued_ns;
         if now > self.due_ns && self.end_periods(job, now) {
             return;
@@ -367,12 +376,14 @@ impl<'a, D: DriveModel> Run<'a, D> {
     }
 
     fn sleep(&mut self, thread: usize, until_ns: u64) {
+        debug_assert!(!self.threads[thread].asleep, "a thread has one timer");
         self.threads[thread].asleep = true;
         self.timers.push(Reverse((until_ns, thread as u32)));
     }
 
     fn wake(&mut self, now: u64) {
-        if let Some(Reverse((_, thread))) = self.timers.pop() {
+        if let Some(Reverse((time, thread))) = self.timers.pop() {
+            debug_assert!(time == now && self.threads[thread as usize].asleep);
             self.threads[thread as usize].asleep = false;
             self.issue(thread as usize, now);
         }
@@ -445,6 +456,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
     #[inline]
     fn submit(&mut self, index: usize, request: &IoRequest, now: u64, arrival_ns: u64) {
         let thread = &mut self.threads[index];
+        debug_assert!(thread.outstanding < thread.queue_depth, "the queue of a thread is full");
         thread.outstanding += 1;
         let job_index = thread.job;
         let job = &mut self.jobs[job_index];
@@ -472,6 +484,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         request: &IoRequest,
         (issued_ns, arrival_ns): (u64, u64),
     ) {
+        debug_assert!(request.offset + u64::from(request.length) <= self.drive.capacity().0);
         let (operation, bytes) = (request.op, request.length);
         let stage = if operation == Operation::Flush { Stage::Flush } else { Stage::Io };
         self.table[tag as usize] =

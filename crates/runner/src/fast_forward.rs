@@ -115,7 +115,7 @@ impl<D: DriveModel> Run<'_, D> {
     fn by_schedule(&mut self) {
         let mut due: BinaryHeap<Reverse<(u64, usize)>> =
             (0..self.threads.len()).map(|t| Reverse((0, t))).collect();
-        while let Some(Reverse((_, index))) = due.pop() {
+        while let Some(Reverse((now, index))) = due.pop() {
             if self.stop || !self.one(index) {
                 continue;
             }
@@ -123,6 +123,7 @@ impl<D: DriveModel> Run<'_, D> {
             let mean = 4096; // lengths of past requests do not order future ones
             let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
             let next = pacing.next_arrival_ns(operation, mean).unwrap_or(0);
+            debug_assert!(next >= now, "arrivals of a thread go back");
             due.push(Reverse((next, index)));
         }
     }

@@ -63,6 +63,7 @@ impl Flows {
     fn holds_member(&mut self, thread: usize) -> bool {
         let Some(member) = self.members[thread] else { return false };
         let Some(group) = self.groups.get_mut(&member.group) else { return false };
+        debug_assert!(group.weight >= member.weight, "a member that has left is held");
         let ahead = group.is_behind(&member);
         if ahead && !group.held.contains(&thread) {
             group.held.push(thread);
@@ -77,6 +78,7 @@ impl Flows {
         member.ios += 1;
         if let Some(group) = self.groups.get_mut(&member.group) {
             group.ios += 1;
+            debug_assert!(group.ios >= member.ios, "a thread has more I/Os than its group");
         }
     }
 
@@ -84,6 +86,7 @@ impl Flows {
     pub(crate) fn leave(&mut self, thread: usize) {
         let Some(member) = self.members.get_mut(thread).and_then(Option::take) else { return };
         if let Some(group) = self.groups.get_mut(&member.group) {
+            debug_assert!(group.weight >= member.weight && group.ios >= member.ios);
             group.weight -= member.weight;
             group.ios -= member.ios;
             group.held.retain(|held| *held != thread);

@@ -42,6 +42,7 @@ impl Requests {
 
     #[inline]
     pub(crate) fn next<D: DriveModel>(&mut self, drive: &D) -> IoRequest {
+        debug_assert!(self.next < 2 * BATCH);
         let request = self.drawn[self.next % (2 * BATCH)];
         self.next += 1;
         if self.next.is_multiple_of(BATCH) {
@@ -189,6 +190,7 @@ impl Job {
 
     #[inline]
     pub(crate) fn count_issue(&mut self, bytes: u32) {
+        debug_assert!(self.bytes_left != Some(0) && self.ios_left != Some(0), "the job has ended");
         if let Some(left) = &mut self.bytes_left {
             *left = left.saturating_sub(u64::from(bytes));
         }

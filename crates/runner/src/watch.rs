@@ -102,6 +102,7 @@ impl Watch {
         series: &Columns,
         results: &[OperationOutcome; OPERATIONS],
     ) -> Verdict {
+        assert!(self.rows <= series.end_ns.len(), "rows that were judged are gone");
         while self.rows < series.end_ns.len() {
             let end_ns = series.end_ns[self.rows];
             let mut activity = [Activity::default(); OPERATIONS];

@@ -46,6 +46,7 @@ impl SizeClass {
     /// Draws an aligned offset at which the block fits; all of them are equally likely.
     #[inline]
     fn draw(&self, random: &mut Prng) -> u64 {
+        debug_assert!(self.slots > 0, "a block of {} does not fit", self.length);
         random.below(self.slots) * self.align
     }
 
@@ -54,6 +55,7 @@ impl SizeClass {
     fn align_down(&self, position: u64) -> u64 {
         let aligned =
             if self.mask > 0 { position & !self.mask } else { position / self.align * self.align };
+        debug_assert!(self.slots > 0, "a block of {} does not fit", self.length);
         aligned.min((self.slots - 1) * self.align)
     }
 }
@@ -148,6 +150,7 @@ impl Sequential {
         }
         let length = u64::from(length);
         let offset = if *position + length > self.range { 0 } else { *position };
+        debug_assert!(offset + length <= self.range, "a block of {length} at {offset}");
         *position = offset + length;
         offset
     }
@@ -172,6 +175,7 @@ impl Sequential {
         if segment >= self.range {
             segment = 0;
         }
+        debug_assert!(inner + length <= map.size, "a block leaves its segment");
         self.positions[own] = segment + inner + length;
         map.locate(segment).0 + inner
     }

@@ -24,6 +24,7 @@ pub(crate) struct BlockMap {
 
 impl BlockMap {
     pub(crate) fn new(blocks: u64, block_bytes: u64) -> Self {
+        assert!(blocks > 0 && block_bytes > 0, "{blocks} blocks of {block_bytes} B");
         let mut map = Self { levels: Vec::new(), blocks, block_bytes, free: 0 };
         map.clear();
         map
@@ -47,6 +48,7 @@ impl BlockMap {
             self.set(first + count);
             count += 1;
         }
+        debug_assert!((1..=self.free).contains(&count), "{count} of {} free blocks", self.free);
         self.free -= count;
         let length = u64::from(length).min(count * self.block_bytes);
         (first * self.block_bytes, length as u32)

@@ -117,11 +117,13 @@ struct FlushEvery {
 
 /// The random generator for one purpose (`part`: operations or arrivals) of a thread.
 pub(crate) fn thread_random(seed: u64, job: u32, thread: u32, part: u64) -> Prng {
+    assert!(thread < 1 << 16, "the label of thread {thread} would be that of another job");
     // Threads are limited to 4096 and jobs are far below 2^16, so labels are unique.
     Prng::derive(seed, part << 48 | u64::from(job) << 16 | u64::from(thread))
 }
 
 fn out_of_two_to_32(share: f64) -> u64 {
+    debug_assert!((0.0..=1.0 + 1e-6).contains(&share), "a share of {share}");
     (share * 2_f64.powi(32)).round() as u64
 }
 
@@ -129,6 +131,7 @@ impl Mix {
     fn new(job: &JobSpec, classes: &[SizeClass]) -> Self {
         let read_below = out_of_two_to_32(job.read_pct / 100.0);
         let trim_below = out_of_two_to_32((job.read_pct + job.trim_pct) / 100.0);
+        assert!(read_below <= trim_below, "trims are above reads");
         let full = 1 << 32;
         let single = match (read_below, trim_below) {
             (read, _) if read >= full => Some(Operation::Read),
@@ -142,6 +145,7 @@ impl Mix {
 
     /// Upper threshold of each size class out of 2^32; empty if there is only one.
     fn thresholds(block_sizes: &[BlockSize], classes: &[SizeClass]) -> Vec<(u64, SizeClass)> {
+        assert_eq!(block_sizes.len(), classes.len(), "a class for each block size");
         if classes.len() == 1 {
             return Vec::new();
         }
@@ -150,7 +154,9 @@ impl Mix {
             *upto += size.weight;
             Some(out_of_two_to_32(*upto / total))
         });
-        upto.zip(classes.iter().copied()).collect()
+        let upto: Vec<_> = upto.zip(classes.iter().copied()).collect();
+        assert!(upto.last().is_none_or(|&(below, _)| below == 1 << 32), "shares add up to one");
+        upto
     }
 
     #[inline]
@@ -220,6 +226,8 @@ impl ThreadGenerator {
 
     /// Sets the operation of the requests from now on. The job must not have trims.
     pub fn steer(&mut self, operation: Operation) {
+        debug_assert!(matches!(operation, Operation::Read | Operation::Write));
+        debug_assert_eq!(self.mix.read_below, self.mix.trim_below, "trims would be lost");
         self.mix.single = Some(operation);
     }
 
@@ -289,6 +297,7 @@ impl ThreadGenerator {
                 self.request(op, self.offset + offset, length)
             }
         };
+        debug_assert!(request.length > 0, "an I/O without data");
         if let Some(zones) = &mut self.zones {
             zones.place(&mut request);
         }

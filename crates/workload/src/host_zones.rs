@@ -104,6 +104,7 @@ impl ZoneUser {
         let spec = job.host_zones?;
         let first = job.offset_bytes / spec.size_bytes;
         let end = first + range.0 / spec.size_bytes;
+        assert!(first < end, "the range has whole zones");
         let least = [Operation::Read, Operation::Write, Operation::Trim].map(|operation| {
             job.block_sizes_of(operation).iter().map(|size| size.bytes).min().unwrap_or(1)
         });
@@ -271,6 +272,12 @@ impl Zones {
         }
         io.length = length as u32;
         self.written[zone] += length;
+        debug_assert!(
+            length > 0 && self.written[zone] <= self.capacity,
+            "{length} B in zone {zone}"
+        );
+        let max_open = user.spec.max_open as usize;
+        debug_assert!(max_open == 0 || self.open.len() <= max_open, "too many open zones");
         if self.rest(zone) == 0 {
             self.close(zone);
         }

@@ -104,6 +104,8 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn new(log: IoLog) -> Self {
+        let rows = log.operations.len();
+        assert!(rows > 0 && log.offsets.len() == rows && log.lengths.len() == rows);
         Self { log, next: 0 }
     }
 
@@ -111,6 +113,7 @@ impl Replay {
         let row = self.next;
         self.next = (row + 1) % self.log.offsets.len();
         let op = operation_of(self.log.operations.as_bytes()[row]).expect("the log was checked");
+        debug_assert!(self.log.lengths[row] <= LENGTH_MAX, "the length of a command has 32 bits");
         let (offset, length) = (self.log.offsets[row], self.log.lengths[row] as u32);
         IoRequest { op, offset, length, content, stream }
     }

@@ -231,6 +231,7 @@ impl ThreadPacing {
 
     /// Makes nothing arrive before `ns`, relative to the start of the step: the end of a pause.
     pub fn idle_until(&mut self, ns: u64) {
+        debug_assert!(ns >= self.idle_until_ns, "pauses follow each other");
         self.idle_until_ns = ns;
     }
 }
@@ -271,6 +272,7 @@ impl Schedule {
     }
 
     fn logged(times_ns: Vec<u64>) -> Self {
+        debug_assert!(times_ns.is_sorted(), "arrivals would go back");
         let ns = times_ns[0];
         let gaps = Gaps::Logged(Logged { times_ns, next: 0 });
         Self { ns, first_ns: 0, gaps, gap_ns: 0 }
@@ -297,6 +299,7 @@ impl Linear {
         if self.per_byte && length != self.length {
             self.set_length(length);
         }
+        debug_assert!(self.rest < self.denominator && self.part < self.denominator);
         self.rest += self.part;
         if self.rest < self.denominator {
             return self.whole;
@@ -338,6 +341,7 @@ impl Poisson {
         let gap = -(1.0 - self.random.unit()).ln() * self.mean_ns * units + self.rest;
         let whole = gap.floor();
         self.rest = gap - whole;
+        debug_assert!(whole >= 0.0, "an arrival {gap} ns after the one before");
         whole as u64
     }
 }

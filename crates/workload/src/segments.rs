@@ -49,7 +49,15 @@ impl SegmentMap {
             .into_iter()
             .enumerate()
             .map(|(i, shift)| (shift + i as u64 * (blocks + 1)) * largest)
-            .collect();
+            .collect::<Vec<_>>();
+        debug_assert!(
+            starts.is_sorted_by(|first, second| first + size < *second),
+            "segments touch"
+        );
+        assert!(
+            starts.last().is_some_and(|last| last + size <= range.0),
+            "a segment leaves the range"
+        );
         Ok(Self { starts, size })
     }
 

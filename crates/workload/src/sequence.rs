@@ -23,12 +23,14 @@ impl Sequence {
         let Some(last_base) = units.checked_sub(largest + 1) else {
             return Err(format!("block {largest} is outside the range of {units} blocks"));
         };
+        assert!(!spec.blocks.is_empty(), "the check rejects empty sequences");
         let advance = if spec.advancing { spec.blocks.len() as u64 } else { 0 };
         Ok(Self { blocks: spec.blocks.clone(), advance, last_base, places: [(0, 0); 3] })
     }
 
     pub(crate) fn next(&mut self, operation: Operation) -> u64 {
         let (base, place) = &mut self.places[operation as usize];
+        debug_assert!(*base <= self.last_base, "a pass leaves the range");
         let block = *base + self.blocks[*place];
         *place += 1;
         if *place == self.blocks.len() {

@@ -93,6 +93,7 @@ impl Zipf {
             Self { n: n as f64, units_per_rank, theta, low: 0.0, high: 0.0, shortcut: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
         zipf.high = zipf.integral(n as f64 + 0.5);
+        assert!(zipf.low < zipf.high, "the hat has an area");
         zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
         zipf
     }
@@ -228,6 +229,7 @@ pub(crate) struct Pareto {
 impl Pareto {
     pub(crate) fn new(n: u64, hot_pct: f64) -> Self {
         let hot = hot_pct / 100.0;
+        assert!(n > 0 && (0.0..1.0).contains(&hot), "{hot_pct} % of {n} blocks");
         Self { n, power: hot.ln() / (1.0 - hot).ln() }
     }
 
@@ -256,6 +258,7 @@ pub(crate) struct Normal {
 
 impl Normal {
     pub(crate) fn new(n: u64, deviation_pct: f64) -> Self {
+        assert!(n > 0 && deviation_pct > 0.0, "ranks of {n} blocks");
         Self { n: n as f64, deviation: n as f64 * deviation_pct / 100.0 }
     }
 
@@ -320,10 +323,12 @@ impl Zoned {
             let end = (units as f64 * (size / 100.0)).round() as u64;
             let end = if later == 0 { units } else { end.clamp(first + 1, units - later) };
             // The cast saturates; draws above the last threshold belong to the last zone anyway.
+            assert!(end > first, "a zone has units");
             let threshold = (access / 100.0 * 2_f64.powi(64)) as u64;
             pieces.push(Piece { threshold, first, units: end - first });
             first = end;
         }
+        assert_eq!(first, units, "the zones cover the range");
         Self { zones: pieces }
     }
 

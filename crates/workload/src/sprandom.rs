@@ -40,6 +40,7 @@ pub(crate) struct Sprandom {
 impl Sprandom {
     /// For a range of `units` on flash that is `spare` (a share of the range) larger.
     pub(crate) fn new(units: u64, spare: f64, regions: u64) -> Self {
+        assert!(units > 0 && regions > 0 && spare >= 0.0);
         let flash = (units as f64 * (1.0 + spare)) as u64;
         let region_writes = (flash / regions).max(1);
         Self {
@@ -62,6 +63,7 @@ impl Sprandom {
             self.left = self.region_writes;
             self.due = self.again.len();
         }
+        debug_assert!(self.due <= self.again.len() && self.region < self.regions);
         self.left -= 1;
         let unit = if self.due > 0 {
             self.due -= 1;

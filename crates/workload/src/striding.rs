@@ -51,6 +51,7 @@ impl Striding {
         let position = &mut self.positions[file][own];
         let stretch = &mut self.stretches[file][own];
         let length = u64::from(length);
+        debug_assert!(length <= self.file_bytes, "a block of {length} leaves its file");
         let last = self.file_bytes - length;
         let mut at = *position;
         if at > 0 && self.hole != 0 && *stretch >= self.hole_after {
@@ -61,6 +62,7 @@ impl Striding {
         } else if at > last {
             at = 0;
         }
+        debug_assert!(at <= last, "a block at {at} leaves its file");
         *position = at + length;
         *stretch += length;
         file as u64 * self.file_bytes + at

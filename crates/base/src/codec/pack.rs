@@ -75,6 +75,7 @@ fn deltas_pay(numbers: &[u32], width: u32) -> bool {
 }
 
 fn pack_bits(numbers: &[u32], width: u32) -> Vec<u8> {
+    debug_assert!((1..=32).contains(&width), "numbers of {width} bits");
     let mut packed = Vec::with_capacity(numbers.len() * width as usize / 8 + 16);
     packed.push(width as u8);
     let (mut buffer, mut filled) = (0_u64, 0);
@@ -88,6 +89,8 @@ fn pack_bits(numbers: &[u32], width: u32) -> Vec<u8> {
         }
     }
     packed.extend_from_slice(&(buffer as u32).to_le_bytes());
+    let bits = numbers.len() as u64 * u64::from(width);
+    debug_assert_eq!(packed.len() as u64, 1 + (bits / 32 + 1) * 4, "the reader needs all words");
     packed
 }
 
@@ -127,6 +130,7 @@ pub(super) fn unpack_numbers(
 }
 
 fn unpack_bits(words: &[u8], width: u32, count: usize, numbers: &mut Vec<u32>) {
+    debug_assert!((1..=32).contains(&width), "numbers of {width} bits");
     let mask = u32::MAX >> (32 - width);
     let mut words = words.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
     let (mut buffer, mut filled) = (0_u64, 0);

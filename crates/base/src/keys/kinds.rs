@@ -259,7 +259,9 @@ fn above_zero<T>(
 
 /// Formats a range with thousands separators. Omits a maximum that no value of a file can exceed.
 fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
-    let (least, most) = (grouped(least.into()), most.into());
+    let (least, most) = (least.into(), most.into());
+    assert!(least <= most, "no value is in {least} to {most}");
+    let least = grouped(least);
     if most < i64::MAX as f64 {
         format!("{least} to {}", grouped(most))
     } else {

@@ -27,6 +27,7 @@ pub(super) fn totals<'a>(
     series: &'a IntervalSeries,
     flushes: &'a Flushes,
 ) -> impl Iterator<Item = Totals<'a>> + Clone {
+    debug_assert_eq!(results.len() * OPERATIONS, series.open_cells().count());
     let operations = results.iter().flatten().zip(series.open_cells()).enumerate();
     let operations = operations.map(|(cell, (result, (bytes, open)))| {
         let mut moments = *result.service.moments();
@@ -77,6 +78,7 @@ impl IntervalCounters {
     /// Activity of the drive from the last call until `at_ns`.
     pub(super) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
         let Self { meters: before, at_ns: began } = std::mem::replace(self, Self::at(drive, at_ns));
+        debug_assert!(at_ns >= began, "intervals follow each other");
         let after = &self.meters;
         let host = after.host_write_bytes - before.host_write_bytes;
         let seconds = Nanos(at_ns).saturating_sub(Nanos(began)).as_secs_f64();

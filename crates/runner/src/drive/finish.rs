@@ -20,6 +20,9 @@ impl<D: DriveModel> Run<'_, D> {
         (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> Result<StepOutcome, u64> {
+        assert_eq!(self.free.len(), self.table.len(), "commands are outstanding at the end");
+        assert!(self.jobs.iter().all(|job| job.outstanding == 0));
+        assert!(self.threads.iter().all(|thread| thread.outstanding == 0));
         let unmeasured = self.discard_unfinished_ramps();
         let deadline = |job: &Job| match job.deadline_ns {
             Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
@@ -40,6 +43,14 @@ impl<D: DriveModel> Run<'_, D> {
         let totals = batching::totals(&self.results, &self.series, &self.flushes);
         let batches = self.batches.finish(end, totals, batching::written(self.drive));
         self.add_open_interval();
+        for result in self.results.iter().flatten() {
+            assert_eq!(result.service.count(), result.ios, "an I/O without a service time");
+            let responses = result.response.as_ref().map(writecliff_measure::Histogram::count);
+            assert!(
+                responses.is_none_or(|count| count == result.ios),
+                "a response time is missing"
+            );
+        }
         let (drive, counters) = (&*self.drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
         let thread_ios = |job: usize| {

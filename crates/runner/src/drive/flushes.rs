@@ -83,6 +83,7 @@ impl<D: DriveModel> Run<'_, D> {
     #[cold]
     pub(super) fn ends_stage(&mut self, tag: u32, now: u64) -> bool {
         let io = self.table[tag as usize];
+        debug_assert_ne!(io.stage, Stage::Io, "an I/O counts when it completes");
         if io.stage == Stage::BeforeFlush {
             if let Some(spent) = self.drive.time_by_cause() {
                 self.flushes.spent.push((tag, *spent));

@@ -16,6 +16,7 @@ use crate::device::DriveModel;
 impl<D: DriveModel> Run<'_, D> {
     /// Ends the ramp of a job at `now`.
     pub(super) fn end_ramp(&mut self, index: usize, now: u64) {
+        assert!(self.jobs[index].ramp_end_ns.is_some(), "a ramp ends once");
         self.discard_ramp(index, now);
         for (tag, io) in self.table.iter_mut().enumerate() {
             let counts = matches!(io.stage, Stage::Io | Stage::Flush);

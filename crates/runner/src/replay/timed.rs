@@ -164,6 +164,10 @@ impl Host<'_> {
     fn submit(&mut self, command: Command) {
         let now = self.ssd.now();
         let tag = self.free.pop().unwrap_or(self.table.len() as u32);
+        debug_assert_eq!(self.table.len() - self.free.len(), {
+            let reused = usize::from((tag as usize) < self.table.len());
+            (self.writes + self.reads) as usize + reused
+        });
         let command = Command { tag, ..command };
         let outstanding = Outstanding { command, issued: now };
         match self.table.get_mut(tag as usize) {
@@ -208,6 +212,7 @@ impl Host<'_> {
         };
         let Outstanding { command, issued } = self.table[tag as usize];
         self.free.push(tag);
+        debug_assert!(at >= issued && operation == command.operation);
         let latency = (at - issued).0;
         match operation {
             Operation::Read => {
@@ -232,5 +237,6 @@ impl Host<'_> {
         while self.writes + self.reads > 0 {
             self.next(latencies);
         }
+        assert_eq!(self.free.len(), self.table.len(), "commands are outstanding at the end");
     }
 }

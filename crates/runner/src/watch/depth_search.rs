@@ -83,6 +83,8 @@ impl DepthSearch {
     }
 
     fn change(&mut self, depth: u32) -> Verdict {
+        assert!((1..=self.most).contains(&depth), "queue depth {depth} of {}", self.most);
+        assert!(self.low <= depth && self.high.is_none_or(|high| depth < high));
         if depth != self.depth {
             (self.depth, self.window_ns) = (depth, None);
             return Verdict::Depth(depth);

@@ -45,6 +45,7 @@ impl Steadiness {
 
     fn criterion(&self) -> f64 {
         let values = || self.values.iter().copied();
+        assert!(self.values.len() >= 2, "a slope needs two values");
         let count = self.values.len() as f64;
         let mean = values().sum::<f64>() / count;
         let found = if self.spec.slope {

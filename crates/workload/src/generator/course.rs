@@ -196,6 +196,7 @@ impl Continued {
         let length = u64::from(class.length);
         let room = self.positions[own].filter(|at| continues && at + length <= self.range);
         let offset = room.unwrap_or_else(|| addresses.next(random, class, operation));
+        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
         self.positions[own] = Some(offset + length);
         offset
     }
@@ -237,6 +238,7 @@ impl Ordered {
             Some(at) if at + length <= self.range => at,
             Some(_) => 0,
         };
+        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
         *position = Some(offset + length);
         offset
     }
@@ -257,6 +259,7 @@ impl Runs {
             _ => addresses.next(random, class, operation),
         };
         self.left = if self.left > 0 { self.left - 1 } else { self.ios - 1 };
+        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
         self.positions[operation as usize] = Some(offset + length);
         offset
     }
