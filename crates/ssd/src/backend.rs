@@ -299,7 +299,8 @@ impl<R: Recorder> Backend<R> {
 
     /// Accounts for all dies erasing `blocks` blocks one after the other.
     pub fn erased_all(&mut self, blocks: u64) {
-        let time = Nanos(blocks * self.times.flash.erase.0);
+        let time =
+            Nanos(blocks * self.times.flash.erase.0 / u64::from(self.times.flash.erase_portions));
         self.busy.erase += time.0 * self.dies.len() as u64;
         self.now += time;
         self.recorder.purged();

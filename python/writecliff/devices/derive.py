@@ -17,7 +17,7 @@ from writecliff.devices.class_defaults import (
     CLASS_DEFAULT,
     CODEWORD_KIB,
     CORRECTABLE,
-    ERASE_STEPS,
+    ERASE_STEP_US,
     FIRST_YEAR,
     HICCUP_PROBABILITY,
     HICCUP_SHARE,
@@ -379,9 +379,10 @@ class _Derivation:
         g = self.generation
         program_ns = g.program_us[self.cell] * US * BITS[self.cell]
         program_ns = min(program_ns / PROGRAM_STEPS, MAX_PROGRAM_STEP_US * US)
+        erase = ("erase_suspend_step", quoted_time(ERASE_STEP_US * US), CLASS_DEFAULT)
         return [
             ("program_suspend_step", quoted_time(program_ns), CLASS_DEFAULT),
-            ("erase_suspend_step", quoted_time(g.erase_ms * MS / ERASE_STEPS), CLASS_DEFAULT),
+            *([erase] if BITS[self.cell] > 1 else []),
         ]
 
     def _channels_why(self) -> str:

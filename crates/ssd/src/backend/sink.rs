@@ -1,5 +1,6 @@
 //! Flash operations of the FTL and its front.
 
+use writecliff_base::random::nth;
 use writecliff_base::{Lpn, Nanos, Ppa, ReclaimUnitId};
 use writecliff_flash::FlashLocation;
 use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
@@ -27,8 +28,20 @@ impl<R: Recorder> Backend<R> {
 
     fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
-            self.work(die as usize, FlashOperation::Erase { unit });
+            if self.takes_time(unit, die) {
+                self.work(die as usize, FlashOperation::Erase { unit });
+            } else {
+                self.recorder.erased(unit, die);
+            }
         }
+    }
+
+    /// Draws whether the erase of a block that is a portion takes the time of the whole one.
+    #[inline]
+    fn takes_time(&self, unit: ReclaimUnitId, die: u32) -> bool {
+        let portions = u64::from(self.times.flash.erase_portions);
+        let draw = || nth(self.busy.program, u64::from(unit.0) << 32 | u64::from(die));
+        portions == 1 || draw() % portions == 0
     }
 }
 

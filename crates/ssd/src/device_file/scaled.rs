@@ -5,7 +5,8 @@
 //! * the number of reclaim units and every pool counted in them stays, and with it
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
-//! * the time of an erase and the step of its suspensions shrink with the block;
+//! * the time of an erase shrinks with the block; where erases are suspended in steps, reads wait for
+//!   a step, so the time stays and only one of many erases takes it;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
 //!   and the cached part of the mapping table shrink with the drive.
@@ -89,13 +90,9 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
         Change::new("flash.pages_per_block", (lines.max(1.0) as u32 * bits) as i64, SOURCE),
         size("controller.write_buffer", buffer),
         size("user_capacity", capacity),
-        shorter("flash.erase", config.timing.erase, scale),
         shorter("controller.idle_delay", controller.idle_delay, scale),
     ];
-    let step = config.timing.erase_suspend_step;
-    if step > Nanos::ZERO {
-        changes.push(shorter("flash.erase_suspend_step", step, scale));
-    }
+    changes.extend(erases(config, scale));
     let (dies, factor) = (config.geometry.dies, 1.0 / scale);
     let resizing = Resizing { config, scale, factor, capacity, dies };
     changes.extend(config.sections.present().flat_map(|section| section.scaled(&resizing)));
@@ -111,6 +108,20 @@ fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
     let needed = (needed + merged).max(MERGED_SHARE * merged);
     let whole = config.controller.write_buffer.0;
     Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
+}
+
+/// Keeps the share of time that dies erase.
+fn erases(config: &DeviceConfig, scale: f64) -> Vec<Change> {
+    let timing = &config.timing;
+    if timing.erase_suspend_step == Nanos::ZERO {
+        return vec![shorter("flash.erase", timing.erase, scale)];
+    }
+    let before = f64::from(timing.erase_portions);
+    let portions = (before * scale).round_ties_even();
+    vec![
+        shorter("flash.erase", timing.erase, before * scale / portions),
+        Change::new("flash.erase_portions", portions as i64, SOURCE),
+    ]
 }
 
 fn shorter(key: &str, time: Nanos, scale: f64) -> Change {

@@ -1,7 +1,7 @@
 //! Drives of more flash than page numbers of 32 bits reach: described, and made smaller.
 
-use writecliff_base::Bytes;
 use writecliff_base::located::LocatedToml;
+use writecliff_base::{Bytes, Nanos};
 use writecliff_ssd::{DeviceConfig, Ssd, device_file};
 
 use crate::common::{DRIVE, assert_refused};
@@ -37,6 +37,22 @@ fn such_a_drive_is_described_whole_and_made_smaller() {
     assert_eq!(small.geometry.raw_bytes(), Bytes(2 << 30));
     assert!((small.overprovisioning() - whole.overprovisioning()).abs() < 1e-6);
     assert!(Ssd::new(small).is_ok());
+}
+
+#[test]
+fn a_smaller_drive_erases_for_as_long_where_reads_wait_for_steps() {
+    let text = DRIVE.replace("pages_per_block = 16", "pages_per_block = 256");
+    let text = text.replace("40 MiB", "640 MiB");
+    let timing = scaled(&text, 64.0).timing;
+    assert_eq!((timing.erase, timing.erase_portions), (Nanos(46_875), 1));
+    let part = "rated_cycles = 1000\nerase_suspend = \"20 us\"\nerase_suspend_step = \"1 ms\"";
+    let text = text.replace("rated_cycles = 1000", part);
+    let timing = scaled(&text, 64.0).timing;
+    assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_000_000), 64));
+    assert_eq!(timing.erase_suspend_step, Nanos(1_000_000));
+    // The time makes up for portions that are rounded: 3 instead of 2.67.
+    let timing = scaled(&text, 128.0 / 48.0).timing;
+    assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_375_000), 3));
 }
 
 #[test]

@@ -108,6 +108,31 @@ fn sustained_writes_take_what_the_work_of_the_dies_takes() {
 }
 
 #[test]
+fn of_erases_of_portions_one_in_so_many_takes_its_time() {
+    let erasing = |portions: &str| {
+        let part = format!("rated_cycles = 1000\nerase_portions = {portions}");
+        let watts = WATTS.replace("40 mW", "0 W").replace("60 mW", "0 W");
+        let changes = [("rated_cycles = 1000", part.as_str()), ("[link]", watts.as_str())];
+        let mut ssd = drive(&changes);
+        let (user, mut random) = (user_slots(&ssd), Prng::new(3));
+        closed_loop(&mut ssd, 16, 60_000, |_| write(random.below(user), 1));
+        ssd.quiesce();
+        let dies = energy(&ssd).flash / joules(0.08, 3_000_000);
+        let erases = 4 * ssd.ftl().wear().total();
+        let before = energy(&ssd);
+        ssd.purge();
+        let purging = (energy(&ssd).flash - before.flash) / joules(0.08, 3_000_000);
+        (dies / erases as f64, purging)
+    };
+    let (all, purging) = erasing("1");
+    close(all, 1.0);
+    close(purging, 256.0); // 64 erases of each die
+    let (some, purging) = erasing("8");
+    assert!((8.0 * some - 1.0).abs() < 0.15, "{some}");
+    close(purging, 32.0);
+}
+
+#[test]
 fn writing_without_time_takes_no_energy() {
     let mut ssd = settled(&[]);
     let before = energy(&ssd);

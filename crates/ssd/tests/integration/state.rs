@@ -83,7 +83,10 @@ const MECHANISMS: [&[(&str, &str)]; 10] = [
 const PLANES: [(&str, &str); 3] = [
     ("planes_per_die = 1", "planes_per_die = 2"),
     ("page = \"16 KiB\"", "page = \"8 KiB\""),
-    ("rated_cycles = 1000", "rated_cycles = 1000\nindependent_plane_reads = true"),
+    (
+        "rated_cycles = 1000",
+        "rated_cycles = 1000\nindependent_plane_reads = true\nerase_portions = 3",
+    ),
 ];
 
 /// A core that reads and merges need too, behind a barrier between reads and writes.
