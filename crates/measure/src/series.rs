@@ -76,8 +76,6 @@ pub struct IntervalSeries {
     width_ns: u64,
     /// End of the open interval, on the caller's clock.
     end_ns: u64,
-    /// I/Os in the open interval, over all cells.
-    open_ios: u64,
     cells: Vec<Accumulator>,
     columns: Columns,
     rows_max: u64,
@@ -94,7 +92,6 @@ impl IntervalSeries {
             start_ns,
             width_ns,
             end_ns: start_ns.saturating_add(width_ns),
-            open_ios: 0,
             cells: cells.iter().map(accumulator).collect(),
             columns: Columns::default(),
             rows_max,
@@ -125,7 +122,6 @@ impl IntervalSeries {
         let accumulator = &mut self.cells[cell];
         accumulator.bytes += bytes;
         accumulator.latency.record(latency_ns);
-        self.open_ios += 1;
     }
 
     /// Adds the time from the intended arrival of a completion that was counted.
@@ -180,7 +176,8 @@ impl IntervalSeries {
     pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
         assert!(now_ns >= self.start_ns, "a series ends before it starts");
         self.advance(now_ns, &mut drive);
-        if now_ns > self.opened_ns() || self.open_ios > 0 {
+        let is_empty = self.cells.iter().all(|cell| cell.latency.count() == 0);
+        if now_ns > self.opened_ns() || !is_empty {
             let whole = drive(now_ns);
             self.close(now_ns, whole);
         }
@@ -215,7 +212,6 @@ impl IntervalSeries {
             columns.celsius.push(whole.celsius);
             accumulator.clear();
         }
-        self.open_ios = 0;
     }
 }
 

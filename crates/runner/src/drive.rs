@@ -53,10 +53,17 @@ impl Outstanding {
         issued_ns: 0,
         arrival_ns: 0,
     };
+
+    /// A request that a thread issues, and when it was to arrive.
+    #[inline]
+    fn of(request: &IoRequest, thread: u32, (issued_ns, arrival_ns): (u64, u64)) -> Self {
+        let (operation, bytes) = (request.op, request.length);
+        let stage = if operation == Operation::Flush { Stage::Flush } else { Stage::Io };
+        Self { thread, operation, stage, bytes, issued_ns, arrival_ns }
+    }
 }
 
-struct Run<'a, D> {
-    drive: &'a mut D,
+struct Run {
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     flows: Flows,
@@ -93,13 +100,13 @@ pub fn run<D: DriveModel>(
     let spec = host::checked(spec, drive)?;
     let before = (drive.counters(), drive.data_placement_status());
     let mut run = Run::new(drive, &spec)?;
-    run.start();
-    let interrupted = run.until_done(observer).is_break();
-    run.finish(before, interrupted).map_err(|length_ns| spec.series_too_long(length_ns))
+    run.start(drive);
+    let interrupted = run.until_done(drive, observer).is_break();
+    run.finish(drive, before, interrupted).map_err(|length_ns| spec.series_too_long(length_ns))
 }
 
-impl<'a, D: DriveModel> Run<'a, D> {
-    fn new(drive: &'a mut D, spec: &WorkloadSpec) -> Result<Self, SpecError> {
+impl Run {
+    fn new<D: DriveModel>(drive: &mut D, spec: &WorkloadSpec) -> Result<Self, SpecError> {
         let start_ns = drive.now().0;
         let cells: Vec<Cell> = (0..spec.jobs.len() as u32)
             .flat_map(|job| (0..OPERATIONS as u8).map(move |operation| Cell { job, operation }))
@@ -151,45 +158,49 @@ impl<'a, D: DriveModel> Run<'a, D> {
             series_full_ns: None,
             counters: IntervalCounters::of(drive),
             before: None,
-            drive,
         })
     }
 
-    fn start(&mut self) {
+    fn start<D: DriveModel>(&mut self, drive: &mut D) {
         for index in 0..self.threads.len() {
             let begins = self.start_ns.saturating_add(self.threads[index].pacing.start_ns);
             if begins > self.start_ns {
                 self.sleep(index, begins);
             } else {
-                self.issue(index, self.start_ns);
+                self.issue(drive, index, self.start_ns);
             }
         }
         if self.table.is_empty() {
             // Nothing has begun, so the idle time of the drive counts from now.
-            self.drive.idle_until(Nanos(self.start_ns));
+            drive.idle_until(Nanos(self.start_ns));
         }
     }
 
-    fn until_done(&mut self, observer: &mut dyn Observer) -> ControlFlow<()> {
+    fn until_done<D: DriveModel>(
+        &mut self,
+        drive: &mut D,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<()> {
         let mut look_at = LOOK_EVERY;
         let (mut last_ns, mut last_ios) = (self.start_ns, 0);
         let mut verdict = ControlFlow::Continue(());
         loop {
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-            match self.drive.step(Nanos(timer)) {
-                Some(completion) => self.completed(completion),
+            match drive.step(Nanos(timer)) {
+                Some(completion) => self.completed(drive, completion),
                 None if timer == u64::MAX => return verdict,
-                None => self.wake(timer),
+                None => self.wake(drive, timer),
             }
-            if self.ios >= look_at && verdict.is_continue() {
+            if self.ios >= look_at {
                 look_at = self.ios + LOOK_EVERY;
-                let now = self.drive.now().0;
-                verdict = observer.look(&self.live(last_ns, last_ios));
+                let now = drive.now().0;
+                verdict = observer.look(&self.live(drive, last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
                 // Stopped: complete outstanding I/Os and issue no more.
                 self.stopping = verdict.is_break();
                 if self.stopping {
                     self.timers.clear();
+                    look_at = u64::MAX;
                 }
             }
             if self.is_done() {
@@ -203,8 +214,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.free.len() == self.table.len() && self.timers.is_empty()
     }
 
-    fn live(&self, last_ns: u64, last_ios: u64) -> Live {
-        let now = self.drive.now().0;
+    fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> Live {
+        let now = drive.now().0;
         let seconds = (now - last_ns) as f64 / 1e9;
         debug_assert!(now >= last_ns && self.ios >= last_ios, "the observer would see less done");
         let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
@@ -215,58 +226,78 @@ impl<'a, D: DriveModel> Run<'a, D> {
             ios: self.ios,
             iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
             waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
-            counters: self.drive.counters(),
+            counters: drive.counters(),
         }
     }
 
     #[expect(clippy::inline_always, reason = "once for each I/O")]
     #[inline(always)]
-    fn completed(&mut self, completion: Completion) {
-        let outstanding = self.table[completion.tag as usize];
-        let now = completion.at.0;
-        debug_assert!(now >= outstanding.issued_ns, "a command completes before it was issued");
+    fn completed<D: DriveModel>(&mut self, drive: &mut D, completion: Completion) {
+        let (tag, now) = (completion.tag, completion.at.0);
+        let io = &mut self.table[tag as usize];
+        debug_assert!(now >= io.issued_ns, "a command completes before it was issued");
         // The flush of a write with `dsync` has the tag of the write.
         debug_assert!(
-            completion.operation == outstanding.operation
-                || completion.operation == Operation::Flush
+            completion.operation == io.operation || completion.operation == Operation::Flush
         );
+        let thread = &mut self.threads[io.thread as usize];
+        let job = &mut self.jobs[thread.job];
+        // Nearly always, no period ends, and the thread replaces the request by another one, so that
+        // what is outstanding stays the same.
+        let is_replaced = io.stage == Stage::Io
+            && now <= self.due_ns
+            && thread.is_plain
+            && thread.outstanding == thread.queue_depth
+            && job.may_issue(now)
+            && !self.stopping;
+        if !is_replaced {
+            self.completed_otherwise(drive, tag, now);
+            return;
+        }
+        self.ios += 1;
+        thread.ios += 1;
+        job.last_completion_ns = now;
+        let service = now - io.issued_ns;
+        let cell = thread.job * OPERATIONS + io.operation as usize;
+        self.series.record(cell, u64::from(io.bytes), service);
+        let result = &mut self.results.as_flattened_mut()[cell];
+        result.service.record_bucket(service);
+        if let Some(spent) = drive.time_by_cause() {
+            let spent = self.flushes.with_spent(tag, *spent);
+            result.causes.get_or_insert_default().record(service, &spent);
+        }
+        let request = thread.requests.next(drive);
+        if request.op != Operation::Flush {
+            job.count_issue(request.length);
+        }
+        debug_assert!(request.offset + u64::from(request.length) <= drive.capacity().0);
+        *io = Outstanding::of(&request, io.thread, (now, now));
+        drive.submit(Nanos(now), host::command(&request, io.thread, tag));
+    }
+
+    #[inline(never)]
+    fn completed_otherwise<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) {
+        let outstanding = self.table[tag as usize];
         if outstanding.stage == Stage::Io {
-            self.count(completion.tag, &outstanding, now);
-        } else if self.ends_stage(completion.tag, now) {
+            self.count(drive, tag, &outstanding, now);
+        } else if self.ends_stage(drive, tag, now) {
             return;
         }
         let thread = &mut self.threads[outstanding.thread as usize];
-        let job = &mut self.jobs[thread.job];
-        // Nearly always, the thread replaces the request by another one, and what is outstanding
-        // stays the same.
-        if thread.is_plain
-            && thread.outstanding == thread.queue_depth
-            && job.may_issue(now)
-            && !self.stopping
-        {
-            let request = thread.requests.next(self.drive);
-            if request.op != Operation::Flush {
-                job.count_issue(request.length);
-            }
-            self.send(completion.tag, outstanding.thread, &request, (now, now));
-            return;
-        }
         if outstanding.operation != Operation::Flush {
             let was_full = thread.pause.is_none() && thread.outstanding == thread.queue_depth;
             let pause = thread.pacing.pause_after_completion(outstanding.operation, was_full);
             thread.pause = thread.pause.or(pause);
         }
         thread.outstanding -= 1;
-        job.outstanding -= 1;
-        self.free.push(completion.tag);
+        self.jobs[thread.job].outstanding -= 1;
+        self.free.push(tag);
         debug_assert!(self.free.len() <= self.table.len(), "a command completes once");
-        self.issue_after(outstanding.thread as usize, now);
+        self.issue_after(drive, outstanding.thread as usize, now);
     }
 
     /// Counts a completed I/O.
-    #[expect(clippy::inline_always, reason = "once for each I/O")]
-    #[inline(always)]
-    fn count(&mut self, tag: u32, io: &Outstanding, now: u64) {
+    fn count<D: DriveModel>(&mut self, drive: &D, tag: u32, io: &Outstanding, now: u64) {
         let thread = &mut self.threads[io.thread as usize];
         let job = thread.job;
         thread.ios += 1;
@@ -274,14 +305,14 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.jobs[job].last_completion_ns = now;
         debug_assert!(io.arrival_ns <= io.issued_ns, "an I/O is issued before it arrives");
         let service = now - io.issued_ns;
-        if now > self.due_ns && self.end_periods(job, now) {
+        if now > self.due_ns && self.end_periods(drive, job, now) {
             return;
         }
         let cell = job * OPERATIONS + io.operation as usize;
         self.series.record(cell, u64::from(io.bytes), service);
         let result = &mut self.results[job][io.operation as usize];
         result.service.record_bucket(service);
-        if let Some(spent) = self.drive.time_by_cause() {
+        if let Some(spent) = drive.time_by_cause() {
             let spent = self.flushes.with_spent(tag, *spent);
             result.causes.get_or_insert_default().record(service, &spent);
         }
@@ -303,44 +334,43 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
     }
 
-    /// What a thread issues after a completion, in all other cases.
-    #[inline(never)]
-    fn issue_after(&mut self, thread: usize, now: u64) {
+    /// What a thread issues after a completion.
+    fn issue_after<D: DriveModel>(&mut self, drive: &mut D, thread: usize, now: u64) {
         let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
             end_all(&mut self.jobs, now);
             self.timers.clear(); // of threads that would find their jobs ended
         }
-        self.issue(thread, now);
+        self.issue(drive, thread, now);
     }
 
     /// Closes the intervals and batches that end before `now`, at which an I/O of a job completes.
     /// Returns `true` if the I/O ends the job's ramp, to which it belongs.
     #[cold]
-    fn end_periods(&mut self, job: usize, now: u64) -> bool {
+    fn end_periods<D: DriveModel>(&mut self, drive: &D, job: usize, now: u64) -> bool {
         if now > self.batches.end_ns() {
-            self.end_batches(now);
+            self.end_batches(drive, now);
         }
         if self.series.is_due(now) {
-            self.end_intervals(now);
+            self.end_intervals(drive, now);
         }
         let ends_ramp = self.jobs[job].ramp_end_ns.is_some_and(|end| now > end);
         if ends_ramp {
-            self.end_ramp(job, now);
+            self.end_ramp(drive, job, now);
         }
         let ramps = self.jobs.iter().filter_map(|job| job.ramp_end_ns);
         self.due_ns = ramps.fold(self.series.end_ns().min(self.batches.end_ns()), u64::min);
         ends_ramp
     }
 
-    fn end_intervals(&mut self, now: u64) {
+    fn end_intervals<D: DriveModel>(&mut self, drive: &D, now: u64) {
         if !self.series.has_room(now) {
             (self.series_full_ns, self.stopping) = (self.series_full_ns.or(Some(now)), true);
             self.timers.clear();
             return;
         }
         self.add_open_interval();
-        let (drive, counters) = (&*self.drive, &mut self.counters);
+        let counters = &mut self.counters;
         self.series.advance(now, |end| counters.next(drive, end));
         for index in 0..self.jobs.len() {
             let job = &mut self.jobs[index];
@@ -354,7 +384,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 Verdict::Afresh(depth) => {
                     set_depth(&mut self.threads, index, depth);
                     job.began_ns = self.series.opened_ns();
-                    self.measure_afresh(index, now);
+                    self.measure_afresh(drive, index, now);
                 }
                 Verdict::End(reason) => {
                     (job.ended_by, job.deadline_ns) = (Some(reason), Some(now));
@@ -364,7 +394,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
     }
 
     /// Discards the results of a job.
-    fn measure_afresh(&mut self, job: usize, now: u64) {
+    fn measure_afresh<D: DriveModel>(&mut self, drive: &D, job: usize, now: u64) {
         self.schedules[job] = ScheduleFit::default();
         for result in &mut self.results[job] {
             let response = result.response.as_ref().map(|_| Histogram::new());
@@ -372,7 +402,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
         self.flushes.clear(job);
         let totals = batching::totals(&self.results, &self.series, &self.flushes);
-        self.batches.restart(now, totals, batching::written(self.drive));
+        self.batches.restart(now, totals, batching::written(drive));
     }
 
     fn sleep(&mut self, thread: usize, until_ns: u64) {
@@ -381,42 +411,47 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.timers.push(Reverse((until_ns, thread as u32)));
     }
 
-    fn wake(&mut self, now: u64) {
+    fn wake<D: DriveModel>(&mut self, drive: &mut D, now: u64) {
         if let Some(Reverse((time, thread))) = self.timers.pop() {
             debug_assert!(time == now && self.threads[thread as usize].asleep);
             self.threads[thread as usize].asleep = false;
-            self.issue(thread as usize, now);
+            self.issue(drive, thread as usize, now);
         }
     }
 
     /// Issues all I/Os that a thread may issue at `now`.
     #[inline]
-    fn issue(&mut self, index: usize, now: u64) {
+    fn issue<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
         if self.stopping || self.threads[index].asleep {
             return;
         }
         if self.threads[index].pacing.is_open() {
-            self.issue_by_schedule(index, now);
+            self.issue_by_schedule(drive, index, now);
         } else if self.flows.is_used() {
-            self.issue_in_flows(index, now);
+            self.issue_in_flows(drive, index, now);
         } else {
-            self.issue_closed::<false>(index, now);
+            self.issue_closed::<false, D>(drive, index, now);
         }
     }
 
     /// Issues also what was held until this thread had issued more.
     #[cold]
-    fn issue_in_flows(&mut self, index: usize, now: u64) {
-        self.issue_closed::<true>(index, now);
+    fn issue_in_flows<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
+        self.issue_closed::<true, D>(drive, index, now);
         while let Some(thread) = self.flows.released() {
             if !self.threads[thread].asleep {
-                self.issue_closed::<true>(thread, now);
+                self.issue_closed::<true, D>(drive, thread, now);
             }
         }
     }
 
     #[inline]
-    fn issue_closed<const FLOWS: bool>(&mut self, index: usize, now: u64) {
+    fn issue_closed<const FLOWS: bool, D: DriveModel>(
+        &mut self,
+        drive: &mut D,
+        index: usize,
+        now: u64,
+    ) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
             let job = &self.jobs[thread.job];
@@ -441,7 +476,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 self.pause(index, now);
                 return;
             }
-            let request = thread.requests.next(self.drive);
+            let request = thread.requests.next(drive);
             if request.op != Operation::Flush {
                 let is_full = thread.outstanding + 1 == thread.queue_depth;
                 thread.pause = thread.pacing.pause_after_issue(request.op, is_full);
@@ -449,12 +484,19 @@ impl<'a, D: DriveModel> Run<'a, D> {
                     self.flows.count(index);
                 }
             }
-            self.submit(index, &request, now, now);
+            self.submit(drive, index, &request, now, now);
         }
     }
 
-    #[inline]
-    fn submit(&mut self, index: usize, request: &IoRequest, now: u64, arrival_ns: u64) {
+    #[inline(never)]
+    fn submit<D: DriveModel>(
+        &mut self,
+        drive: &mut D,
+        index: usize,
+        request: &IoRequest,
+        now: u64,
+        arrival_ns: u64,
+    ) {
         let thread = &mut self.threads[index];
         debug_assert!(thread.outstanding < thread.queue_depth, "the queue of a thread is full");
         thread.outstanding += 1;
@@ -468,28 +510,12 @@ impl<'a, D: DriveModel> Run<'a, D> {
             self.table.push(Outstanding::NONE);
             self.table.len() as u32 - 1
         });
-        self.send(tag, index as u32, request, (now, arrival_ns));
+        debug_assert!(request.offset + u64::from(request.length) <= drive.capacity().0);
+        self.table[tag as usize] = Outstanding::of(request, index as u32, (now, arrival_ns));
+        drive.submit(Nanos(now), host::command(request, index as u32, tag));
         if request.op == Operation::Write && self.flushes.follow_writes_of(job_index) {
             self.table[tag as usize].stage = Stage::BeforeFlush;
         }
-    }
-
-    /// Submits a request with a free tag.
-    #[expect(clippy::inline_always, reason = "once for each I/O")]
-    #[inline(always)]
-    fn send(
-        &mut self,
-        tag: u32,
-        thread: u32,
-        request: &IoRequest,
-        (issued_ns, arrival_ns): (u64, u64),
-    ) {
-        debug_assert!(request.offset + u64::from(request.length) <= self.drive.capacity().0);
-        let (operation, bytes) = (request.op, request.length);
-        let stage = if operation == Operation::Flush { Stage::Flush } else { Stage::Io };
-        self.table[tag as usize] =
-            Outstanding { thread, operation, stage, bytes, issued_ns, arrival_ns };
-        self.drive.submit(Nanos(issued_ns), host::command(request, thread, tag));
     }
 }
 

@@ -87,6 +87,95 @@ pub struct Backend<R> {
     pub(crate) mechanisms: FlashMechanisms,
 }
 
+/// What the start of an operation uses beside its die.
+struct Starter<'a, R> {
+    times: &'a Times,
+    channels: &'a mut Channels,
+    busy: &'a mut BusyTimes,
+    queue: &'a mut EventQueue,
+    recorder: &'a mut R,
+    now: Nanos,
+}
+
+/// Returns `true` for a read of one plane.
+#[inline]
+fn is_of_plane(operation: FlashOperation) -> bool {
+    let FlashOperation::Read { sense, .. } = operation else { return false };
+    !is_plain(sense) && sense & SENSE_PLANE > 0
+}
+
+impl<R: Recorder> Starter<'_, R> {
+    /// Returns `true` if the start of an operation concerns neither a mechanism nor the recorder.
+    #[inline]
+    fn starts(&self, operation: FlashOperation) -> bool {
+        !R::RECORDS && !is_of_plane(operation)
+    }
+
+    #[inline]
+    fn start(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
+        let command = self.times.flash.command;
+        let end = match operation {
+            FlashOperation::Read { .. } => {
+                self.start_read(die, index, operation);
+                return;
+            }
+            FlashOperation::Program { page_type, .. } => {
+                let (load, time) = self.times.program(page_type);
+                self.busy.program += time.0;
+                self.take_channel(index, load) + time
+            }
+            FlashOperation::Erase { .. } => {
+                let time = self.times.flash.erase;
+                self.busy.erase += time.0;
+                self.take_channel(index, command) + time
+            }
+            FlashOperation::Upkeep { nanos, .. } => {
+                let begun = self.take_channel(index, command);
+                let end = begun.max(self.now + Nanos(u64::from(nanos)));
+                self.busy.program += (end - begun).0;
+                end
+            }
+        };
+        self.begin_work(die, index, operation, Lane::DieLong, end);
+    }
+
+    /// Starts a read of all planes.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn start_read(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
+        let FlashOperation::Read { sense, .. } = operation else {
+            unreachable!("only reads are queued with the priority of host reads");
+        };
+        let begun = self.take_channel(index, self.times.flash.command);
+        let sensed = begun + self.times.sensing(sense);
+        let read = self.times.recorded_read(self.now, sense, begun, sensed);
+        self.recorder.read_started(index as u16, self.channels.of(index), read);
+        self.busy.read += (sensed - begun).0;
+        die.sense(operation, sensed);
+        self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
+    }
+
+    #[inline]
+    fn begin_work(
+        &mut self,
+        die: &mut Die,
+        index: usize,
+        operation: FlashOperation,
+        lane: Lane,
+        until: Nanos,
+    ) {
+        die.begin(operation, until);
+        self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
+    }
+
+    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
+    #[inline]
+    fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
+        self.busy.transfer += duration.0;
+        self.channels.take(die, self.now, duration)
+    }
+}
+
 impl<R: Recorder> Backend<R> {
     pub fn new(config: &DeviceConfig) -> Self {
         let geometry = config.geometry.clone();
@@ -132,30 +221,34 @@ impl<R: Recorder> Backend<R> {
     /// Reads a slot for a host command, on a drive whose mechanisms do not change host reads.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn host_read_slot(&mut self, command: u16, location: FlashLocation) {
-        let ((sense, _), purpose) = (self.sense(&location, 1), ReadFor::Host { command });
-        let operation = FlashOperation::Read { sense, slots: 1, purpose };
-        self.queue_read(location.die as usize, operation);
+    pub fn host_read_slot(&mut self, command: u16, die: u32, sense: u16) {
+        let purpose = ReadFor::Host { command };
+        self.queue_read(die as usize, FlashOperation::Read { sense, slots: 1, purpose });
     }
 
     /// Queues a read with the priority of a host read.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
-        let die = &self.dies[index];
+        let die = &mut self.dies[index];
+        if matches!(die.state, DieState::Sensing(_)) {
+            // The most frequent case; nothing starts before the end of sensing.
+            die.reads.push(operation);
+            return;
+        }
         if die.is_quiet(self.now) && !die.wake_scheduled && self.may_start(index) {
             // Shortcut for the common case, which bypasses the queue.
             self.dies[index].begin_read();
             self.start(index, operation);
             return;
         }
-        self.dies[index].reads.push_back(operation);
+        self.dies[index].reads.push(operation);
         self.wake(index);
     }
 
     /// Queues an operation behind the other work of a die.
     pub(crate) fn work(&mut self, die: usize, operation: FlashOperation) {
-        self.dies[die].work.push_back(operation);
+        self.dies[die].work.push(operation);
         self.wake(die);
     }
 
@@ -209,14 +302,43 @@ impl<R: Recorder> Backend<R> {
     }
 
     /// Starts the next operation of a die that is free.
-    #[inline]
+    #[inline(never)]
     fn start_next(&mut self, index: usize) {
+        self.start_next_inlined(index);
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn start_next_inlined(&mut self, index: usize) {
         debug_assert!(self.dies[index].is_idle());
         if R::LIMITS_DIES && self.dies[index].has_operations() && !self.may_start(index) {
             self.recorder.die_does(index as u16, self.now, Some(Cause::Throttling));
             return;
         }
-        match self.dies[index].next(self.reads_in_a_row) {
+        let reads_in_a_row = self.reads_in_a_row;
+        let (dies, mut starter) = self.split();
+        let die = &mut dies[index];
+        if !die.is_read_next(reads_in_a_row) {
+            self.start_other(index);
+            return;
+        }
+        let read = die.next_read();
+        if starter.starts(read) {
+            starter.start_read(die, index, read);
+        } else {
+            self.start(index, read);
+        }
+    }
+
+    /// Starts the next operation of a free die other than a host read.
+    #[inline(never)]
+    fn start_other(&mut self, index: usize) {
+        let (dies, mut starter) = self.split();
+        let die = &mut dies[index];
+        match die.next_other() {
+            Next::Start(operation) if starter.starts(operation) => {
+                starter.start(die, index, operation);
+            }
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
                 if R::RECORDS {
@@ -237,64 +359,33 @@ impl<R: Recorder> Backend<R> {
             let cause = operation.cause(&self.fills);
             self.recorder.die_does(index as u16, self.now, Some(cause));
         }
-        match operation {
-            FlashOperation::Read { sense, .. } => self.start_read(index, operation, sense),
-            _ => self.start_work(index, operation),
-        }
-    }
-
-    #[inline]
-    fn start_work(&mut self, index: usize, operation: FlashOperation) {
-        let command = self.times.flash.command;
-        let end = match operation {
-            FlashOperation::Read { .. } => unreachable!("`start_read` starts reads"),
-            FlashOperation::Program { page_type, .. } => {
-                let (load, time) = self.times.program(page_type);
-                self.busy.program += time.0;
-                self.take_channel(index, load) + time
-            }
-            FlashOperation::Erase { .. } => {
-                let time = self.times.flash.erase;
-                self.busy.erase += time.0;
-                self.take_channel(index, command) + time
-            }
-            FlashOperation::Upkeep { nanos, .. } => {
-                let begun = self.take_channel(index, command);
-                let end = begun.max(self.now + Nanos(u64::from(nanos)));
-                self.busy.program += (end - begun).0;
-                end
-            }
-        };
-        self.begin_work(index, operation, Lane::DieLong, end);
-    }
-
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn start_read(&mut self, index: usize, operation: FlashOperation, sense: u16) {
-        let begun = self.take_channel(index, self.times.flash.command);
-        if !is_plain(sense) && sense & SENSE_PLANE > 0 {
+        if is_of_plane(operation) {
+            let begun = self.take_channel(index, self.times.flash.command);
             flash_hook!(self, m => m.start_plane_read(self, index, operation, begun));
             return;
         }
-        let sensed = begun + self.times.sensing(sense);
-        let read = self.times.recorded_read(self.now, sense, begun, sensed);
-        self.recorder.read_started(index as u16, self.channels.of(index), read);
-        self.busy.read += (sensed - begun).0;
-        self.dies[index].sense(operation, sensed);
-        self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
+        let (dies, mut starter) = self.split();
+        starter.start(&mut dies[index], index, operation);
+    }
+
+    /// Returns the dies, and what the start of an operation on one of them uses.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn split(&mut self) -> (&mut [Die], Starter<'_, R>) {
+        let Self { dies, times, channels, busy, queue, recorder, now, .. } = self;
+        (dies, Starter { times, channels, busy, queue, recorder, now: *now })
     }
 
     #[inline]
     fn begin_work(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
-        self.dies[index].begin(operation, until);
-        self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
+        let (dies, mut starter) = self.split();
+        starter.begin_work(&mut dies[index], index, operation, lane, until);
     }
 
     /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
     #[inline]
     pub(crate) fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
-        self.busy.transfer += duration.0;
-        self.channels.take(die, self.now, duration)
+        self.split().1.take_channel(die, duration)
     }
 
     /// Accounts for all dies erasing `blocks` blocks one after the other.
@@ -342,6 +433,11 @@ impl<R: Recorder> Backend<R> {
     pub fn die_done(&mut self, index: usize) -> Outcome {
         let state = self.dies[index].end();
         self.release_die(index);
+        let is_sent = matches!(state, DieState::Sending);
+        if is_sent && (!R::LIMITS_DIES || self.dies[index].is_idle()) {
+            self.start_next_inlined(index);
+            return Outcome::Nothing;
+        }
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
                 let (unit, frontier) = self.fills.programmed(fill);
@@ -367,7 +463,7 @@ impl<R: Recorder> Backend<R> {
         };
         // Releasing a unit may have started an operation on this die.
         if self.dies[index].is_idle() {
-            self.start_next(index);
+            self.start_next_inlined(index);
         }
         outcome
     }

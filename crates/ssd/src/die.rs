@@ -4,8 +4,6 @@
 //! work waits. All other operations (GC reads, programs, erases) are served in order, as the flash
 //! requires: units of a block in order, an erase after the reads before it.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, ReclaimUnitId};
 
@@ -182,12 +180,83 @@ pub struct Suspended {
     pub remaining: Nanos,
 }
 
+/// Operations that wait for a die. Its memory is used anew each time that it is empty, which is
+/// often, or full: that takes fewer instructions than a ring.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<FlashOperation>", into = "Vec<FlashOperation>")]
+pub struct Queue {
+    operations: Vec<FlashOperation>,
+    /// Number of operations that have left it.
+    first: usize,
+}
+
+impl From<Vec<FlashOperation>> for Queue {
+    fn from(operations: Vec<FlashOperation>) -> Self {
+        Self { operations, first: 0 }
+    }
+}
+
+impl From<Queue> for Vec<FlashOperation> {
+    fn from(queue: Queue) -> Self {
+        queue.iter().copied().collect()
+    }
+}
+
+impl Queue {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, FlashOperation> {
+        self.operations[self.first..].iter()
+    }
+
+    #[inline]
+    pub fn push(&mut self, operation: FlashOperation) {
+        if self.operations.len() == self.operations.capacity() {
+            self.make_room();
+        }
+        self.operations.push(operation);
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.operations.drain(..self.first);
+        self.first = 0;
+        // At least half is free then, so this is rare.
+        self.operations.reserve(self.operations.len().max(4));
+    }
+
+    /// Takes the operation that has waited longest.
+    #[inline]
+    pub fn pop(&mut self) -> Option<FlashOperation> {
+        let operation = *self.operations.get(self.first)?;
+        self.first += 1;
+        if self.first == self.operations.len() {
+            self.operations.clear();
+            self.first = 0;
+        }
+        Some(operation)
+    }
+
+    /// Takes an operation before its turn.
+    pub fn remove(&mut self, place: usize) -> FlashOperation {
+        let operation = self.operations.remove(self.first + place);
+        if self.first == self.operations.len() {
+            self.operations.clear();
+            self.first = 0;
+        }
+        operation
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Die {
     pub state: DieState,
     pub busy_until: Nanos,
-    pub reads: VecDeque<FlashOperation>,
-    pub work: VecDeque<FlashOperation>,
+    pub reads: Queue,
+    pub work: Queue,
     pub suspended: Option<Suspended>,
     /// Number of suspensions of the current operation.
     pub suspends: u32,
@@ -202,8 +271,8 @@ impl Default for Die {
         Self {
             state: DieState::Idle,
             busy_until: Nanos::ZERO,
-            reads: VecDeque::new(),
-            work: VecDeque::new(),
+            reads: Queue::default(),
+            work: Queue::default(),
             suspended: None,
             suspends: 0,
             reads_in_a_row: 0,
@@ -221,20 +290,30 @@ pub enum Next {
 }
 
 impl Die {
-    /// Takes the next operation by the rule in the module documentation.
+    /// Returns `true` if the next operation, by the rule in the module documentation, is a host
+    /// read.
     #[inline]
-    pub fn next(&mut self, reads_in_a_row_max: u32) -> Next {
-        let others = self.has_other_work();
-        if !self.reads.is_empty() && (!others || self.reads_in_a_row < reads_in_a_row_max) {
-            self.begin_read();
-            return self.reads.pop_front().map_or(Next::Nothing, Next::Start);
-        }
+    pub fn is_read_next(&self, reads_in_a_row_max: u32) -> bool {
+        let is_turn = self.reads_in_a_row < reads_in_a_row_max;
+        !self.reads.is_empty() && (is_turn || !self.has_other_work())
+    }
+
+    /// Takes the next host read.
+    #[inline]
+    pub fn next_read(&mut self) -> FlashOperation {
+        self.begin_read();
+        self.reads.pop().expect("a read is next")
+    }
+
+    /// Takes the next operation other than a host read.
+    #[inline]
+    pub fn next_other(&mut self) -> Next {
         self.reads_in_a_row = 0;
         if let Some(suspended) = self.suspended.take() {
             return Next::Resume(suspended);
         }
         self.suspends = 0;
-        self.work.pop_front().map_or(Next::Nothing, Next::Start)
+        self.work.pop().map_or(Next::Nothing, Next::Start)
     }
 
     /// Returns the operations in progress, suspended and queued.
@@ -244,7 +323,7 @@ impl Die {
             DieState::Idle | DieState::Reading | DieState::Sending => None,
         };
         let suspended = self.suspended.as_ref().map(|suspended| &suspended.operation);
-        current.into_iter().chain(suspended).chain(&self.reads).chain(&self.work)
+        current.into_iter().chain(suspended).chain(self.reads.iter()).chain(self.work.iter())
     }
 
     /// Returns `true` if a restored die can be in this state. A saved drive has no outstanding host
@@ -401,13 +480,18 @@ mod tests {
         FlashOperation::Read { sense: 0, slots: 1, purpose: ReadFor::Host { command } }
     }
 
+    fn next(die: &mut Die, reads_in_a_row_max: u32) -> Next {
+        let is_read = die.is_read_next(reads_in_a_row_max);
+        if is_read { Next::Start(die.next_read()) } else { die.next_other() }
+    }
+
     #[test]
     fn reads_pass_other_work_but_not_for_ever() {
         let mut die = Die::default();
         let program = FlashOperation::Program { fill: 0, page_type: 0 };
-        die.work.push_back(program);
-        (0..5).for_each(|n| die.reads.push_back(read(n)));
-        let order: Vec<Next> = (0..6).map(|_| die.next(2)).collect();
+        die.work.push(program);
+        (0..5).for_each(|n| die.reads.push(read(n)));
+        let order: Vec<Next> = (0..6).map(|_| next(&mut die, 2)).collect();
         let expected = [
             Next::Start(read(0)),
             Next::Start(read(1)),
@@ -417,7 +501,27 @@ mod tests {
             Next::Start(read(4)),
         ];
         assert_eq!(order, expected);
-        assert_eq!(die.next(2), Next::Nothing);
+        assert_eq!(next(&mut die, 2), Next::Nothing);
+    }
+
+    #[test]
+    fn a_queue_keeps_its_order_while_it_grows_and_shrinks() {
+        let (mut queue, mut model) = (Queue::default(), std::collections::VecDeque::new());
+        for n in 0..1000_u16 {
+            // Grows, shrinks, and is empty now and then.
+            if n % 100 < 50 || n % 3 == 0 {
+                queue.push(read(n));
+                model.push_back(read(n));
+            } else {
+                assert_eq!(queue.pop(), model.pop_front());
+                assert_eq!(queue.pop(), model.pop_front());
+            }
+            if n % 10 == 0 && model.len() > 2 {
+                assert_eq!(Some(queue.remove(2)), model.remove(2));
+            }
+            assert_eq!(queue.is_empty(), model.is_empty());
+            assert!(queue.iter().eq(&model));
+        }
     }
 
     #[test]
@@ -426,9 +530,9 @@ mod tests {
         let erase = FlashOperation::Erase { unit: ReclaimUnitId(1) };
         let suspended = Suspended { operation: erase, remaining: Nanos(10) };
         die.suspended = Some(suspended);
-        die.work.push_back(FlashOperation::Program { fill: 0, page_type: 0 });
-        die.reads.push_back(read(0));
-        assert_eq!(die.next(4), Next::Start(read(0)));
-        assert_eq!(die.next(4), Next::Resume(suspended));
+        die.work.push(FlashOperation::Program { fill: 0, page_type: 0 });
+        die.reads.push(read(0));
+        assert_eq!(next(&mut die, 4), Next::Start(read(0)));
+        assert_eq!(next(&mut die, 4), Next::Resume(suspended));
     }
 }

@@ -70,23 +70,15 @@ impl SsdEvent {
     }
 }
 
-/// An event as the queue holds it. The drive asks for mechanisms first, so that the number of an
-/// event of its own selects what to do without a detour through [`SsdEvent`].
+/// An event as the queue holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed(u32);
 
 impl Packed {
     pub(crate) const IDLE_CHECK: Self = Self(5 << 16);
 
-    /// Returns the mechanism whose work is due, and its token; `None` for other events.
-    #[inline]
-    pub fn due(self) -> Option<(u8, u16)> {
-        let mechanism = (self.0 >> 16).checked_sub(FIRST_MECHANISM)?;
-        Some((mechanism as u8, self.0 as u16))
-    }
-
-    /// Returns an event that is not of a mechanism.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn event(self) -> SsdEvent {
         let index = self.0 as u16;
         match self.0 >> 16 {
@@ -96,48 +88,86 @@ impl Packed {
             3 => SsdEvent::WriteArrived { command: index },
             4 => SsdEvent::Completed { command: index },
             5 => SsdEvent::IdleCheck,
-            _ => SsdEvent::PlaneDone { reader: index },
+            6 => SsdEvent::PlaneDone { reader: index },
+            kind => SsdEvent::Due { mechanism: (kind - FIRST_MECHANISM) as u8, token: index },
         }
     }
 }
 
-/// `time << 64 | order << 32 | lane << 28 | packed event`: one comparison orders two events, and
-/// the least key is all that has to be known of the next one.
-type Key = u128;
+/// A time and a lane: `time << 3 | lane`. One comparison of 64 bits finds the lane with the next
+/// event, unless events of two lanes are simultaneous: then the order of scheduling decides.
+type When = u64;
 
-/// Key of an empty lane: after all events.
-const EMPTY: Key = Key::MAX;
-const LANE_SHIFT: u32 = 28;
-const EVENT_MASK: u32 = (1 << LANE_SHIFT) - 1;
+/// After all events: when an empty lane has its next event.
+const NEVER: When = When::MAX;
+const LANE_BITS: u32 = 3;
 /// At least as many as there are lanes, and a power of two, so that an index needs no bounds check.
-const LANES_MAX: usize = 8;
+const LANES_MAX: usize = 1 << LANE_BITS;
+/// The end of time, after 73 years.
+pub(crate) const END: Nanos = Nanos(NEVER >> LANE_BITS);
 const ROOM_MIN: usize = 64;
 /// Events that an insertion moves one by one before it searches for its place.
 const NEAR: usize = 4;
 
 #[inline]
-fn time_of(key: Key) -> Nanos {
-    Nanos((key >> 64) as u64)
+fn time_of(when: When) -> Nanos {
+    Nanos(when >> LANE_BITS)
 }
 
 #[inline]
-fn lane_of(key: Key) -> usize {
-    (key as u32 >> LANE_SHIFT) as usize % LANES_MAX
+fn lane_of(when: When) -> usize {
+    when as usize % LANES_MAX
 }
 
-/// Returns the earlier of two keys, without a branch.
 #[inline]
-fn first(a: Key, b: Key) -> Key {
+fn are_simultaneous(a: When, b: When) -> bool {
+    a ^ b < LANES_MAX as When
+}
+
+/// Returns the earlier of two, without a branch.
+#[inline]
+fn first(a: When, b: When) -> When {
     select_unpredictable(b < a, b, a)
 }
 
-/// A lane: its events are sorted in `keys[first..=last]`. Neither an insertion nor a removal needs
-/// to know whether there are any: [`EMPTY`] is behind them, and before them is a key that is not
-/// after any other, the event that was removed last.
+/// A scheduled event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Scheduled {
+    when: When,
+    /// Number of events that were scheduled before it.
+    order: u32,
+    event: Packed,
+}
+
+/// Form of a scheduled event in saved states: `time << 64 | order << 32 | lane << 28 | event`.
+type Key = u128;
+const KEY_LANE_SHIFT: u32 = 28;
+
+impl Scheduled {
+    const NEVER: Self = Self { when: NEVER, order: 0, event: Packed(0) };
+
+    fn key(self) -> Key {
+        let event = (lane_of(self.when) as u32) << KEY_LANE_SHIFT | self.event.0;
+        Key::from(time_of(self.when).0) << 64 | Key::from(self.order) << 32 | Key::from(event)
+    }
+
+    /// Returns the event of a key. An impossible time becomes the end of time.
+    fn of(key: Key) -> Self {
+        let (time, event) = (((key >> 64) as u64).min(END.0), key as u32);
+        let when = time << LANE_BITS | When::from(event >> KEY_LANE_SHIFT) % LANES_MAX as When;
+        let event = Packed(event & ((1 << KEY_LANE_SHIFT) - 1));
+        Self { when, order: (key >> 32) as u32, event }
+    }
+}
+
+/// A lane: its events are sorted in `events[first..=last]`, simultaneous ones as they were
+/// scheduled. Neither an insertion nor a removal needs to know whether there are any:
+/// [`Scheduled::NEVER`] is behind them, and before them is an event that is not after any other,
+/// the one that was removed last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
-    keys: Vec<Key>,
+    events: Vec<Scheduled>,
     // Narrow, so that the compiler knows that a sum with them does not overflow.
     first: u32,
     last: u32,
@@ -151,94 +181,105 @@ impl Default for SortedLane {
 
 impl From<Vec<Key>> for SortedLane {
     /// Creates a lane from events in order of time.
-    fn from(mut events: Vec<Key>) -> Self {
-        let last = events.len() as u32;
-        events.insert(0, 0);
-        events.resize(ROOM_MIN.max(2 * events.len() + 4), EMPTY);
-        Self { keys: events, first: 1, last }
+    fn from(keys: Vec<Key>) -> Self {
+        let last = keys.len() as u32;
+        let mut events = vec![Scheduled::NEVER; ROOM_MIN.max(2 * keys.len() + 5)];
+        events[0].when = 0;
+        for (event, key) in events[1..].iter_mut().zip(keys) {
+            *event = Scheduled::of(key);
+        }
+        Self { events, first: 1, last }
     }
 }
 
 impl From<SortedLane> for Vec<Key> {
     fn from(lane: SortedLane) -> Self {
-        lane.events().to_vec()
+        lane.scheduled().iter().map(|event| event.key()).collect()
     }
 }
 
 impl SortedLane {
     #[inline]
-    fn events(&self) -> &[Key] {
-        &self.keys[self.first as usize..=self.last as usize]
+    fn scheduled(&self) -> &[Scheduled] {
+        &self.events[self.first as usize..=self.last as usize]
     }
 
-    /// Inserts from the end.
+    /// Inserts an event that was scheduled after all others, from the end.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn insert(&mut self, key: Key) {
+    fn insert(&mut self, event: Scheduled) {
         let last = self.last as usize;
-        if last + 2 < self.keys.len() && self.keys[last] <= key {
-            self.keys[last + 1] = key;
-            self.keys[last + 2] = EMPTY;
+        if last + 2 < self.events.len() && self.events[last].when <= event.when {
+            // Field by field: the compiler would make the whole in memory, and copy it.
+            let place = &mut self.events[last + 1];
+            (place.when, place.order, place.event) = (event.when, event.order, event.event);
+            self.events[last + 2].when = NEVER;
             self.last += 1;
         } else {
-            self.insert_otherwise(key);
+            self.insert_otherwise(event.when, event.order, event.event);
         }
     }
 
     /// Makes room and inserts an event, possibly before other events. These are usually few, but
     /// the end of a resumed operation can precede any number of them.
     #[inline(never)]
-    fn insert_otherwise(&mut self, key: Key) {
-        if self.keys.len() < self.last as usize + 3 {
+    fn insert_otherwise(&mut self, when: When, order: u32, event: Packed) {
+        if self.events.len() < self.last as usize + 3 {
             self.make_room();
         }
         self.last += 1;
         let last = self.last as usize;
-        self.keys[last + 1] = EMPTY;
-        let live = &mut self.keys[self.first as usize..=last];
+        self.events[last + 1].when = NEVER;
+        let live = &mut self.events[self.first as usize..=last];
         let mut hole = live.len() - 1;
         let near = hole.saturating_sub(NEAR);
-        while hole > near && live[hole - 1] > key {
+        while hole > near && live[hole - 1].when > when {
             live[hole] = live[hole - 1];
             hole -= 1;
         }
-        if hole > 0 && hole == near && live[hole - 1] > key {
-            let place = live[..hole].partition_point(|other| *other <= key);
+        if hole > 0 && hole == near && live[hole - 1].when > when {
+            let place = live[..hole].partition_point(|other| other.when <= when);
             live.copy_within(place..hole, place + 1);
             hole = place;
         }
-        live[hole] = key;
+        live[hole] = Scheduled { when, order, event };
     }
 
-    /// Removes the head; returns the next one.
+    /// Removes the head; returns it, and when the next one is.
     #[inline]
-    fn advance(&mut self) -> Key {
+    fn advance(&mut self) -> (Packed, When) {
         debug_assert!(self.first <= self.last, "an empty lane has no head");
+        let head = self.first as usize;
         self.first += 1;
-        self.keys[self.first as usize]
+        let next = &self.events[head..head + 2];
+        (next[0].event, next[1].when)
     }
 
     #[cold]
     fn make_room(&mut self) {
-        self.keys.copy_within(self.first as usize..self.last as usize + 2, 1);
+        self.events.copy_within(self.first as usize..self.last as usize + 2, 1);
         (self.first, self.last) = (1, self.last + 1 - self.first);
-        self.keys[0] = 0;
+        self.events[0].when = 0;
         // At least half is free then, so this is rare.
-        if self.keys.len() < 2 * self.last as usize + 4 {
-            self.keys.resize(2 * self.keys.len(), EMPTY);
+        if self.events.len() < 2 * self.last as usize + 4 {
+            self.events.resize(2 * self.events.len(), Scheduled::NEVER);
         }
     }
 
-    fn head(&self) -> Key {
-        self.keys[self.first as usize]
+    fn head(&self) -> &Scheduled {
+        &self.events[self.first as usize]
     }
 }
 
 /// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
+    /// When the head of each lane is.
+    heads: [When; LANES_MAX],
     /// Earlier head of each pair of lanes.
-    earlier: [Key; LANES_MAX / 2],
+    earlier: [When; LANES_MAX / 2],
+    /// The earliest one.
+    next: When,
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
 }
@@ -248,7 +289,8 @@ saved! { EventQueue { scheduled, [lanes] } check find_heads }
 impl Default for EventQueue {
     fn default() -> Self {
         let lanes = std::array::from_fn(|_| SortedLane::default());
-        Self { earlier: [EMPTY; LANES_MAX / 2], lanes, scheduled: 0 }
+        let (heads, earlier) = ([NEVER; LANES_MAX], [NEVER; LANES_MAX / 2]);
+        Self { heads, earlier, next: NEVER, lanes, scheduled: 0 }
     }
 }
 
@@ -257,86 +299,116 @@ impl EventQueue {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
+        debug_assert!(time < END, "an event after the end of time");
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
-        let low = u64::from(order) << 32 | u64::from((lane as u32) << LANE_SHIFT | event.pack());
-        let key = Key::from(time.0) << 64 | Key::from(low);
-        self.lanes[lane as usize].insert(key);
-        let earlier = &mut self.earlier[lane as usize / 2];
-        if key < *earlier {
-            *earlier = key;
+        let when = time.0 << LANE_BITS | lane as When;
+        self.lanes[lane as usize].insert(Scheduled { when, order, event: Packed(event.pack()) });
+        let head = &mut self.heads[lane as usize];
+        if when < *head {
+            *head = when;
+            let earlier = &mut self.earlier[lane as usize / 2];
+            *earlier = first(*earlier, when);
+            self.next = first(self.next, when);
         }
     }
 
-    /// Removes and returns the next event; `None` if no event is scheduled before `end`.
+    /// Removes and returns the next event; `None` if no event is scheduled until `limit`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn pop_before(&mut self, end: Nanos) -> Option<(Nanos, Packed)> {
-        let key = self.earliest();
-        let time = time_of(key);
-        // An empty queue has the latest of all times, which even the latest end excludes.
-        if time >= end {
+    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
+        let when = self.next;
+        // No event is at the end of time, but an empty queue has that time.
+        if when >= (limit.0.min(END.0 - 1) + 1) << LANE_BITS {
             return None;
         }
-        let lane = lane_of(key);
-        let next = self.lanes[lane].advance();
-        self.earlier[lane / 2] = first(next, self.lanes[lane ^ 1].head());
-        Some((time, Packed(key as u32 & EVENT_MASK)))
+        let event = self.remove(when);
+        if are_simultaneous(self.next, when) {
+            return Some(self.replace_by_earliest(when));
+        }
+        Some((time_of(when), event))
+    }
+
+    /// Removes the head of a lane.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn remove(&mut self, when: When) -> Packed {
+        let lane = lane_of(when);
+        let (event, next) = self.lanes[lane].advance();
+        self.set_head(lane, next);
+        event
+    }
+
+    /// Takes back the removal of an event, and removes the one of the simultaneous heads that was
+    /// scheduled first.
+    #[inline(never)]
+    fn replace_by_earliest(&mut self, removed: When) -> (Nanos, Packed) {
+        let lane = lane_of(removed);
+        self.lanes[lane].first -= 1;
+        self.set_head(lane, removed);
+        let heads = self.lanes[..LANES].iter().map(SortedLane::head);
+        let simultaneous = heads.filter(|head| are_simultaneous(head.when, removed));
+        // Numbers of events may have wrapped.
+        let before = |head: &&Scheduled| head.order.wrapping_sub(self.scheduled);
+        let earliest = simultaneous.min_by_key(before).map_or(removed, |head| head.when);
+        (time_of(removed), self.remove(earliest))
     }
 
     /// The time of the next event; `None` if none is scheduled.
     pub fn next_time(&self) -> Option<Nanos> {
-        (!self.is_empty()).then(|| time_of(self.earliest()))
+        (!self.is_empty()).then(|| time_of(self.next))
     }
 
-    /// Key of the next event. Branch predictors cannot predict the lane, so the minimum is found by
-    /// branch-free selection.
-    #[inline]
-    fn earliest(&self) -> Key {
+    /// Sets when the head of a lane is. Branch predictors cannot predict the lane of the next event,
+    /// so the minimum is found by branch-free selection.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn set_head(&mut self, lane: usize, when: When) {
+        self.heads[lane] = when;
+        self.earlier[lane / 2] = first(when, self.heads[lane ^ 1]);
         let [a, b, c, ..] = self.earlier;
-        first(first(a, b), c)
-    }
-
-    /// Updates the earlier head of a lane and its neighbour.
-    fn compare_heads(&mut self, lane: usize) {
-        self.earlier[lane / 2] = first(self.lanes[lane].head(), self.lanes[lane ^ 1].head());
+        self.next = first(first(a, b), c);
     }
 
     /// Cancels an event that was pushed into `lane` for `time`.
     pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
-        let before = sorted.events().partition_point(|key| time_of(*key) < time);
-        let is_it = |key: &Key| time_of(*key) == time && *key as u32 & EVENT_MASK == event.pack();
-        let simultaneous = &sorted.events()[before..];
+        let when = time.0 << LANE_BITS | lane as When;
+        let before = sorted.scheduled().partition_point(|other| other.when < when);
+        let is_it = |other: &Scheduled| other.when == when && other.event.0 == event.pack();
+        let simultaneous = &sorted.scheduled()[before..];
         let position = simultaneous.iter().position(is_it).expect("the event is scheduled");
         let position = sorted.first as usize + before + position;
-        sorted.keys.copy_within(position + 1..sorted.last as usize + 2, position);
+        sorted.events.copy_within(position + 1..sorted.last as usize + 2, position);
         sorted.last -= 1;
-        self.compare_heads(lane as usize);
+        let head = sorted.head().when;
+        self.set_head(lane as usize, head);
     }
 
     pub fn len(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.events().len()).sum()
+        self.lanes.iter().map(|lane| lane.scheduled().len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.next == NEVER
     }
 
-    /// Updates the heads of restored lanes. Returns `false` if an event is out of order or in a
-    /// wrong lane.
+    /// Updates the heads of restored lanes. Returns `false` if an event is out of order, in a
+    /// wrong lane, or after the end of time.
     fn find_heads(&mut self) -> bool {
-        (0..LANES_MAX).step_by(2).for_each(|lane| self.compare_heads(lane));
+        (0..LANES_MAX).for_each(|lane| self.set_head(lane, self.lanes[lane].head().when));
         self.lanes.iter().enumerate().all(|(number, lane)| {
-            let is_own = |&key: &Key| lane_of(key) == number && number < LANES;
-            lane.events().is_sorted() && lane.events().iter().all(is_own)
+            let is_own = |event: &Scheduled| {
+                lane_of(event.when) == number && number < LANES && time_of(event.when) < END
+            };
+            let events = lane.scheduled();
+            events.iter().all(is_own) && events.is_sorted_by_key(|event| event.key())
         })
     }
 
     /// Returns all events, lane by lane.
     pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
-        let keys = self.lanes.iter().flat_map(SortedLane::events);
-        keys.map(|&key| Packed(key as u32 & EVENT_MASK))
+        self.lanes.iter().flat_map(SortedLane::scheduled).map(|scheduled| scheduled.event)
     }
 
     /// Returns `true` if the events of dies are exactly `expected`, in any order.
@@ -344,8 +416,9 @@ impl EventQueue {
         &self,
         expected: impl Iterator<Item = (Lane, Nanos, SsdEvent)>,
     ) -> bool {
-        let scheduled = self.lanes.iter().flat_map(SortedLane::events);
-        let scheduled = scheduled.map(|&key| (lane_of(key), time_of(key), key as u32 & EVENT_MASK));
+        let scheduled = self.lanes.iter().flat_map(SortedLane::scheduled);
+        let scheduled =
+            scheduled.map(|event| (lane_of(event.when), time_of(event.when), event.event.0));
         let last_die = SsdEvent::DieDone { die: u16::MAX }.pack();
         let mut scheduled: Vec<_> =
             scheduled.filter(|&(_, _, packed)| packed <= last_die).collect();
@@ -370,15 +443,8 @@ mod tests {
     const ALL: [Lane; LANES] =
         [Lane::Ready, Lane::Arrived, Lane::Completed, Lane::Sensed, Lane::DieShort, Lane::DieLong];
 
-    fn unpacked(packed: Packed) -> SsdEvent {
-        let due = packed.due().map(|(mechanism, token)| SsdEvent::Due { mechanism, token });
-        due.unwrap_or_else(|| packed.event())
-    }
-
     fn pop(queue: &mut EventQueue, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
-        queue
-            .pop_before(Nanos(limit.0.saturating_add(1)))
-            .map(|(time, packed)| (time, unpacked(packed)))
+        queue.pop_until(limit).map(|(time, packed)| (time, packed.event()))
     }
 
     #[test]
@@ -395,7 +461,7 @@ mod tests {
             SsdEvent::PlaneDone { reader: 65_535 },
         ];
         for event in events {
-            assert_eq!(unpacked(Packed(event.pack())), event);
+            assert_eq!(Packed(event.pack()).event(), event);
         }
     }
 

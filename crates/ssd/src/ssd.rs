@@ -177,9 +177,9 @@ impl<R: Recorder> Ssd<R> {
     fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
         let now = self.storage.backend.now;
         self.active.begin(now);
-        let first = command.offset / u64::from(SLOT_BYTES);
-        let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
-        let slots = (end - first) as u32;
+        let slot = u64::from(SLOT_BYTES);
+        let first = command.offset / slot;
+        let slots = (command.offset % slot + u64::from(command.length)).div_ceil(slot) as u32;
         let number = self.commands.begin(command, slots);
         // Its host announced it long ago if many are outstanding.
         self.storage.ftl.prefetch_now(Lpn(first as u32));
@@ -367,13 +367,21 @@ impl<R: Recorder> Ssd<R> {
         let (first, length, slots) = (c.first(), c.command.length, c.slots);
         self.host_read_bytes += u64::from(length);
         if self.steps.reads || slots > 1 {
-            if !Mechanisms::holds_read(self, number) {
-                self.read_held(number);
-            }
+            self.read_otherwise(number);
             return;
         }
-        let reads = self.storage.read_slot(number, first);
-        self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
+        c.pending = 1;
+        if self.storage.read_slot(number, first, false) == 0 {
+            self.commands.await_reads(number, (length, 0), &mut self.storage.backend);
+        }
+    }
+
+    /// Reads several slots, or on a drive whose mechanisms take part.
+    #[inline(never)]
+    fn read_otherwise(&mut self, number: u16) {
+        if !Mechanisms::holds_read(self, number) {
+            self.read_held(number);
+        }
     }
 
     /// Starts the flash reads of a command that no mechanism holds.
@@ -424,7 +432,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.now
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
     fn submit(&mut self, at: Nanos, command: Command) {
         debug_assert!(at >= self.storage.backend.now);
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
@@ -440,14 +449,9 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        let end = Nanos(limit.0.saturating_add(1));
-        while let Some((time, packed)) = self.storage.backend.queue.pop_before(end) {
+        while let Some((time, packed)) = self.storage.backend.queue.pop_until(limit) {
             let backend = &mut self.storage.backend;
             backend.now = time;
-            if let Some((mechanism, token)) = packed.due() {
-                Mechanisms::due(self, mechanism, token);
-                continue;
-            }
             match packed.event() {
                 SsdEvent::Completed { command } => return Some(self.complete(command)),
                 SsdEvent::WriteArrived { command } => {
@@ -470,7 +474,7 @@ impl<R: Recorder> Drive for Ssd<R> {
                     let has_commands = self.commands.in_flight() > 0;
                     self.idle.check(&mut self.storage, &mut self.buffer, has_commands);
                 }
-                SsdEvent::Due { .. } => unreachable!("`due` handles the events of mechanisms"),
+                SsdEvent::Due { mechanism, token } => Mechanisms::due(self, mechanism, token),
             }
         }
         None

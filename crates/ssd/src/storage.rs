@@ -11,7 +11,7 @@ use crate::attribution::Recorder;
 use crate::backend::Backend;
 use crate::config::DeviceConfig;
 use crate::data_placement::{DataPlacement, Interface};
-use crate::die::ReadFor;
+use crate::die::{ReadFor, sense};
 use crate::fill::FillId;
 use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed, SlcCache, Write};
 use crate::mechanisms::{Access, FlashMechanisms, PageRead};
@@ -279,7 +279,7 @@ impl<R: Recorder> Storage<R> {
     pub(crate) fn read(&mut self, number: u16, first: Lpn, slots: u32) -> (u32, Status) {
         let lost_before = self.backend.mechanisms.lost_reads();
         let reads = if slots == 1 && self.reads_slots_alone {
-            self.read_slot(number, first)
+            self.read_slot(number, first, true)
         } else {
             self.read_slots(number, first, slots)
         };
@@ -289,11 +289,11 @@ impl<R: Recorder> Storage<R> {
         (self.backend.mechanisms.awaited_reads(reads), outcome)
     }
 
-    /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
-    /// flash.
+    /// Starts the read of one slot, which may need retries only if `retries`. Returns the number of
+    /// flash reads, 0 if the slot is not on flash.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub(crate) fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
+    pub(crate) fn read_slot(&mut self, number: u16, lpn: Lpn, retries: bool) -> u32 {
         let ppa = self.ftl.lookup(lpn);
         if ppa.is_none() {
             self.unmapped_read_slots += 1;
@@ -303,7 +303,11 @@ impl<R: Recorder> Storage<R> {
         if self.is_buffered(ppa, &location) {
             return 0;
         }
-        self.backend.host_read_slot(number, location);
+        let sense = match retries {
+            true => self.backend.sense(&location, 1).0,
+            false => sense(location.page_type, 0),
+        };
+        self.backend.host_read_slot(number, location.die, sense);
         1
     }
 

@@ -53,10 +53,10 @@ pub(super) fn totals<'a>(
     }))
 }
 
-impl<D: DriveModel> Run<'_, D> {
-    pub(super) fn end_batches(&mut self, now: u64) {
+impl Run {
+    pub(super) fn end_batches<D: DriveModel>(&mut self, drive: &D, now: u64) {
         let totals = totals(&self.results, &self.series, &self.flushes);
-        self.batches.close(now, totals, written(self.drive));
+        self.batches.close(now, totals, written(drive));
     }
 }
 

@@ -13,35 +13,36 @@ use crate::watch::EndedBy;
 /// Share of unmapped reads from which a step gets a warning.
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
-impl<D: DriveModel> Run<'_, D> {
+impl Run {
     /// The error is the length of a step whose series is too long to be kept, in ns.
-    pub(super) fn finish(
+    pub(super) fn finish<D: DriveModel>(
         mut self,
+        drive: &mut D,
         (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> Result<StepOutcome, u64> {
         assert_eq!(self.free.len(), self.table.len(), "commands are outstanding at the end");
         assert!(self.jobs.iter().all(|job| job.outstanding == 0));
         assert!(self.threads.iter().all(|thread| thread.outstanding == 0));
-        let unmeasured = self.discard_unfinished_ramps();
+        let unmeasured = self.discard_unfinished_ramps(drive);
         let deadline = |job: &Job| match job.deadline_ns {
             Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
             _ => job.last_completion_ns,
         };
         let ends: Vec<u64> =
             self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
-        let end = ends.iter().copied().fold(self.drive.now().0, u64::max);
+        let end = ends.iter().copied().fold(drive.now().0, u64::max);
         if self.series_full_ns.is_some() || !self.series.has_room(end) {
             return Err(self.series_full_ns.unwrap_or(end) - self.start_ns);
         }
-        self.drive.idle_until(Nanos(end));
+        drive.idle_until(Nanos(end));
         let mut warnings = self.warnings();
         warnings.extend(unmeasured);
-        warnings.extend(unmapped_reads(&before, &self.drive.counters()));
-        let data_placement = overflow::both(data_placement, self.drive);
+        warnings.extend(unmapped_reads(&before, &drive.counters()));
+        let data_placement = overflow::both(data_placement, drive);
         warnings.extend(overflow::warning(data_placement.as_ref()));
         let totals = batching::totals(&self.results, &self.series, &self.flushes);
-        let batches = self.batches.finish(end, totals, batching::written(self.drive));
+        let batches = self.batches.finish(end, totals, batching::written(drive));
         self.add_open_interval();
         for result in self.results.iter().flatten() {
             assert_eq!(result.service.count(), result.ios, "an I/O without a service time");
@@ -51,7 +52,7 @@ impl<D: DriveModel> Run<'_, D> {
                 "a response time is missing"
             );
         }
-        let (drive, counters) = (&*self.drive, &mut self.counters);
+        let (drive, counters) = (&*drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()

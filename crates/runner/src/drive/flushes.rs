@@ -77,19 +77,19 @@ impl Flushes {
     }
 }
 
-impl<D: DriveModel> Run<'_, D> {
+impl Run {
     /// Counts a completed flush. Sends the flush of a completed write, and returns `true`: the
     /// write is still outstanding, with the same tag.
     #[cold]
-    pub(super) fn ends_stage(&mut self, tag: u32, now: u64) -> bool {
+    pub(super) fn ends_stage<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) -> bool {
         let io = self.table[tag as usize];
         debug_assert_ne!(io.stage, Stage::Io, "an I/O counts when it completes");
         if io.stage == Stage::BeforeFlush {
-            if let Some(spent) = self.drive.time_by_cause() {
+            if let Some(spent) = drive.time_by_cause() {
                 self.flushes.spent.push((tag, *spent));
             }
             self.table[tag as usize].stage = Stage::Io;
-            self.drive.submit(Nanos(now), flush(io.thread, tag));
+            drive.submit(Nanos(now), flush(io.thread, tag));
             return true;
         }
         if io.stage == Stage::Ramp {
@@ -100,7 +100,7 @@ impl<D: DriveModel> Run<'_, D> {
         let service = now - io.issued_ns;
         outcome.ios += 1;
         outcome.service.record(service);
-        if let Some(spent) = self.drive.time_by_cause() {
+        if let Some(spent) = drive.time_by_cause() {
             outcome.causes.get_or_insert_default().record(service, spent);
         }
         false

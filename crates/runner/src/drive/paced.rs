@@ -5,7 +5,7 @@ use writecliff_host_interface::Operation;
 use super::Run;
 use crate::device::DriveModel;
 
-impl<D: DriveModel> Run<'_, D> {
+impl Run {
     /// Begins the pause of a thread once nothing of it is outstanding. The pause after the last I/O
     /// of a job belongs to the job, as in fio.
     pub(super) fn pause(&mut self, index: usize, now: u64) {
@@ -24,7 +24,12 @@ impl<D: DriveModel> Run<'_, D> {
     }
 
     /// Issues what is due of a thread that follows a schedule.
-    pub(super) fn issue_by_schedule(&mut self, index: usize, now: u64) {
+    pub(super) fn issue_by_schedule<D: DriveModel>(
+        &mut self,
+        drive: &mut D,
+        index: usize,
+        now: u64,
+    ) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
             if thread.pause.is_some() {
@@ -34,7 +39,7 @@ impl<D: DriveModel> Run<'_, D> {
             let (arrival, request) = if let Some(next) = thread.next {
                 next
             } else {
-                let request = thread.next_request(&*self.drive, now - self.start_ns);
+                let request = thread.next_request(drive, now - self.start_ns);
                 // A flush belongs to the write before it, because the rate counts I/Os.
                 let due = if request.op == Operation::Flush {
                     now - self.start_ns
@@ -57,7 +62,7 @@ impl<D: DriveModel> Run<'_, D> {
                 let is_full = thread.outstanding + 1 == thread.queue_depth;
                 thread.pause = thread.pacing.pause_after_issue(request.op, is_full);
             }
-            self.submit(index, &request, now, arrival);
+            self.submit(drive, index, &request, now, arrival);
         }
     }
 }

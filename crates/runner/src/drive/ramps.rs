@@ -13,11 +13,11 @@ use super::flushes::Stage;
 use super::{Run, end_all};
 use crate::device::DriveModel;
 
-impl<D: DriveModel> Run<'_, D> {
+impl Run {
     /// Ends the ramp of a job at `now`.
-    pub(super) fn end_ramp(&mut self, index: usize, now: u64) {
+    pub(super) fn end_ramp<D: DriveModel>(&mut self, drive: &D, index: usize, now: u64) {
         assert!(self.jobs[index].ramp_end_ns.is_some(), "a ramp ends once");
-        self.discard_ramp(index, now);
+        self.discard_ramp(drive, index, now);
         for (tag, io) in self.table.iter_mut().enumerate() {
             let counts = matches!(io.stage, Stage::Io | Stage::Flush);
             let is_own = self.threads[io.thread as usize].job == index;
@@ -35,11 +35,11 @@ impl<D: DriveModel> Run<'_, D> {
     }
 
     /// Discards what was measured of jobs that have ended in their ramps. Returns their warnings.
-    pub(super) fn discard_unfinished_ramps(&mut self) -> Vec<String> {
+    pub(super) fn discard_unfinished_ramps<D: DriveModel>(&mut self, drive: &D) -> Vec<String> {
         let mut warnings = Vec::new();
         for index in 0..self.jobs.len() {
             if self.jobs[index].ramp_end_ns.is_some() {
-                self.discard_ramp(index, self.jobs[index].last_completion_ns);
+                self.discard_ramp(drive, index, self.jobs[index].last_completion_ns);
                 let name = &self.jobs[index].name;
                 warnings
                     .push(format!("job '{name}' ended in its ramp: none of its I/Os are measured"));
@@ -48,10 +48,10 @@ impl<D: DriveModel> Run<'_, D> {
         warnings
     }
 
-    fn discard_ramp(&mut self, index: usize, now: u64) {
+    fn discard_ramp<D: DriveModel>(&mut self, drive: &D, index: usize, now: u64) {
         self.series.clear(index * OPERATIONS..(index + 1) * OPERATIONS);
-        self.measure_afresh(index, now);
-        self.before = Some(self.drive.counters());
+        self.measure_afresh(drive, index, now);
+        self.before = Some(drive.counters());
         let job = &mut self.jobs[index];
         job.ramp_end_ns = None;
         job.began_ns = now;

@@ -5,7 +5,7 @@ use writecliff_ftl::ProgramUnit;
 
 use super::Backend;
 use crate::die::{Die, DieState};
-use crate::event::{EventQueue, Packed};
+use crate::event::{END, EventQueue, Packed};
 use crate::fill::{Fills, NO_FILL};
 use crate::mechanisms::{FlashMechanism, flash_hook};
 use crate::{FillId, FlashOperation, ReadFor, Recorder, SsdEvent};
@@ -17,7 +17,7 @@ saved! {
 }
 
 /// Latest time of a restored drive, from which no simulation reaches the latest time of all.
-const LATEST: Nanos = Nanos(u64::MAX / 2);
+const LATEST: Nanos = Nanos(END.0 / 2);
 
 /// Flash operations that have not ended.
 #[derive(Debug, Default)]
@@ -41,12 +41,10 @@ impl<R: Recorder> Backend<R> {
     fn resume(&mut self) -> bool {
         let Self { geometry, front, queue, dies, .. } = self;
         // A saved drive has no outstanding host commands.
-        let can_occur = |event: Packed| {
-            event.due().is_some()
-                || matches!(
-                    event.event(),
-                    SsdEvent::Sensed { .. } | SsdEvent::DieDone { .. } | SsdEvent::IdleCheck
-                )
+        let can_occur = |event: Packed| match event.event() {
+            SsdEvent::Sensed { .. } | SsdEvent::DieDone { .. } => true,
+            SsdEvent::IdleCheck | SsdEvent::Due { .. } => true,
+            _ => false,
         };
         let has_unit =
             |unit: ReclaimUnitId| unit.0 < geometry.reclaim_units || front.has_block(unit);

@@ -109,8 +109,8 @@ impl FlashMechanism for Planes {
             }
             let busy = self.busy[die];
             let mut waiting = queues.reads.iter().map_while(|&operation| plane_of(operation));
-            let Some(position) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
-            let Some(operation) = queues.reads.remove(position) else { return };
+            let Some(place) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
+            let operation = queues.reads.remove(place);
             queues.begin_read();
             let begun = backend.take_channel(die, backend.times.flash.command);
             self.start_plane(backend, die, operation, begun);
