@@ -184,7 +184,11 @@ impl<R: Recorder> Backend<R> {
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
-            fills: Fills::new(frontiers + front_flash, units as usize + front_flash),
+            fills: Fills::new(
+                frontiers + front_flash,
+                units as usize + front_flash,
+                config.ftl.volatile_buffer,
+            ),
             awaiting: None,
             awaited: 0,
             times: Times::new(config),

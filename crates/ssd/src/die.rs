@@ -180,74 +180,93 @@ pub struct Suspended {
     pub remaining: Nanos,
 }
 
-/// Operations that wait for a die. Its memory is used anew each time that it is empty, which is
-/// often, or full: that takes fewer instructions than a ring.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<FlashOperation>", into = "Vec<FlashOperation>")]
-pub struct Queue {
-    operations: Vec<FlashOperation>,
-    /// Number of operations that have left it.
+/// A queue of what waits. It starts at the front of its memory again each time that it is empty,
+/// which is often, or full: that takes fewer instructions than a ring.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Vec<T>", into = "Vec<T>")]
+pub struct Queue<T: Copy> {
+    items: Vec<T>,
+    /// Number of items that have left it.
     first: usize,
 }
 
-impl From<Vec<FlashOperation>> for Queue {
-    fn from(operations: Vec<FlashOperation>) -> Self {
-        Self { operations, first: 0 }
+impl<T: Copy> Default for Queue<T> {
+    fn default() -> Self {
+        Self::from(Vec::new())
     }
 }
 
-impl From<Queue> for Vec<FlashOperation> {
-    fn from(queue: Queue) -> Self {
+impl<T: Copy> From<Vec<T>> for Queue<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self { items, first: 0 }
+    }
+}
+
+impl<T: Copy> From<Queue<T>> for Vec<T> {
+    fn from(queue: Queue<T>) -> Self {
         queue.iter().copied().collect()
     }
 }
 
-impl Queue {
+impl<T: Copy> Queue<T> {
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty()
+        self.items.is_empty()
     }
 
-    pub fn iter(&self) -> std::slice::Iter<'_, FlashOperation> {
-        self.operations[self.first..].iter()
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items[self.first..].iter()
+    }
+
+    /// Returns the item that has waited longest.
+    #[inline]
+    pub fn front(&self) -> Option<T> {
+        self.items.get(self.first).copied()
     }
 
     #[inline]
-    pub fn push(&mut self, operation: FlashOperation) {
-        if self.operations.len() == self.operations.capacity() {
+    pub fn push(&mut self, item: T) {
+        if self.items.len() == self.items.capacity() {
             self.make_room();
         }
-        self.operations.push(operation);
+        self.items.push(item);
     }
 
     #[cold]
     fn make_room(&mut self) {
-        self.operations.drain(..self.first);
+        self.items.drain(..self.first);
         self.first = 0;
         // At least half is free then, so this is rare.
-        self.operations.reserve(self.operations.len().max(4));
+        self.items.reserve(self.items.len().max(4));
     }
 
-    /// Takes the operation that has waited longest.
+    /// Takes the item that has waited longest.
     #[inline]
-    pub fn pop(&mut self) -> Option<FlashOperation> {
-        let operation = *self.operations.get(self.first)?;
+    pub fn pop(&mut self) -> Option<T> {
+        let item = self.front()?;
         self.first += 1;
-        if self.first == self.operations.len() {
-            self.operations.clear();
-            self.first = 0;
-        }
-        Some(operation)
+        self.restart_if_empty();
+        Some(item)
     }
 
-    /// Takes an operation before its turn.
-    pub fn remove(&mut self, place: usize) -> FlashOperation {
-        let operation = self.operations.remove(self.first + place);
-        if self.first == self.operations.len() {
-            self.operations.clear();
-            self.first = 0;
+    /// Takes an item before its turn.
+    pub fn remove(&mut self, position: usize) -> T {
+        let item = self.items.remove(self.first + position);
+        self.restart_if_empty();
+        item
+    }
+
+    #[inline]
+    fn restart_if_empty(&mut self) {
+        if self.first == self.items.len() {
+            self.clear();
         }
-        operation
+    }
+
+    #[inline]
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.first = 0;
     }
 }
 
@@ -255,8 +274,8 @@ impl Queue {
 pub struct Die {
     pub state: DieState,
     pub busy_until: Nanos,
-    pub reads: Queue,
-    pub work: Queue,
+    pub reads: Queue<FlashOperation>,
+    pub work: Queue<FlashOperation>,
     pub suspended: Option<Suspended>,
     /// Number of suspensions of the current operation.
     pub suspends: u32,

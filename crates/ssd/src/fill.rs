@@ -81,12 +81,14 @@ pub struct Fills {
     /// Numbers of full units not yet on flash by `ProgramUnit::since`, for those that may replace
     /// data of a freed reclaim unit.
     since: BTreeMap<u64, u32>,
+    /// `true` if erases wait for such units; otherwise none is counted.
+    erases_wait: bool,
 }
 
 saved! { Fills { all, free, [current], [held] } }
 
 impl Fills {
-    pub fn new(frontiers: usize, reclaim_units: usize) -> Self {
+    pub fn new(frontiers: usize, reclaim_units: usize, erases_wait: bool) -> Self {
         Self {
             all: Vec::new(),
             free: Vec::new(),
@@ -94,6 +96,7 @@ impl Fills {
             held: vec![VecDeque::new(); frontiers],
             in_flight: vec![InFlight::default(); reclaim_units],
             since: BTreeMap::new(),
+            erases_wait,
         }
     }
 
@@ -135,7 +138,7 @@ impl Fills {
         let id = self.current(frontier);
         self.current[frontier.index()] = NO_FILL;
         self.in_flight[unit.reclaim_unit.index()].add(unit.unit);
-        if unit.since != u64::MAX {
+        if self.erases_wait && unit.since != u64::MAX {
             *self.since.entry(unit.since).or_default() += 1;
         }
         let fill = &mut self.all[id as usize];
@@ -174,6 +177,7 @@ impl Fills {
     /// Whether a full unit with data that may replace those of a reclaim unit freed after
     /// `freed_at` others is not on flash yet.
     pub fn awaited(&self, freed_at: u64) -> bool {
+        debug_assert!(self.erases_wait, "not counted");
         self.since.first_key_value().is_some_and(|(&since, _)| since <= freed_at)
     }
 
@@ -186,7 +190,7 @@ impl Fills {
         let frontier = fill.frontier;
         debug_assert_eq!(fill.reads_pending, 0, "a program started before its data were read");
         self.in_flight[unit.reclaim_unit.index()].remove(unit.unit);
-        if unit.since != u64::MAX {
+        if self.erases_wait && unit.since != u64::MAX {
             self.forget_since(unit.since);
         }
         self.free.push(id);
@@ -231,7 +235,7 @@ impl Fills {
                 return false;
             }
             self.in_flight[unit.reclaim_unit.index()].add(unit.unit);
-            if unit.since != u64::MAX {
+            if self.erases_wait && unit.since != u64::MAX {
                 *self.since.entry(unit.since).or_default() += 1;
             }
         }
@@ -312,11 +316,11 @@ mod tests {
     /// on a restored drive.
     #[test]
     fn a_unit_that_was_filled_again_is_in_flight_until_its_last_program_ends() {
-        let mut fills = Fills::new(2, 2);
+        let mut fills = Fills::new(2, 2, true);
         let frontier = FrontierId(0);
         let ids = [70, 70, 3].map(|index| fills.filled(frontier, unit(index)).unwrap());
         let bytes = writecliff_base::fields::to_bytes(&fills);
-        let mut restored = Fills::new(2, 2);
+        let mut restored = Fills::new(2, 2, true);
         writecliff_base::fields::from_bytes(&bytes, &mut restored).unwrap();
         assert!(restored.resume(ids.into_iter(), |_, _| true));
         for mut fills in [fills, restored] {

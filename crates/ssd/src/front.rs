@@ -33,9 +33,10 @@ impl Write<'_> {
         let Command { offset, length, .. } = *self.command;
         let end = offset + u64::from(length);
         let slot = u64::from(SLOT_BYTES);
-        (offset / slot..end.div_ceil(slot)).map(move |lpn| {
-            let lpn = Lpn(lpn as u32);
-            (lpn, slot_overlap(lpn, offset, end))
+        let are_whole = (offset | end).is_multiple_of(slot);
+        ((offset / slot) as u32..end.div_ceil(slot) as u32).map(move |lpn| {
+            let lpn = Lpn(lpn);
+            (lpn, if are_whole { SLOT_BYTES } else { slot_overlap(lpn, offset, end) })
         })
     }
 }

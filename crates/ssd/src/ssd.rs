@@ -282,17 +282,23 @@ impl<R: Recorder> Ssd<R> {
     #[inline(always)]
     fn arrived(&mut self, number: u16) -> bool {
         let command = self.commands.get(number).command;
+        if command.operation != Operation::Write {
+            return self.arrived_without_data(number);
+        }
+        self.buffer.arrived();
+        let is_plain = !(self.steps.writes || self.steps.mapping);
+        if is_plain && self.buffer.completes_writes() {
+            self.storage.place_plain(&command);
+            true
+        } else {
+            self.write_otherwise(number)
+        }
+    }
+
+    #[inline(never)]
+    fn arrived_without_data(&mut self, number: u16) -> bool {
+        let command = self.commands.get(number).command;
         match command.operation {
-            Operation::Write => {
-                self.buffer.arrived();
-                let is_plain = !(self.steps.writes || self.steps.mapping);
-                if is_plain && self.buffer.completes_writes() {
-                    self.storage.place_plain(&command);
-                    true
-                } else {
-                    self.write_otherwise(number)
-                }
-            }
             Operation::Trim => {
                 let freed = self.storage.trim(&command, |lpn| self.mechanisms.trimmed(lpn));
                 if freed > 0 {
@@ -309,7 +315,9 @@ impl<R: Recorder> Ssd<R> {
                 self.commands.get(number).pending = units;
                 units == 0
             }
-            Operation::Read => unreachable!("reads do not transfer data to the drive"),
+            Operation::Read | Operation::Write => {
+                unreachable!("reads do not transfer data to the drive, and writes do")
+            }
         }
     }
 

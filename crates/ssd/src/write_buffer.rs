@@ -1,11 +1,10 @@
 //! The write buffer: its free slots, and the writes that wait for them.
 
-use std::collections::VecDeque;
-
 use writecliff_base::Nanos;
 use writecliff_flash::SLOT_BYTES;
 
 use crate::DeviceConfig;
+use crate::die::Queue;
 
 /// The write buffer. Data are in it from the start of their transfer until their program unit is
 /// on flash.
@@ -16,7 +15,7 @@ pub(crate) struct WriteBuffer {
     /// Slots that are free whenever no data are on their way to flash.
     assured: i64,
     /// Writes waiting for space, and the time when firmware had processed them.
-    waiting: VecDeque<(u16, Nanos)>,
+    waiting: Queue<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
     in_transfer: u32,
     /// `true` if the volatile write cache is enabled.
@@ -38,7 +37,7 @@ impl WriteBuffer {
             slots,
             free: slots,
             assured,
-            waiting: VecDeque::new(),
+            waiting: Queue::default(),
             in_transfer: 0,
             is_cache: config.controller.write_cache,
             is_protected: config.controller.power_loss_protection,
@@ -110,18 +109,18 @@ impl WriteBuffer {
     /// Queues a write that firmware has processed at `ready`.
     #[inline]
     pub(crate) fn wait(&mut self, number: u16, ready: Nanos) {
-        self.waiting.push_back((number, ready));
+        self.waiting.push((number, ready));
     }
 
     /// Returns the write that has waited longest, and the time when firmware had processed it.
     #[inline]
     pub(crate) fn first_waiting(&self) -> Option<(u16, Nanos)> {
-        self.waiting.front().copied()
+        self.waiting.front()
     }
 
     #[inline]
     pub(crate) fn end_wait(&mut self) {
-        let ended = self.waiting.pop_front();
+        let ended = self.waiting.pop();
         debug_assert!(ended.is_some(), "no write waits");
     }
 

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn erases_that_can_never_start_are_impossible() {
-        let mut fills = Fills::new(2, 8);
+        let mut fills = Fills::new(2, 8, true);
         let unit = |since| ProgramUnit {
             reclaim_unit: ReclaimUnitId(1),
             unit: 0,

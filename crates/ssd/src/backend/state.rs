@@ -155,7 +155,7 @@ impl<R: Recorder> Backend<R> {
         }
         let front_flash = usize::from(self.front.frontier.index() == self.fills.frontiers() - 1);
         let units = self.geometry.reclaim_units as usize + front_flash;
-        self.fills = Fills::new(self.fills.frontiers(), units);
+        self.fills = Fills::new(self.fills.frontiers(), units, self.held_erases.is_volatile);
         self.queue = EventQueue::default();
         self.held_erases.clear();
         self.dies.fill(Die::default());
