@@ -137,7 +137,7 @@ impl<D: DriveModel> Run<'_, D> {
         if !job.may_issue(0) {
             self.flows.leave(index);
             if job.ends_all {
-                self.jobs.iter_mut().for_each(|job| job.ios_left = Some(0));
+                self.jobs.iter_mut().for_each(|job| job.ios_left = 0);
             }
             return false;
         }

@@ -110,8 +110,9 @@ pub(crate) struct Job {
     pub duration_ns: Option<u64>,
     /// In device time; `None` in a ramp.
     pub deadline_ns: Option<u64>,
-    pub bytes_left: Option<u64>,
-    pub ios_left: Option<u64>,
+    /// Bytes and I/Os that it may still issue; `u64::MAX` before the first if there is no limit.
+    pub bytes_left: u64,
+    pub ios_left: u64,
     pub bytes_total: Option<u64>,
     pub ios_total: Option<u64>,
     /// I/Os that were issued and have not completed.
@@ -160,8 +161,8 @@ impl Job {
             ramp_end_ns: (spec.ramp_ns > 0).then(|| began_ns.saturating_add(spec.ramp_ns)),
             duration_ns: spec.duration_ns,
             deadline_ns: deadline_ns.filter(|_| spec.ramp_ns == 0),
-            bytes_left: spec.volume_bytes,
-            ios_left: spec.ios,
+            bytes_left: spec.volume_bytes.unwrap_or(u64::MAX),
+            ios_left: spec.ios.unwrap_or(u64::MAX),
             bytes_total: spec.volume_bytes,
             ios_total: spec.ios,
             outstanding: 0,
@@ -183,26 +184,20 @@ impl Job {
     /// Whether the job may issue another I/O at `now`.
     #[inline]
     pub(crate) fn may_issue(&self, now_ns: u64) -> bool {
-        self.deadline_ns.is_none_or(|d| now_ns < d)
-            && self.bytes_left != Some(0)
-            && self.ios_left != Some(0)
+        self.deadline_ns.is_none_or(|d| now_ns < d) && self.bytes_left > 0 && self.ios_left > 0
     }
 
     #[inline]
     pub(crate) fn count_issue(&mut self, bytes: u32) {
-        debug_assert!(self.bytes_left != Some(0) && self.ios_left != Some(0), "the job has ended");
-        if let Some(left) = &mut self.bytes_left {
-            *left = left.saturating_sub(u64::from(bytes));
-        }
-        if let Some(left) = &mut self.ios_left {
-            *left -= 1;
-        }
+        debug_assert!(self.bytes_left > 0 && self.ios_left > 0, "the job has ended");
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(bytes));
+        self.ios_left -= 1;
     }
 
     /// Progress of the job towards its nearest end, 0 to 1.
     pub(crate) fn fraction(&self, start_ns: u64, now_ns: u64) -> f64 {
-        let share = |left: Option<u64>, total: Option<u64>| match (left, total) {
-            (Some(left), Some(total)) if total > 0 => 1.0 - left as f64 / total as f64,
+        let share = |left: u64, total: Option<u64>| match total {
+            Some(total) if total > 0 => 1.0 - left as f64 / total as f64,
             _ => 0.0,
         };
         let time = self.deadline_ns.map_or(0.0, |deadline| {

@@ -204,26 +204,26 @@ impl SortedLane {
         &self.events[self.first as usize..=self.last as usize]
     }
 
-    /// Inserts an event that was scheduled after all others, from the end.
+    /// Inserts an event that was scheduled after all others behind them, if there is room, and it
+    /// is not before any other. Returns `false` otherwise.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn insert(&mut self, event: Scheduled) {
+    fn append(&mut self, event: Scheduled) -> bool {
         let last = self.last as usize;
-        if last + 2 < self.events.len() && self.events[last].when <= event.when {
+        let appends = last + 2 < self.events.len() && self.events[last].when <= event.when;
+        if appends {
             // Field by field: the compiler would make the whole in memory, and copy it.
             let place = &mut self.events[last + 1];
             (place.when, place.order, place.event) = (event.when, event.order, event.event);
             self.events[last + 2].when = NEVER;
             self.last += 1;
-        } else {
-            self.insert_otherwise(event.when, event.order, event.event);
         }
+        appends
     }
 
     /// Makes room and inserts an event, possibly before other events. These are usually few, but
     /// the end of a resumed operation can precede any number of them.
-    #[inline(never)]
-    fn insert_otherwise(&mut self, when: When, order: u32, event: Packed) {
+    fn insert(&mut self, Scheduled { when, order, event }: Scheduled) {
         if self.events.len() < self.last as usize + 3 {
             self.make_room();
         }
@@ -233,11 +233,14 @@ impl SortedLane {
         let live = &mut self.events[self.first as usize..=last];
         let mut hole = live.len() - 1;
         let near = hole.saturating_sub(NEAR);
-        while hole > near && live[hole - 1].when > when {
-            live[hole] = live[hole - 1];
-            hole -= 1;
+        for place in (near..hole).rev() {
+            if live[place].when <= when {
+                break;
+            }
+            live[place + 1] = live[place];
+            hole = place;
         }
-        if hole > 0 && hole == near && live[hole - 1].when > when {
+        if hole == near && hole > 0 && live[hole - 1].when > when {
             let place = live[..hole].partition_point(|other| other.when <= when);
             live.copy_within(place..hole, place + 1);
             hole = place;
@@ -245,14 +248,21 @@ impl SortedLane {
         live[hole] = Scheduled { when, order, event };
     }
 
-    /// Removes the head; returns it, and when the next one is.
+    /// Removes the head; returns its event, and when the next one is.
     #[inline]
     fn advance(&mut self) -> (Packed, When) {
         debug_assert!(self.first <= self.last, "an empty lane has no head");
+        debug_assert!((self.last as usize) + 1 < self.events.len(), "no end of the lane");
         let head = self.first as usize;
         self.first += 1;
-        let next = &self.events[head..head + 2];
-        (next[0].event, next[1].when)
+        // SAFETY: `head` is at most `last`, and `NEVER` is behind the last event.
+        let [head, next] = unsafe { &*self.events.as_ptr().add(head).cast::<[Scheduled; 2]>() };
+        (head.event, next.when)
+    }
+
+    /// Takes back the last removal.
+    fn take_back(&mut self) {
+        self.first -= 1;
     }
 
     #[cold]
@@ -303,7 +313,10 @@ impl EventQueue {
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
         let when = time.0 << LANE_BITS | lane as When;
-        self.lanes[lane as usize].insert(Scheduled { when, order, event: Packed(event.pack()) });
+        let event = Packed(event.pack());
+        if !self.lanes[lane as usize].append(Scheduled { when, order, event }) {
+            self.insert(lane, when, order, event);
+        }
         let head = &mut self.heads[lane as usize];
         if when < *head {
             *head = when;
@@ -311,6 +324,12 @@ impl EventQueue {
             *earlier = first(*earlier, when);
             self.next = first(self.next, when);
         }
+    }
+
+    // Not a method of a lane, so that the loop of events need not keep the address of each.
+    #[inline(never)]
+    fn insert(&mut self, lane: Lane, when: When, order: u32, event: Packed) {
+        self.lanes[lane as usize].insert(Scheduled { when, order, event });
     }
 
     /// Removes and returns the next event; `None` if no event is scheduled until `limit`.
@@ -322,9 +341,9 @@ impl EventQueue {
         if when >= (limit.0.min(END.0 - 1) + 1) << LANE_BITS {
             return None;
         }
-        let event = self.remove(when);
+        let mut event = self.remove(when);
         if are_simultaneous(self.next, when) {
-            return Some(self.replace_by_earliest(when));
+            event = self.earliest_with(when);
         }
         Some((time_of(when), event))
     }
@@ -339,19 +358,22 @@ impl EventQueue {
         event
     }
 
-    /// Takes back the removal of an event, and removes the one of the simultaneous heads that was
-    /// scheduled first.
+    /// Removes the event that was scheduled first of those at the time of one that was removed,
+    /// which returns to the queue, and returns it.
     #[inline(never)]
-    fn replace_by_earliest(&mut self, removed: When) -> (Nanos, Packed) {
-        let lane = lane_of(removed);
-        self.lanes[lane].first -= 1;
-        self.set_head(lane, removed);
-        let heads = self.lanes[..LANES].iter().map(SortedLane::head);
-        let simultaneous = heads.filter(|head| are_simultaneous(head.when, removed));
+    fn earliest_with(&mut self, removed: When) -> Packed {
+        let lane = &mut self.lanes[lane_of(removed)];
+        lane.take_back();
+        let mut earliest = *lane.head();
         // Numbers of events may have wrapped.
-        let before = |head: &&Scheduled| head.order.wrapping_sub(self.scheduled);
-        let earliest = simultaneous.min_by_key(before).map_or(removed, |head| head.when);
-        (time_of(removed), self.remove(earliest))
+        let age = |event: &Scheduled| self.scheduled.wrapping_sub(event.order);
+        for head in self.lanes[..LANES].iter().map(SortedLane::head) {
+            if are_simultaneous(head.when, removed) && age(head) > age(&earliest) {
+                earliest = *head;
+            }
+        }
+        self.set_head(lane_of(removed), removed);
+        self.remove(earliest.when)
     }
 
     /// The time of the next event; `None` if none is scheduled.
@@ -373,12 +395,13 @@ impl EventQueue {
     /// Cancels an event that was pushed into `lane` for `time`.
     pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
-        let when = time.0 << LANE_BITS | lane as When;
+        let (when, event) = (time.0 << LANE_BITS | lane as When, event.pack());
         let before = sorted.scheduled().partition_point(|other| other.when < when);
-        let is_it = |other: &Scheduled| other.when == when && other.event.0 == event.pack();
-        let simultaneous = &sorted.scheduled()[before..];
-        let position = simultaneous.iter().position(is_it).expect("the event is scheduled");
-        let position = sorted.first as usize + before + position;
+        let mut position = sorted.first as usize + before;
+        while sorted.events[position].event.0 != event {
+            position += 1;
+        }
+        assert!(sorted.events[position].when == when, "the event is scheduled");
         sorted.events.copy_within(position + 1..sorted.last as usize + 2, position);
         sorted.last -= 1;
         let head = sorted.head().when;

@@ -26,7 +26,7 @@ impl Run {
             }
         }
         let job = &mut self.jobs[index];
-        job.ios_left = job.ios_total;
+        job.ios_left = job.ios_total.unwrap_or(u64::MAX);
         job.deadline_ns = job.duration_ns.map(|duration| now.saturating_add(duration));
         if let (true, Some(end_ns)) = (job.ends_all, job.deadline_ns) {
             end_all(&mut self.jobs, end_ns);
