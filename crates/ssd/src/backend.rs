@@ -107,7 +107,7 @@ fn is_of_plane(operation: FlashOperation) -> bool {
 impl<R: Recorder> Starter<'_, R> {
     /// Returns `true` if the start of an operation concerns neither a mechanism nor the recorder.
     #[inline]
-    fn starts(&self, operation: FlashOperation) -> bool {
+    fn starts(operation: FlashOperation) -> bool {
         !R::RECORDS && !is_of_plane(operation)
     }
 
@@ -327,7 +327,7 @@ impl<R: Recorder> Backend<R> {
             return;
         }
         let read = die.next_read();
-        if starter.starts(read) {
+        if Starter::<R>::starts(read) {
             starter.start_read(die, index, read);
         } else {
             self.start(index, read);
@@ -340,7 +340,7 @@ impl<R: Recorder> Backend<R> {
         let (dies, mut starter) = self.split();
         let die = &mut dies[index];
         match die.next_other() {
-            Next::Start(operation) if starter.starts(operation) => {
+            Next::Start(operation) if Starter::<R>::starts(operation) => {
                 starter.start(die, index, operation);
             }
             Next::Start(operation) => self.start(index, operation),

@@ -214,7 +214,8 @@ impl<T: Copy> Queue<T> {
         self.items.is_empty()
     }
 
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+    #[expect(clippy::iter_without_into_iter, reason = "nothing loops over a queue")]
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items[self.first..].iter()
     }
 

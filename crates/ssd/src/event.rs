@@ -154,7 +154,8 @@ impl Scheduled {
     /// Returns the event of a key. An impossible time becomes the end of time.
     fn of(key: Key) -> Self {
         let (time, event) = (((key >> 64) as u64).min(END.0), key as u32);
-        let when = time << LANE_BITS | When::from(event >> KEY_LANE_SHIFT) % LANES_MAX as When;
+        let lane = When::from(event >> KEY_LANE_SHIFT) % LANES_MAX as When;
+        let when = time << LANE_BITS | lane;
         let event = Packed(event & ((1 << KEY_LANE_SHIFT) - 1));
         Self { when, order: (key >> 32) as u32, event }
     }
@@ -165,6 +166,7 @@ impl Scheduled {
 /// [`Scheduled::NEVER`] is behind them, and before them is an event that is not after any other,
 /// the one that was removed last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::unsafe_derive_deserialize, reason = "a restored lane has an end, see `From`")]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     events: Vec<Scheduled>,

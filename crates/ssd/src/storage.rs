@@ -303,10 +303,8 @@ impl<R: Recorder> Storage<R> {
         if self.is_buffered(ppa, &location) {
             return 0;
         }
-        let sense = match retries {
-            true => self.backend.sense(&location, 1).0,
-            false => sense(location.page_type, 0),
-        };
+        let sense =
+            if retries { self.backend.sense(&location, 1).0 } else { sense(location.page_type, 0) };
         self.backend.host_read_slot(number, location.die, sense);
         1
     }

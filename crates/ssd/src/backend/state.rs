@@ -41,10 +41,9 @@ impl<R: Recorder> Backend<R> {
     fn resume(&mut self) -> bool {
         let Self { geometry, front, queue, dies, .. } = self;
         // A saved drive has no outstanding host commands.
-        let can_occur = |event: Packed| match event.event() {
-            SsdEvent::Sensed { .. } | SsdEvent::DieDone { .. } => true,
-            SsdEvent::IdleCheck | SsdEvent::Due { .. } => true,
-            _ => false,
+        let can_occur = |event: Packed| {
+            use SsdEvent::{DieDone, Due, IdleCheck, Sensed};
+            matches!(event.event(), Sensed { .. } | DieDone { .. } | IdleCheck | Due { .. })
         };
         let has_unit =
             |unit: ReclaimUnitId| unit.0 < geometry.reclaim_units || front.has_block(unit);
