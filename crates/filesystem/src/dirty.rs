@@ -54,7 +54,9 @@ impl Dirty {
             self.since_ms = now.1;
             cache.queue.push_back(now);
         }
+        debug_assert!(blocks.start < blocks.end, "nothing is written");
         let at = self.forget(blocks.clone(), cache);
+        debug_assert!(self.runs.get(at).is_none_or(|next| blocks.end <= next.first), "overlap");
         cache.blocks += u64::from(blocks.end - blocks.start);
         match at.checked_sub(1).map(|before| &mut self.runs[before]) {
             Some(last) if last.end == blocks.start && last.source == source => {

@@ -242,6 +242,7 @@ impl Layout {
                     run
                 }
             };
+            debug_assert!(run.count > 0 && run.count <= end - next, "{} blocks", run.count);
             next += run.count;
             let Some(out) = &mut out else { continue };
             if !self.written.is_empty() {
@@ -266,6 +267,9 @@ impl Layout {
         self.live_blocks += u64::from(new.at.count);
         self.peak_blocks = self.peak_blocks.max(self.live_blocks);
         let extents = &mut self.files[file as usize].extents;
+        debug_assert!(extents.get(after).is_none_or(|next| new.end() <= next.first), "overlap");
+        let before = after.checked_sub(1).map(|before| extents[before]);
+        debug_assert!(before.is_none_or(|before| before.end() <= new.first), "overlap");
         if let Some(last) = after.checked_sub(1).map(|before| &mut extents[before])
             && last.end() == new.first
             && last.at.start + last.at.count == new.at.start
@@ -290,6 +294,7 @@ impl Layout {
         let mut kept = Vec::new();
         for e in &file.extents[begin..stop] {
             let (from, to) = (e.first.max(first), e.end().min(end));
+            debug_assert!(from < to, "an extent outside of {first}..{end}");
             if e.first < from {
                 kept.push(Extent { first: e.first, at: Run { count: from - e.first, ..e.at } });
             }
@@ -299,6 +304,7 @@ impl Layout {
             }
             let freed = Run { start: e.at.start + (from - e.first), count: to - from };
             self.space.release(freed);
+            debug_assert!(self.live_blocks >= u64::from(freed.count), "blocks freed twice");
             self.live_blocks -= u64::from(freed.count);
             if self.trim {
                 trim(freed, &mut self.written, out);

@@ -207,7 +207,14 @@ impl Redraw {
                 return apply(&TraceEvent { offset: next, length: end - next, ..*write });
             };
             let length = end.min(self.ends[cell] * SLOT_BYTES) - next;
-            let place = self.firsts[places[cell] as usize];
+            let taken = places[cell] as usize;
+            debug_assert!(length > 0, "no part of a write is left");
+            debug_assert_eq!(
+                self.ends[taken] - self.firsts[taken],
+                self.ends[cell] - self.firsts[cell],
+                "cells of a class have the same length"
+            );
+            let place = self.firsts[taken];
             let offset = next - self.firsts[cell] * SLOT_BYTES + place * SLOT_BYTES;
             apply(&TraceEvent { offset, length, ..*write })?;
             next += length;

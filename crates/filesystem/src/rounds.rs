@@ -219,6 +219,7 @@ impl<'a> Copies<'a> {
     ) {
         let blocks = written(requests);
         copy.live = copy.live + layout.live_blocks - before;
+        debug_assert!(copy.live <= layout.live_blocks, "a copy holds more than all");
         copy.peak = copy.peak.max(copy.live);
         copy.written += blocks;
         self.written += blocks;

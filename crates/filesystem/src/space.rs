@@ -132,6 +132,7 @@ impl Space {
         if start > at {
             return None;
         }
+        debug_assert!(start <= at && at < end && self.free_blocks >= u64::from(end - start));
         let count = want.min(end - at);
         if at + count < end {
             *length = end - at - count;
@@ -151,6 +152,8 @@ impl Space {
             return;
         }
         self.free_blocks += u64::from(run.count);
+        let blocks = u64::from(self.blocks);
+        debug_assert!(self.free_blocks <= blocks, "{} of {blocks} free", self.free_blocks);
         if self.counted {
             return;
         }

@@ -79,6 +79,7 @@ impl Arena {
         for order in wanted..found {
             self.free[order as usize].insert(begin + (1 << order));
         }
+        debug_assert!(begin.is_multiple_of(1 << wanted) && begin + (1 << wanted) <= ARENA_BYTES);
         Some(Piece { begin, order: wanted })
     }
 
@@ -94,7 +95,8 @@ impl Arena {
             begin &= !(1 << order);
             order += 1;
         }
-        self.free[order as usize].insert(begin);
+        let is_taken = self.free[order as usize].insert(begin);
+        debug_assert!(is_taken, "a piece is given back once");
     }
 }
 

@@ -231,6 +231,8 @@ impl Issuing<'_> {
         let lane = &mut self.lanes[io.lane as usize];
         lane.outstanding += 1;
         self.in_flight += 1;
+        debug_assert!(lane.outstanding <= lane.lane.depth, "more in flight than the lane's depth");
+        debug_assert_eq!(self.in_flight as usize + self.free.len(), self.table.len());
         let most = &mut self.collector.measured.in_flight_max;
         *most = (*most).max(self.in_flight);
         self.due_ns = self.due_ns.max(io.due_ns);
@@ -253,6 +255,7 @@ impl Issuing<'_> {
             };
             self.ring.push(slot, &request);
         }
+        debug_assert!(self.table[slot as usize].is_none(), "slot {slot} is in flight");
         self.table[slot as usize] = Some(InFlight { ready, issue_ns });
         None
     }
@@ -292,6 +295,7 @@ impl Issuing<'_> {
         let Some(InFlight { ready, issue_ns }) = self.table[slot as usize].take() else { return };
         let Ready { io, piece } = ready;
         self.free.push(slot);
+        debug_assert!(self.free.len() <= self.table.len() && self.in_flight > 0);
         self.in_flight -= 1;
         if let Some(piece) = piece {
             self.arena.give_back(piece);
@@ -349,6 +353,7 @@ impl Issuing<'_> {
 
     /// Gives up what waits in a lane.
     fn leave(&mut self, lane: usize) {
+        debug_assert!(self.waiting >= self.lanes[lane].waiting.len());
         for ready in std::mem::take(&mut self.lanes[lane].waiting) {
             self.waiting -= 1;
             self.collector.measured.lateness.left += 1;

@@ -126,6 +126,7 @@ impl Collector {
 
     /// Counts an I/O of a job that was issued and completed at these times since the beginning.
     pub(crate) fn record(&mut self, io: &Io, job: u32, issue_ns: u64, complete_ns: u64) {
+        debug_assert!(io.due_ns <= issue_ns, "an I/O is issued before it is due");
         let service = complete_ns - issue_ns;
         self.measured.elapsed_ns = complete_ns;
         let measured = &mut self.measured.jobs[job as usize];
@@ -171,6 +172,9 @@ impl Collector {
     /// The results; `stopped`: not all I/Os that were due were issued.
     pub(crate) fn finish(self, stopped: bool) -> Measured {
         let mut measured = self.measured;
+        for outcome in measured.jobs.iter().flat_map(|job| &job.operations) {
+            assert_eq!(outcome.service.count(), outcome.ios, "an I/O without a service time");
+        }
         let mut jobs: Vec<_> = measured.jobs.iter_mut().zip(&self.times).collect();
         let stopped =
             stopped || jobs.iter().any(|(job, time)| time.ends_all && job.is_done(**time));

@@ -126,6 +126,8 @@ impl Fitting {
             return None;
         }
         let places = (capacity_bytes - wide) / sector_bytes + 1;
-        Some((begin / sector_bytes % places * sector_bytes, wide))
+        let begin = begin / sector_bytes % places * sector_bytes;
+        debug_assert!(begin + wide <= capacity_bytes, "{wide} B at {begin} are outside");
+        Some((begin, wide))
     }
 }

@@ -35,6 +35,7 @@ impl Entry<'_> {
 
     /// Command dword `number`, 0 to 15.
     pub fn dword(self, number: usize) -> u32 {
+        debug_assert!(number < ENTRY_BYTES / 4, "an entry has no command dword {number}");
         read(self.0, number * 4).map_or(0, u32::from_le_bytes)
     }
 
@@ -44,11 +45,13 @@ impl Entry<'_> {
     }
 
     pub fn word(self, byte: usize) -> u16 {
+        debug_assert!(byte + 2 <= ENTRY_BYTES, "an entry has no byte {byte}");
         read(self.0, byte).map_or(0, u16::from_le_bytes)
     }
 
     /// Bits `low` to `high` of command dword `number`.
     pub fn bits(self, number: usize, low: u32, high: u32) -> u32 {
+        debug_assert!(low <= high && high < u32::BITS, "bits {low} to {high} of a dword");
         self.dword(number) >> low & (u32::MAX >> (31 - (high - low)))
     }
 

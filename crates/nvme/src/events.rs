@@ -9,6 +9,8 @@ use crate::status::{Refusal, Status};
 
 /// Asynchronous Event Request Limit: open requests that a controller keeps.
 pub(crate) const LIMIT: usize = 4;
+/// Kinds of events: three of health, a changed namespace, the end of a sanitize operation.
+const KINDS: usize = 5;
 /// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
 pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
 /// Asynchronous Event Configuration: the SMART critical warnings.
@@ -88,6 +90,7 @@ impl Events {
     /// Records that something happened, once.
     pub(crate) fn raise(&mut self, event: Event) {
         if !self.pending.contains(&event) {
+            debug_assert!(self.pending.len() < KINDS, "each kind of event is pending once");
             self.pending.push_back(event);
         }
     }

@@ -91,6 +91,7 @@ pub(crate) fn connect(
         new.features.keep_alive_ms = entry.dword(12);
         controllers.insert(id, new);
         if kind == Kind::Io {
+            debug_assert!(shared.ids.binary_search(&id).is_err(), "controller {id} exists");
             shared.ids.push(id);
             shared.ids.sort_unstable();
         }
@@ -206,12 +207,20 @@ fn property_set(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
                 let keep_alive_ms = context.controller.features.keep_alive_ms;
                 let features = Features::new(Kind::Io, context.drive.identity());
                 context.controller.features = Features { keep_alive_ms, ..features };
+                debug_assert!(context.shared.in_use > 0, "a ready controller is in use");
                 context.shared.in_use -= 1;
                 if context.shared.in_use == 0 {
                     context.drive.controller_reset();
                 }
             }
-            Change::Enabled => context.shared.in_use += 1,
+            Change::Enabled => {
+                context.shared.in_use += 1;
+                let (in_use, all) = (context.shared.in_use, context.shared.ids.len());
+                debug_assert!(
+                    usize::from(in_use) <= all,
+                    "{in_use} of {all} controllers are enabled"
+                );
+            }
         }
     }
     Ok(Answer::OK)

@@ -82,7 +82,9 @@ fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refu
         return Err(Refusal::field(12));
     }
     within(context, start, count, 40)?;
-    Ok(Span { offset: start * block.0, length })
+    let span = Span { offset: start * block.0, length };
+    debug_assert!(span.offset + span.length <= context.drive.identity().capacity.0);
+    Ok(span)
 }
 
 fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(), Refusal> {

@@ -78,6 +78,7 @@ impl Status {
     /// The Status field of a completion queue entry (bits 15:1 of its last word, phase tag 0).
     /// `more` says that the Error Information log page has an entry about it.
     pub fn field(self, more: bool) -> u16 {
+        debug_assert!(self.0 < 1 << 11, "a status has a type of 3 and a code of 8 bits");
         let do_not_retry = !self.is_success() && !self.may_succeed_later();
         (self.0 | u16::from(more) << 13 | u16::from(do_not_retry) << 14) << 1
     }
@@ -105,6 +106,7 @@ impl Refusal {
 
     /// Invalid Field in Command, in command dword `dword`.
     pub(crate) fn field(dword: u8) -> Self {
+        debug_assert!(dword < 16, "an entry has no command dword {dword}");
         Self::at(Status::INVALID_FIELD, dword * 4)
     }
 }

@@ -72,6 +72,7 @@ impl Context<'_> {
     /// Bytes of a logical block.
     pub(crate) fn block_bytes(&self) -> Bytes {
         let formats = &self.drive.identity().lba_formats;
+        debug_assert!(usize::from(self.drive.lba_format()) < formats.len());
         formats[usize::from(self.drive.lba_format()).min(formats.len() - 1)]
     }
 
@@ -123,6 +124,10 @@ pub struct Subsystem<D> {
 
 impl<D: Drive> Subsystem<D> {
     pub fn new(drive: D, access: Access) -> Self {
+        let formats = &drive.identity().lba_formats;
+        assert!(!formats.is_empty(), "a drive has a size of its blocks");
+        let is_block = |size: &Bytes| size.0.is_power_of_two() && size.0 >= 512;
+        assert!(formats.iter().all(is_block), "logical blocks of {formats:?}");
         let sanitize = Sanitize::new(&drive);
         let shared = Shared { access, ids: Vec::new(), in_use: 0, is_formatting: false, sanitize };
         Self { drive, shared, controllers: BTreeMap::new(), next_id: 1 }
@@ -199,6 +204,7 @@ impl<D: Drive> Subsystem<D> {
     pub fn complete(&mut self, ticket: Ticket, outcome: Result<(), Failure>) -> Reply {
         let was_format = ticket.queue == 0 && ticket.opcode == FORMAT;
         if was_format {
+            debug_assert!(self.shared.is_formatting, "a format completes once");
             self.shared.is_formatting = false;
         }
         if let Err(failure) = outcome {
@@ -241,6 +247,7 @@ impl<D: Drive> Subsystem<D> {
             && gone.is_ready()
             && gone.kind == Kind::Io
         {
+            debug_assert!(self.shared.in_use > 0, "a ready controller is in use");
             self.shared.in_use -= 1;
             if self.shared.in_use == 0 {
                 self.drive.controller_reset();

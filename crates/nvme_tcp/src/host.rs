@@ -56,6 +56,7 @@ impl HostEntry {
 
     /// A command about `count` blocks, 1 or more.
     pub fn blocks(opcode: u8, lba: u64, count: u32) -> Self {
+        assert!((1..=1 << 16).contains(&count), "a command of {count} blocks");
         let entry = Self::new(opcode).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
         entry.dword(12, count - 1)
     }
@@ -183,6 +184,7 @@ impl HostWriter {
 
     /// Appends data of `whole` that were asked for, in PDUs of up to `most` bytes.
     pub fn data(self, asked: ReadyToTransfer, whole: &[u8], most: usize, out: &mut Vec<u8>) {
+        assert!(most > 0, "PDUs without data");
         let (offset, length) = (asked.offset as usize, asked.length as usize);
         for (n, part) in whole[offset..offset + length].chunks(most).enumerate() {
             let done = n * most;

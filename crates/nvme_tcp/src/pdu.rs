@@ -50,6 +50,7 @@ pub(crate) fn begin(
     if length > 0 {
         start = start.next_multiple_of(alignment);
         end = start + length + if data_digest { DIGEST_BYTES } else { 0 };
+        debug_assert!(u8::try_from(start).is_ok(), "data at byte {start} of a PDU");
         header[3] = start as u8;
         header[1] |= if data_digest { DATA_DIGEST } else { 0 };
     }
@@ -64,4 +65,5 @@ pub(crate) fn begin(
     if length > 0 {
         out.resize(base + start, 0);
     }
+    debug_assert_eq!(out.len() - base, start, "the data do not follow");
 }

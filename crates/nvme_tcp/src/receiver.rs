@@ -206,6 +206,7 @@ impl Receiver {
 
     /// Takes a whole PDU.
     fn take(&mut self, pdu: &[u8], found: &mut Vec<Received>) -> Result<(), Fatal> {
+        debug_assert_eq!(pdu.len(), u32_at(pdu, 4) as usize, "not a whole PDU");
         self.dispatch(pdu, found).map_err(|fault| Fatal::new(fault, pdu))
     }
 
@@ -290,8 +291,10 @@ impl Receiver {
             }
             self.waiting.pop_front();
             self.asked_for += length;
+            debug_assert!(self.asked_for == length || self.asked_for <= self.limits.asked_for);
             let free = self.transfers.iter().position(Option::is_none);
             let tag = free.unwrap_or(self.transfers.len());
+            debug_assert!(u16::try_from(tag).is_ok(), "a transfer tag has 16 bits");
             if free.is_none() {
                 self.transfers.push(None);
             }
@@ -336,6 +339,7 @@ impl Receiver {
             return Err(Fault::Sequence);
         }
         if is_whole && let Some(Transfer { entry, data, length, is_damaged }) = slot.take() {
+            debug_assert!(self.asked_for >= length && data.len() == length as usize);
             self.asked_for -= length;
             let refused = is_damaged.then_some(Status::TRANSIENT_TRANSPORT);
             found.push(Received::Command(Command { entry, data, buffer: length, refused }));

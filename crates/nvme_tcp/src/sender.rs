@@ -63,7 +63,8 @@ impl Sender {
 
     /// A command is complete.
     fn count(&mut self) {
-        self.outstanding.fetch_sub(1, Ordering::Relaxed);
+        let before = self.outstanding.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "a command completes once");
         self.head = (self.head + 1) % self.entries.max(1);
     }
 
@@ -96,6 +97,7 @@ impl Sender {
     }
 
     fn begin_data(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) {
+        debug_assert!(length > 0, "a PDU of data without data");
         let mut header = [0; HEADER_BYTES];
         header[0] = C2H_DATA;
         header[1] = if self.data_say(reply) { LAST | SUCCEEDED } else { LAST };

@@ -182,6 +182,7 @@ impl Core {
             let Some(completion) = self.drive.step(to) else { return };
             self.command_done(completion);
         }
+        debug_assert_eq!(self.outstanding(), 0, "a request has no command in an idle drive");
         self.drive.idle_until(to);
     }
 
@@ -192,6 +193,7 @@ impl Core {
             self.at = self.at.max(completion.at);
             self.command_done(completion);
         }
+        assert_eq!(self.outstanding(), 0, "a request has no command in a drained drive");
         self.settle();
     }
 
@@ -236,6 +238,7 @@ impl Core {
         arrived: Nanos,
         failure: Option<Failure>,
     ) {
+        debug_assert_eq!(self.refusal(&request), None, "the session has checked it");
         self.keep(client.number, &request, arrived);
         // A write that is refused is counted by the drive; a trim does not get there.
         let is_refused_trim =
@@ -303,6 +306,7 @@ impl Core {
 
     fn insert(&mut self, outstanding: Outstanding) -> u32 {
         if let Some(number) = self.free.pop() {
+            debug_assert!(self.requests[number as usize].is_none(), "request {number} is in use");
             self.requests[number as usize] = Some(outstanding);
             return number;
         }
@@ -342,6 +346,7 @@ impl Core {
         {
             let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
             let Outstanding { request, given, .. } = outstanding;
+            debug_assert!(*given < request.length || request.operation == Operation::Flush);
             let command = request.command(*given, outstanding.client.number, number);
             *given += u64::from(command.length);
             outstanding.commands += 1;
@@ -360,6 +365,7 @@ impl Core {
     }
 
     fn command_done(&mut self, completion: Completion) {
+        debug_assert!(self.in_drive > 0, "a command completes once");
         self.in_drive -= 1;
         let number = completion.tag;
         let outstanding =
@@ -399,6 +405,7 @@ impl Core {
 
     fn finish(&mut self, number: u32, at: Nanos) {
         let outstanding = self.requests[number as usize].take().expect("it is outstanding");
+        debug_assert_eq!(outstanding.commands, 0, "commands of the request are in the drive");
         self.free.push(number);
         let Outstanding { request, client, submitted, failure, change, .. } = outstanding;
         self.note_durable(&request, change);

@@ -65,10 +65,12 @@ impl Input {
             self.buffer.copy_within(self.first..self.end, 0);
             (self.first, self.end) = (0, self.end - self.first);
         }
+        debug_assert!(self.end < self.buffer.len(), "nothing of a full buffer was consumed");
         match socket.receive(&mut self.buffer[self.end..], wait)? {
             0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             count => {
                 self.end += count;
+                debug_assert!(self.end <= self.buffer.len());
                 Ok(())
             }
         }

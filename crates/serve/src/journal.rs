@@ -32,6 +32,7 @@ use crate::request::Request;
 const MAGIC: &[u8; 8] = b"WCJRNL2\n";
 /// No record is longer.
 const RECORD_BYTES_MAX: usize = 64;
+const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a byte has the length of a record");
 /// Wall time between records of counters that no other record implies.
 const LIFE_INTERVAL: Nanos = Nanos(1_000_000_000);
 
@@ -181,6 +182,7 @@ impl Journal {
     /// last record that is incomplete. New records follow them.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
         let mut end = self.file.stream_position()?;
+        assert!(end >= MAGIC.len() as u64, "the header is read before the records");
         let mut input = BufReader::new(&self.file);
         loop {
             match Record::read(&mut input) {
@@ -198,6 +200,7 @@ impl Journal {
 
     /// Adds a record, which [`Self::write`] writes.
     pub(crate) fn add(&mut self, record: Record) {
+        debug_assert!(!matches!(record, Record::Header(_)), "a header is not among the records");
         record.append_to(&mut self.records);
     }
 

@@ -148,7 +148,10 @@ impl Queue {
                 }
             }
             match to.socket.send(&self.buffer[self.sent..]) {
-                Ok(count) => self.sent += count,
+                Ok(count) => {
+                    self.sent += count;
+                    debug_assert!(self.sent <= self.buffer.len());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::Part),
                 Err(error) => {
@@ -164,6 +167,7 @@ impl Queue {
 
     /// Copies parts into the empty buffer while there is room.
     fn refill(&mut self, served: &Served) {
+        debug_assert_eq!(self.sent, self.buffer.len(), "the buffer has bytes to be sent");
         self.buffer.clear();
         self.sent = 0;
         while self.buffer.len() < BUFFER_BYTES
@@ -188,6 +192,7 @@ impl Queue {
 
     fn copy(&mut self, served: &Served, offset: u64, length: u64) -> Result<(), Failure> {
         let from = self.buffer.len();
+        debug_assert!(from as u64 + length <= BUFFER_BYTES as u64, "no room for {length} bytes");
         self.buffer.resize(from + length as usize, 0);
         served.read(offset, &mut self.buffer[from..]).map_err(Failure::from)
     }

@@ -69,6 +69,7 @@ impl Request {
 
     /// The command for its bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
+        debug_assert!(given < self.length || self.length == 0, "all commands have been given");
         let largest = match self.operation {
             Operation::Trim => TRIM_BYTES_MAX,
             _ => TRANSFER_BYTES_MAX,

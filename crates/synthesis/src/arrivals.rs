@@ -38,6 +38,7 @@ impl Phase {
     fn take(&mut self, from: u32, random: &mut Prng) -> u32 {
         let known = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
         let from = if known { from } else { self.jump(random) };
+        debug_assert!(self.left > 0, "all transitions of the phase are taken");
         self.left -= 1;
         let bag = self.bags.get_mut(&from).expect("a state with successors was chosen");
         let mut at = random.below(bag.left);

@@ -38,6 +38,7 @@ impl FreePlaces {
             }
             step /= 2;
         }
+        debug_assert!(at < self.tree.len());
         at
     }
 
@@ -48,6 +49,7 @@ impl FreePlaces {
             self.tree[n - 1] -= 1;
             n += 1 << n.trailing_zeros();
         }
+        debug_assert!(self.left > 0, "place {place} is taken");
         self.left -= 1;
     }
 }

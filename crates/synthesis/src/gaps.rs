@@ -56,6 +56,7 @@ impl Popularity<'_> {
     /// The pages with which groups begin: the first and the last where the span begins and ends,
     /// the others at pages that are drawn, or next to them where two would touch.
     fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
+        debug_assert!(groups.len() >= 2, "there is nothing between {} groups", groups.len());
         let end = begin + groups.iter().sum::<u64>() + left_out;
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let between = begin + first + 1..(end - last).saturating_sub(1);
@@ -90,6 +91,7 @@ impl Popularity<'_> {
 
 /// Bytes in parts that are cut at random, none of them empty if there is enough.
 fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
+    debug_assert!(parts > 0 && bytes.is_multiple_of(SECTOR_BYTES), "{bytes} B in {parts} parts");
     let unit = if bytes.is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
     let least = u64::from(bytes / unit >= parts);
     let free = bytes / unit - least * parts;

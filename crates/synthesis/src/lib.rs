@@ -227,6 +227,7 @@ impl IoModel {
             lengths: Vec::with_capacity(rows),
             times_ns: Vec::with_capacity(rows),
         };
+        assert!(rows > 0, "the check rejects empty models");
         for period in 0..self.periods.ios.len() {
             for (time_ns, state) in arrivals.period(period) {
                 let stream = self.states.stream[state] as usize;
@@ -243,6 +244,7 @@ impl IoModel {
                 log.times_ns.push(time_ns);
             }
         }
+        assert_eq!(log.times_ns.len(), rows, "I/Os of all periods");
         log
     }
 

@@ -50,6 +50,7 @@ impl Spread {
     /// Their places, in steps of which there are many between two I/Os.
     fn places(self) -> impl Iterator<Item = u64> {
         let Self { ios, first, last, groups } = self;
+        debug_assert!(first <= last && groups > 0, "the check rejects it");
         // The last group begins where its I/Os end at the last one.
         let apart = (last - first).saturating_sub((ios / groups).saturating_sub(1));
         let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(ios);
@@ -149,7 +150,8 @@ impl Mixes {
             };
             std::mem::swap(&mut taken[a], &mut later[b]);
         }
-        let found = begin.into_iter().chain(taken.iter().copied()).collect();
+        let found: Vec<_> = begin.into_iter().chain(taken.iter().copied()).collect();
+        debug_assert_eq!(found.len(), ios, "a mix has as many I/Os as its sweeps");
         left.next = end;
         found
     }

@@ -49,6 +49,7 @@ impl Starts {
     /// one comes first, if there is one that would not.
     pub(super) fn next(&mut self, stream: usize, continues: impl Fn(u64) -> bool) -> Use {
         let (uses, next) = (&mut self.uses[stream], &mut self.next[stream]);
+        debug_assert!(!uses.is_empty(), "the check rejects streams without places");
         let at = *next % uses.len();
         *next = at + 1;
         let end = (at + AHEAD).min(uses.len());
@@ -86,6 +87,7 @@ pub(super) fn spread(
     shape: f64,
     random: &mut Prng,
 ) -> impl Iterator<Item = u64> {
+    debug_assert!(shape > 0.0, "a Weibull distribution of the shape {shape}");
     let gaps = uses.saturating_sub(1) as usize;
     // `unit` is in [0, 1), so the argument of the logarithm is in (0, 1].
     let drawn: Vec<f64> =

@@ -58,6 +58,7 @@ impl OfOperation {
 
     /// Keeps a run after an I/O from `begin` on, unless it is at its end.
     fn used(&mut self, begin: u64, run: Run) {
+        debug_assert!(begin < run.end && self.active.len() <= RUNS, "an I/O without data");
         self.cursors.take(begin, run.end);
         self.last_end = Some(run.end);
         if run.left > 0 {
@@ -123,6 +124,7 @@ impl Runs {
         }
         let start = starts.next(stream, |at| of.cursors.has(at));
         let left = start.run_bytes.min(range - start.offset).saturating_sub(length);
+        debug_assert!(start.offset + length <= range, "a place ends behind the range");
         of.used(start.offset, Run { end: start.offset + length, left });
         start.offset
     }

@@ -68,6 +68,7 @@ impl Demand {
             times.extend(within.skip(1).map(|time| begin + time));
             begin += length;
         }
+        assert_eq!(times.len(), total, "times of all I/Os");
         times
     }
 }
@@ -136,6 +137,7 @@ impl Sweeps {
             };
             placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, shared, *io)));
         }
+        assert_eq!(placed.len(), total, "places of all I/Os");
         placed.sort_by_key(|one| (one.0, one.1));
         placed.into_iter().map(|one| one.2).collect()
     }
@@ -313,7 +315,9 @@ fn upwards(
             _ => groups.push(bytes),
         }
     }
-    let mut gaps = popular.gaps(within.start, &groups, left_out, random).into_iter();
+    let gaps = popular.gaps(within.start, &groups, left_out, random);
+    debug_assert_eq!(gaps.len() + 1, groups.len(), "a gap between any two groups");
+    let mut gaps = gaps.into_iter();
     let mut end = within.start;
     let mut addresses = Vec::with_capacity(lengths.len());
     for (k, (length, back)) in lengths.iter().zip(backs).enumerate() {

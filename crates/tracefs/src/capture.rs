@@ -103,6 +103,7 @@ impl EventRows {
         self.thread_id.push(self.thread.map_or(0, |field| field.number(event) as i32));
         let numbers =
             fields.iter().map(|field| field.map_or(0, |field| field.number(event) as i64));
+        debug_assert!(fields.len() <= self.width);
         self.values.extend(numbers.chain(std::iter::repeat_n(0, self.width - fields.len())));
     }
 

@@ -26,6 +26,7 @@ impl Names {
             self.last.extend_from_slice(name);
             self.last_number = self.find(&name[..name.len().min(NAME_BYTES_MAX)]);
         }
+        debug_assert!((self.last_number as usize) < self.words.len());
         self.last_number
     }
 

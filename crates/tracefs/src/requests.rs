@@ -251,7 +251,8 @@ impl Requests {
         if matches!(row.state, State::Queued | State::Issued) {
             self.forget(number, &row);
         }
-        self.rows.pop();
+        let popped = self.rows.pop();
+        debug_assert!(popped.is_some_and(|popped| popped.state == row.state));
         match row.state {
             State::Merged => return,
             State::Queued => {

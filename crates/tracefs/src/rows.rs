@@ -62,6 +62,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn push(&mut self, row: Row) -> u64 {
+        debug_assert_eq!(row.next, None, "a new row is in no index");
         self.rows.push_back(row);
         self.first + self.rows.len() as u64 - 1
     }
@@ -112,6 +113,7 @@ impl Index {
     pub(crate) fn take(&mut self, rows: &mut Rows, key: (u64, Operation)) -> Option<u64> {
         let number = self.oldest.remove(&key)?;
         if let Some(next) = rows.get(number).and_then(|row| row.next.take()) {
+            debug_assert_ne!(next, number, "a row follows itself");
             self.oldest.insert(key, next);
         }
         Some(number)

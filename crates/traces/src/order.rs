@@ -39,6 +39,7 @@ impl Order {
             if self.ready.len() >= WINDOW {
                 self.pass_ready(to);
             }
+            debug_assert!(self.ready.time_ns.last() <= from.time_ns.first(), "not in order");
             self.ready.append(from);
             return;
         }
@@ -75,6 +76,7 @@ impl Order {
             self.late += u64::from(*time < self.last_ns);
             self.last_ns = self.last_ns.max(*time);
         }
+        debug_assert!(self.waiting.is_empty(), "I/Os that wait would come later");
         to.append(&mut self.ready);
     }
 

@@ -136,6 +136,7 @@ impl Batch {
             std::mem::swap(self, other);
             return;
         }
+        debug_assert!(self.is_even() && other.is_even(), "columns differ in length");
         self.time_ns.append(&mut other.time_ns);
         self.volume.append(&mut other.volume);
         self.operation.append(&mut other.operation);
@@ -155,6 +156,7 @@ impl Batch {
         self.response_ns.push(record.response_ns);
         self.process.push(record.process);
         self.content.push(record.content);
+        debug_assert_eq!(self.content.len(), self.time_ns.len(), "columns differ in length");
     }
 
     /// Row `n`.

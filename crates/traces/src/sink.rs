@@ -68,6 +68,7 @@ impl Sink {
     #[inline]
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
         record.check()?;
+        debug_assert!((record.volume as usize) < self.volumes.words.len().max(1));
         self.batch.push(record);
         self.records += 1;
         Ok(())

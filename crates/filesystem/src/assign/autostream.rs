@@ -166,7 +166,8 @@ impl MultiQueue {
     }
 
     fn unlink(&mut self, number: u32) {
-        let Chunk { queue, before, after, .. } = self.chunks[number as usize];
+        let Chunk { queue, before, after, queued, .. } = self.chunks[number as usize];
+        debug_assert!(queued, "chunk {number} is in no queue");
         let queue = &mut self.queues[usize::from(queue)];
         match before {
             NONE => queue.head = after,
@@ -180,6 +181,7 @@ impl MultiQueue {
     }
 
     fn append(&mut self, number: u32, queue: u16) {
+        debug_assert!(!self.chunks[number as usize].queued, "chunk {number} is in a queue");
         let list = &mut self.queues[usize::from(queue)];
         let before = std::mem::replace(&mut list.tail, number);
         match before {

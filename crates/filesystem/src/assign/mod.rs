@@ -64,6 +64,7 @@ impl Scheme {
         bucketing: Bucketing,
         deaths: &'a [u32],
     ) -> Box<dyn Assigner + 'a> {
+        assert!(streams > 0, "a drive has the default stream");
         let blocks = trace.capacity_blocks;
         match self {
             Self::None => Box::new(NoStreams),

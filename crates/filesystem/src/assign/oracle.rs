@@ -68,12 +68,15 @@ impl<'a> Oracle<'a> {
                 })
                 .collect(),
         };
+        assert!(bounds.len() < usize::from(streams), "a stream beyond the last bound");
+        debug_assert!(bounds.is_sorted());
         Self { deaths, streams, bucketing, bounds }
     }
 
     #[inline]
     fn stream(&self, clock: u32) -> u16 {
         let death = self.deaths[clock as usize];
+        debug_assert!(death == NEVER || death > clock, "data die before they are written");
         let far = self.streams - 1;
         match self.bucketing {
             Bucketing::Lifetimes | Bucketing::Powers(_) | Bucketing::LeastSpare => {

@@ -70,11 +70,13 @@ impl Shadow {
         }
         let number = self.open[class];
         let segment = &mut self.segments[number as usize];
+        debug_assert!(segment.blocks.len() < self.size, "a sealed segment is open");
         segment.blocks.push(block);
         segment.valid += 1;
         self.segment_of[block as usize] = number;
         self.valid += 1;
         self.stored += 1;
+        debug_assert!(self.valid <= self.stored && segment.valid as usize <= segment.blocks.len());
         if segment.blocks.len() == self.size {
             segment.sealed = clock;
             self.open[class] = NONE;
@@ -85,6 +87,7 @@ impl Shadow {
     pub(super) fn invalidate(&mut self, block: u32) {
         let number = std::mem::replace(&mut self.segment_of[block as usize], NONE);
         if number != NONE {
+            debug_assert!(self.segments[number as usize].valid > 0 && self.valid > 0);
             self.segments[number as usize].valid -= 1;
             self.valid -= 1;
         }

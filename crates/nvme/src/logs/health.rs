@@ -65,6 +65,7 @@ fn percentage_used(health: &Health) -> u8 {
 }
 
 pub(super) fn smart(health: &Health, features: &Features) -> Page {
+    debug_assert!(health.available_spare <= 100 && health.spare_threshold <= 100);
     let mut page = Page::new(512);
     let warnings = warnings(health, features);
     page.u8(0, warnings);

@@ -75,7 +75,8 @@ impl Replies for Replier {
             None if is_read => self.read(request),
             None => self.outbox.push(|reply| reply.bytes(simple_reply(0, cookie).as_flattened())),
         }
-        self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
+        let before = self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a request completes once");
     }
 
     fn send(&self) {

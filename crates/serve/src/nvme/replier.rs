@@ -88,7 +88,9 @@ impl Replier {
     pub(super) fn expect_parts(&self, compound: Compound) -> u32 {
         let mut compounds = locked(&self.compounds);
         let number = compounds.last_key_value().map_or(0, |(&last, _)| last.wrapping_add(1));
-        compounds.insert(number, compound);
+        debug_assert!(compound.left > 0, "nothing would complete the command");
+        let before = compounds.insert(number, compound);
+        debug_assert!(before.is_none(), "the number {number} is in use");
         number
     }
 
@@ -97,6 +99,7 @@ impl Replier {
     fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
         let mut compounds = locked(&self.compounds);
         let compound = compounds.get_mut(&number)?;
+        debug_assert!(compound.left > 0, "a request completes once");
         compound.left -= 1;
         compound.failure = compound.failure.or(failure);
         if compound.left > 0 { None } else { compounds.remove(&number) }
@@ -184,14 +187,16 @@ impl Replies for Replier {
             failure = self.failure_of(compound, offset);
         }
         if then == Then::Read {
-            self.reading.fetch_sub(length, Ordering::Relaxed);
+            let before = self.reading.fetch_sub(length, Ordering::Relaxed);
+            debug_assert!(before >= length, "more bytes were read than expected");
         }
         match (failure, then) {
             (Some(failure), _) => self.fail(ticket, failure),
             (None, Then::Read) => self.read(ticket, Span { offset, length }),
             (None, _) => self.reply(&ticket.success()),
         }
-        self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
+        let before = self.outbox.outstanding.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a command completes once");
     }
 
     fn send(&self) {

@@ -121,6 +121,8 @@ fn apply(parts: &mut ServedParts, record: Record) -> bool {
 }
 
 fn repeat(parts: &mut ServedParts, request: &Request) {
+    let end = request.offset + request.length;
+    debug_assert!(end <= parts.drive.capacity().0, "the record was not checked");
     let mut given = 0;
     while given < request.length {
         let command = request.command(given, 0, 0);

@@ -82,6 +82,7 @@ impl Blocks {
                 at = self.find(hash);
             }
         }
+        debug_assert!(self.slots[at].hash == hash && self.used < self.slots.len());
         let block = &mut self.slots[at];
         let known = block.writes > 0;
         if write {
@@ -128,12 +129,14 @@ impl Blocks {
     /// Put what is below the threshold into `slots` slots, a power of two.
     #[cold]
     fn keep(&mut self, slots: usize) {
+        assert!(slots.is_power_of_two() && slots > self.max.min(self.used), "{slots} slots");
         let empty = vec![Block::default(); slots];
         let all = std::mem::replace(&mut self.slots, empty);
         self.used = 0;
         for block in all {
             if block.hash != 0 && block.hash <= self.threshold {
                 let at = self.find(block.hash);
+                debug_assert_eq!(self.slots[at].hash, 0, "a block is kept once");
                 self.slots[at] = block;
                 self.used += 1;
             }

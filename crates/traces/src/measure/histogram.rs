@@ -54,6 +54,7 @@ impl Histogram {
         if self.total <= 0.0 {
             return None;
         }
+        assert!((0.0..=1.0).contains(&q), "quantile {q}");
         let wanted = q * self.total;
         let mut below = 0.0;
         for (n, weight) in self.weights.iter().enumerate() {

@@ -183,6 +183,7 @@ impl Measures {
             self.content_writes += 1;
             self.content.add(blocks::mixed(record.content));
         }
+        debug_assert!(length > 0, "the check rejects I/Os without data");
         let (first, last) = (offset / SLOT_BYTES, (offset + length - 1) / SLOT_BYTES);
         *(if write { &mut self.block_writes } else { &mut self.block_reads }) += last - first + 1;
         let interval = self.timeline.at(time_ns);

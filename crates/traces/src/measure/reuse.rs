@@ -77,11 +77,13 @@ impl Reuse {
             self.used += 1;
         } else {
             // Blocks whose last use is later.
+            debug_assert!(before.at < self.now && self.sum(before.at + 1) <= self.used as u32);
             let later = self.used as u32 - self.sum(before.at + 1);
             let bytes = f64::from(later) * self.scale * SLOT_BYTES as f64;
             self.distances.add(bytes as u64, self.scale);
             self.change(before.at, u32::MAX);
         }
+        debug_assert!(self.used < self.slots.len() && (self.now as usize) + 1 < self.tree.len());
         self.slots[at] = Use { hash, at: self.now };
         self.change(self.now, 1);
         self.now += 1;

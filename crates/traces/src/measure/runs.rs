@@ -41,6 +41,7 @@ impl Ends {
         };
         let exact = exact.or_else(again);
         let (old, run) = self.0.remove(exact.or_else(near)?);
+        debug_assert!(begin <= old && old - begin <= BACK_MAX, "{begin} does not continue {old}");
         self.0.push((end, run));
         Some((run, old - begin))
     }
@@ -83,6 +84,7 @@ fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
     let mut active: [Vec<u32>; 2] = Default::default();
     let mut ranks = [vec![0; RUNS], vec![0; RUNS]];
     for (n, begin) in run.iter().enumerate() {
+        debug_assert!(*begin as usize <= n, "a run begins with its first I/O");
         left[*begin as usize] -= 1;
         let Some(of) = active.get_mut(usize::from(operation[n])) else { continue };
         if let Some(rank) = of.iter().rev().position(|one| one == begin) {

@@ -142,6 +142,7 @@ impl Steps {
     #[cold]
     fn lengthen(&mut self) -> bool {
         let Some(at) = self.usual.filter(|at| at + 1 < LENGTHS_S.len()) else { return false };
+        debug_assert!(LENGTHS_S[at + 1].is_multiple_of(LENGTHS_S[at]), "steps are joined whole");
         let each = LENGTHS_S[at + 1] / LENGTHS_S[at];
         self.usual = Some(at + 1);
         self.length_s = LENGTHS_S[at + 1];
