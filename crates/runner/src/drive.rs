@@ -242,8 +242,8 @@ impl Run {
         );
         let thread = &mut self.threads[io.thread as usize];
         let job = &mut self.jobs[thread.job];
-        // Nearly always, no period ends, and the thread replaces the request by another one, so that
-        // what is outstanding stays the same.
+        // Nearly always, no period ends, and the thread replaces the request by another one, so
+        // that what is outstanding stays the same.
         let is_replaced = io.stage == Stage::Io
             && now <= self.due_ns
             && thread.is_plain

@@ -383,8 +383,8 @@ impl EventQueue {
         (!self.is_empty()).then(|| time_of(self.next))
     }
 
-    /// Sets when the head of a lane is. Branch predictors cannot predict the lane of the next event,
-    /// so the minimum is found by branch-free selection.
+    /// Sets when the head of a lane is. Branch predictors cannot predict the lane of the next
+    /// event, so the minimum is found by branch-free selection.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn set_head(&mut self, lane: usize, when: When) {
