@@ -22,8 +22,8 @@ section! {
         erase_suspend_step: default Time = Nanos::ZERO,
             "an erase can be suspended only at multiples of this time after its start";
         erase_portions: default Count(1..=1 << 20) = 1,
-            "one of so many erases of a die, drawn at random, takes the time `erase`, the others none: \
-            blocks are portions of whole ones";
+            "one of so many erases of a die, drawn at random, takes the time `erase`, the others \
+             none: blocks are portions of whole ones";
         independent_plane_reads: default Flag = false,
             "planes of a die serve host reads of different pages at the same time";
     }
