@@ -45,10 +45,12 @@ impl SparseFile {
     }
 
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        debug_assert!(offset + into.len() as u64 <= self.length, "see `Contents::check`");
         self.file.read_exact_at(into, offset)
     }
 
     pub(crate) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        debug_assert!(offset + data.len() as u64 <= self.length, "see `Contents::check`");
         self.file.write_all_at(data, offset)
     }
 
@@ -56,6 +58,7 @@ impl SparseFile {
         if length == 0 {
             return Ok(());
         }
+        debug_assert!(offset + length <= self.length, "see `Contents::check`");
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: a call on an open file; it has no pointers.
         let done =
@@ -99,6 +102,7 @@ impl SparseFile {
                     take(number, &whole)?;
                 }
             }
+            debug_assert!(start < end || end == self.length, "data without bytes");
             next = end.div_ceil(page) * page;
             if next >= self.length {
                 break;

@@ -161,6 +161,7 @@ fn pages(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::o
         let address = offset + at as u64;
         let within = (address % PAGE_BYTES as u64) as usize;
         let end = length.min(at + PAGE_BYTES - within);
+        debug_assert!(at < end && within + (end - at) <= PAGE_BYTES, "a part of one page");
         let part = (address / PAGE_BYTES as u64, within, at..end);
         at = end;
         Some(part)

@@ -15,6 +15,7 @@ const ALLOCATION_BYTES: u64 = 16;
 const GROUP_BYTES: u64 = size_of::<Group>() as u64 + ALLOCATION_BYTES;
 /// Compressed pages that are larger are kept as they are.
 const PACKED_BYTES_MAX: usize = PAGE_BYTES / 4 * 3;
+const _: () = assert!(PACKED_BYTES_MAX < PAGE_BYTES, "the length distinguishes compressed pages");
 
 /// How data are kept in memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +91,7 @@ impl Memory {
     }
 
     fn write_page(&mut self, number: u64, within: usize, data: &[u8]) -> Result<(), ContentsError> {
+        debug_assert!(within + data.len() <= PAGE_BYTES, "a part of one page");
         if !self.options.compress
             && let Some(group) = &mut self.groups[number as usize / GROUP_PAGES]
             && let Some(page) = &mut group.pages[number as usize % GROUP_PAGES]
@@ -109,6 +111,7 @@ impl Memory {
 
     /// Replaces a page.
     fn put(&mut self, number: u64, data: &[u8]) -> Result<(), ContentsError> {
+        debug_assert_eq!(data.len(), PAGE_BYTES, "a page is replaced as a whole");
         if data == &ZEROS[..] {
             self.drop_page(number);
             return Ok(());
@@ -120,6 +123,7 @@ impl Memory {
             Some(group) => (size_of_page(&group.pages[index]), 0),
             None => (0, GROUP_BYTES),
         };
+        debug_assert!(self.used >= before, "the replaced page was not counted");
         let used = self.used - before + page.len() as u64 + ALLOCATION_BYTES + tables;
         if let Some(limit) = self.options.limit
             && used > limit.0
@@ -132,6 +136,7 @@ impl Memory {
             Box::new(Group { pages: [const { None }; GROUP_PAGES], filled: 0 })
         });
         group.filled += u32::from(before == 0);
+        debug_assert!(group.filled as usize <= GROUP_PAGES, "a page is counted twice");
         group.pages[index] = Some(page);
         Ok(())
     }
@@ -150,6 +155,8 @@ impl Memory {
         let slot = &mut self.groups[number as usize / GROUP_PAGES];
         let Some(group) = slot else { return };
         let Some(page) = group.pages[number as usize % GROUP_PAGES].take() else { return };
+        debug_assert!(self.used >= page.len() as u64 + ALLOCATION_BYTES + GROUP_BYTES);
+        debug_assert!(group.filled > 0, "the dropped page was not counted");
         self.used -= page.len() as u64 + ALLOCATION_BYTES;
         group.filled -= 1;
         if group.filled == 0 {
@@ -187,6 +194,7 @@ impl Memory {
         if from == to || self.page(number).is_none() {
             return Ok(());
         }
+        debug_assert!(from < to && (to - 1) / PAGE_BYTES as u64 == number, "a part of one page");
         let mut whole = ZEROS;
         self.read(number * PAGE_BYTES as u64, &mut whole);
         let within = (from % PAGE_BYTES as u64) as usize;

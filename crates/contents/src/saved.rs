@@ -39,6 +39,11 @@ struct Batch<W: Write> {
 
 impl<W: Write> Batch<W> {
     fn write(&mut self) -> Result<(), CodecError> {
+        assert_eq!(
+            self.numbers.len() / size_of::<u64>() * PAGE_BYTES,
+            self.data.len(),
+            "`restore` expects a number for each page"
+        );
         self.out.bytes("pages", &self.numbers)?;
         self.out.bytes("data", &self.data)?;
         self.numbers.clear();
@@ -130,5 +135,6 @@ impl Contents {
 
 /// The bytes of a page that are within the contents.
 fn of_page(page: &PageData, offset: u64, capacity: u64) -> &[u8] {
+    debug_assert!(offset < capacity, "a page beyond the contents");
     &page[..(capacity - offset).min(PAGE_BYTES as u64) as usize]
 }

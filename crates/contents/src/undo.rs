@@ -66,6 +66,7 @@ impl Undo {
     }
 
     fn end_range(&mut self, pages: &Range<u64>, below: u64) {
+        debug_assert!(pages.start <= pages.end);
         let keys = self.before.range((pages.start, 0)..(pages.end, 0)).map(|(&key, _)| key);
         let ended: Vec<_> = keys.filter(|&(_, number)| number < below).collect();
         for key in ended {
@@ -78,6 +79,10 @@ impl Undo {
 
     fn add(&mut self, page: u64, data: Before) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(
+            self.order.back().is_none_or(|&(newest, _)| newest < number),
+            "changes are numbered in order"
+        );
         self.before.insert((page, number), data);
         self.order.push_back((number, page));
         while self.before.len() > self.pages_max
@@ -85,6 +90,8 @@ impl Undo {
         {
             self.before.remove(&(page, oldest));
         }
+        debug_assert!(self.before.len() <= self.pages_max, "more pages than the cache holds");
+        debug_assert!(self.before.len() <= self.order.len(), "a change without a place in order");
     }
 }
 
@@ -132,12 +139,14 @@ impl Contents {
                 undone.push(LostPage { page, first });
             }
         }
+        assert!(undone.len() as u64 <= pages_open, "a page that was durable is undone");
         self.undo = Some(undo);
         Ok((Lost { pages_open, pages_lost: undone.len() as u64 }, undone))
     }
 
     fn put_page(&mut self, page: u64, data: Option<&PageData>) -> Result<(), ContentsError> {
         let offset = page * PAGE_BYTES as u64;
+        debug_assert!(offset < self.capacity.0, "a page beyond the contents");
         let length = (self.capacity.0 - offset).min(PAGE_BYTES as u64);
         match data {
             Some(data) => self.write(offset, &data[..length as usize]),
@@ -155,6 +164,7 @@ impl Contents {
 
     fn keep_range(&self, undo: &mut Undo, offset: u64, length: u64) -> Result<(), ContentsError> {
         let pages = pages_of(offset, length);
+        debug_assert!(pages.end <= self.capacity.0.div_ceil(PAGE_BYTES as u64), "see `check`");
         if pages.end - pages.start > undo.pages_max as u64 {
             // More than the cache holds (a trim of the whole drive) is durable at once.
             undo.end_range(&pages, u64::MAX);
@@ -180,6 +190,7 @@ fn chooser(loses: Loses) -> impl FnMut(usize) -> usize {
     // Some cuts lose nearly all, others nearly nothing.
     let share = random.as_mut().map_or(1.0, Prng::unit);
     move |changes| {
+        debug_assert!(changes > 0, "a page without changes is open");
         let Some(random) = &mut random else { return 0 };
         if random.unit() < share { random.below(changes as u64) as usize } else { changes }
     }

@@ -62,12 +62,14 @@ impl WriteCache {
 
     /// Inserts a write for which space was reserved. Older writes that it covers are dropped.
     pub fn insert(&mut self, extent: Extent) {
+        debug_assert!(self.reserved > 0, "inserted without a reservation");
         self.reserved -= 1;
         let covered = |d: &Dirty| extent.first <= d.extent.first && d.extent.last <= extent.last;
         self.sectors -= self.writes.iter().filter(|d| covered(d)).map(Dirty::sectors).sum::<u64>();
         self.writes.retain(|d| !covered(d));
         self.writes.push(Dirty { extent, sequence: self.next });
         self.next += 1;
+        debug_assert!(self.writes.len() + self.reserved <= self.writes_most, "see `reserve`");
     }
 
     /// Takes a write out for write-back; its space stays occupied until `written` is called.
@@ -78,6 +80,8 @@ impl WriteCache {
 
     /// Releases the space of a write that was taken and is now on the media.
     pub fn written(&mut self, sectors: u64) {
+        debug_assert!(self.reserved > 0, "written without having been taken");
+        debug_assert!(self.sectors >= sectors, "more is written than was cached");
         self.reserved -= 1;
         self.sectors -= sectors;
     }

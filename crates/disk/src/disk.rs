@@ -168,6 +168,7 @@ impl Disk {
     /// Serves a read from a cache, or queues it for a media access.
     fn read_ready(&mut self, number: u16) -> Option<u16> {
         let (command, _) = *self.core.in_flight(number);
+        debug_assert_eq!(command.operation, Operation::Read);
         let extent = self.extent(&command);
         let (first, last) = (extent.first, extent.last);
         self.host.read_bytes += u64::from(command.length);
@@ -273,6 +274,12 @@ impl Drive for Disk {
         assert_eq!(self.core.outstanding(), 0);
         let lost = self.step(Nanos::MAX);
         assert!(lost.is_none(), "completion without a command");
+        assert!(
+            self.work.is_none() && self.dirty.writes.is_empty(),
+            "cached writes are not on the media"
+        );
+        assert!(self.queue.is_empty() && self.write_waiting.is_empty() && self.flushes.is_empty());
+        assert!(self.core.next_event().is_none(), "an event without a command");
     }
 
     /// The fast-forward clock: applies the effect of a write without its timing. Only the caches

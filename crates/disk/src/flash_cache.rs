@@ -43,6 +43,7 @@ impl FlashCache {
     }
 
     fn touched(&self, first: u64, last: u64) -> std::ops::RangeInclusive<u64> {
+        debug_assert!(first <= last, "an access of no sectors");
         first / self.block_sectors..=last / self.block_sectors
     }
 
@@ -78,12 +79,14 @@ impl FlashCache {
     }
 
     fn admit(&mut self, block: u64) {
+        debug_assert!(self.slot(block).is_none(), "a cached block is admitted");
         while self.slots[self.hand as usize] & USED != 0 {
             self.slots[self.hand as usize] &= !USED;
             self.step();
         }
         let slot = self.hand as usize;
         if let Some(evicted) = (self.slots[slot]).checked_sub(1) {
+            debug_assert_eq!(self.slot(u64::from(evicted)), Some(slot), "see `check`");
             self.blocks[evicted as usize] = 0;
         }
         self.slots[slot] = block as u32 + 1;

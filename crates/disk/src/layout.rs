@@ -68,6 +68,7 @@ impl Layout {
             first_track += cylinders * heads;
             first_sector += cylinders * heads * sectors_per_track;
         }
+        assert!(first_sector >= shape.capacity.0 / SECTOR_BYTES, "the zones hold the capacity");
         Some(Self { zones, heads, tracks: first_track, turn: shape.turn.0, per_track })
     }
 
@@ -90,7 +91,9 @@ impl Layout {
     #[inline]
     pub fn track(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
-        zone.first_track + (sector - zone.first_sector) / zone.sectors_per_track
+        let track = zone.first_track + (sector - zone.first_sector) / zone.sectors_per_track;
+        debug_assert!(track < self.tracks, "beyond the disk");
+        track
     }
 
     #[inline]

@@ -80,6 +80,7 @@ impl Mechanics {
     }
 
     pub fn extent(&self, first: u64, last: u64) -> Extent {
+        debug_assert!(first <= last, "an extent without sectors");
         let track = self.layout.track(first);
         let cylinder = self.layout.cylinder(track);
         let angle = self.layout.passage(first) % self.layout.turn().0;
@@ -109,6 +110,7 @@ impl Mechanics {
     /// adjacent track have no margin, because they always take the same time.
     #[inline]
     fn moving(&self, extent: &Extent, is_write: bool) -> (Nanos, Nanos) {
+        debug_assert!(extent.cylinder < self.layout.cylinders(), "beyond the disk");
         if extent.track == self.track {
             return (Nanos::ZERO, Nanos::ZERO);
         }
@@ -124,6 +126,7 @@ impl Mechanics {
     #[inline]
     fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
         let turn = self.layout.turn().0;
+        debug_assert!(angle < turn, "an angle is less than a turn");
         let at = now.0 % turn;
         Nanos(if angle >= at { angle - at } else { angle + turn - at })
     }
@@ -136,6 +139,7 @@ impl Mechanics {
     /// Time that the sectors take to pass, including head switches and seeks within the range.
     #[inline]
     pub fn transfer(&self, extent: &Extent) -> Nanos {
+        debug_assert!(extent.first <= extent.last, "an extent without sectors");
         Nanos(self.layout.passed(extent.last) - self.layout.passage(extent.first))
     }
 
@@ -149,6 +153,7 @@ impl Mechanics {
         while times < self.retries && self.random.unit() < self.retry_probability {
             times += 1;
         }
+        debug_assert!(times <= self.retries);
         self.counted.retries += u64::from(times);
         Nanos(u64::from(times) * self.layout.turn().0)
     }

@@ -60,6 +60,7 @@ impl Reads {
             let passage = ahead.passage + now.saturating_sub(ahead.since).0;
             newest.end = newest.end.max(layout.reached(passage).min(ahead.limit));
             newest.first = newest.first.max(newest.end.saturating_sub(self.segment_sectors));
+            debug_assert!(newest.first <= newest.end && newest.end <= self.sectors);
         }
     }
 
@@ -88,6 +89,7 @@ impl Reads {
             ahead.passage = mechanics.layout.passage(ahead.limit);
             ahead.since = now + mechanics.until_sector(now, ahead.limit);
         }
+        debug_assert!(room >= ahead.limit, "the window of read-ahead shrinks");
         ahead.limit = room;
     }
 
@@ -123,6 +125,7 @@ impl Reads {
 
     /// Records that the host has read `first..=last` from the media.
     pub fn read(&mut self, first: u64, last: u64) {
+        debug_assert!(first <= last && last < self.sectors, "beyond the disk");
         let touches = |s: &Segment| s.first <= first && first <= s.end;
         let found = self.segments.iter().position(touches);
         let mut segment = match found {
@@ -136,6 +139,7 @@ impl Reads {
             self.segments.remove(0);
         }
         self.segments.push(segment);
+        debug_assert!(self.segments.len() <= self.most, "more segments than the cache has");
     }
 
     /// Starts read-ahead after the newest segment, whose last sector has just passed.
@@ -143,6 +147,7 @@ impl Reads {
         let Some(newest) = self.segments.last() else { return };
         if newest.end < self.sectors {
             let limit = (newest.consumed + self.segment_sectors).min(self.sectors).max(newest.end);
+            debug_assert!(newest.end <= limit && limit <= self.sectors);
             let passage = layout.passed(newest.end - 1);
             self.ahead = Some(Ahead { since: now, passage, limit });
         }

@@ -51,6 +51,7 @@ impl SeekCurve {
     }
 
     fn with_knee(stroke: f64, knee: f64, track: f64, full: f64) -> Self {
+        debug_assert!((0.0..=1.0).contains(&knee), "the knee is within the stroke");
         let root = knee.sqrt();
         // Equal slopes: b / (2 √k) = e; equal values: a + b √k = c + e k; c + e = full.
         let b = 2.0 * (full - track) * root / (1.0 + knee);
@@ -70,6 +71,7 @@ impl SeekCurve {
         } else {
             self.long[0] + self.long[1] * distance
         };
+        debug_assert!(ns.is_finite() && ns >= 0.0, "a seek takes time");
         Nanos(ns.round() as u64)
     }
 

@@ -28,6 +28,7 @@ impl Stripes {
                 new.places.push((stripe * dies + member + u32::from(is_behind)) as u16);
             }
         }
+        assert_eq!(new.places.len() as u32, dies * new.data_dies, "a die for each place");
         new
     }
 
@@ -46,6 +47,7 @@ impl Stripes {
     #[cold]
     #[inline(never)]
     pub fn die(&self, row: u32, place: u32) -> u32 {
+        debug_assert!(place < self.data_dies, "no place of the row");
         u32::from(self.places[((row % self.dies) * self.data_dies + place) as usize])
     }
 
@@ -59,6 +61,7 @@ impl Stripes {
     /// behind it, and neither they nor the parity are on the lost die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
+        debug_assert!(place < self.data_dies, "no place of the row");
         let answers = |die: u32| lost != Some(die);
         let mut behind = place + 1..(stripe + 1) * (self.dies - 1);
         let die = self.parity_die(row, place);
@@ -67,6 +70,7 @@ impl Stripes {
 
     /// The other dies of a die's stripe.
     pub fn others(&self, die: u32) -> impl Iterator<Item = u32> + use<> {
+        debug_assert!(die < self.data_dies / (self.dies - 1) * self.dies, "no die of a stripe");
         let first = die / self.dies * self.dies;
         (first..first + self.dies).filter(move |&other| other != die)
     }

@@ -30,6 +30,7 @@ impl BitErrors {
 
     /// Rate at the share `wear` of the rated erase count, for data written `age` ago.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
+        debug_assert!(wear >= 0.0, "negative wear");
         let worn = self.worn(wear);
         if self.retention_factor <= 1.0 {
             return worn.min(0.5);
@@ -55,6 +56,7 @@ impl Code {
         if rate <= 0.0 || self.correctable >= self.bits {
             return 0.0;
         }
+        debug_assert!(rate < 1.0, "not a bit error rate");
         let odds = rate / (1.0 - rate);
         let log_choose: f64 = (0..self.correctable).map(|i| log_ratio(n, f64::from(i))).sum();
         // ln P(exactly t bit errors).
@@ -108,6 +110,7 @@ impl FailureCurve {
         let table = |failure: &dyn Fn(f64) -> f64| Self {
             logs: (0..POINTS).map(|point| failure(rate(point)).ln().max(LOG_NEVER)).collect(),
         };
+        assert!(spread.is_finite(), "a standard deviation");
         let alike = table(&|rate| code.failure(rate));
         if spread <= 0.0 {
             return alike;
@@ -128,6 +131,7 @@ impl FailureCurve {
 
     /// Probability that a codeword cannot be corrected, at this rate of the median page.
     pub fn at(&self, rate: f64) -> f64 {
+        debug_assert!(rate >= 0.0, "not a bit error rate");
         let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);
         let point = (coordinate as usize).min(POINTS - 2);
         let share = coordinate - point as f64;

@@ -113,6 +113,7 @@ impl Divider {
     #[inline]
     pub const fn split(self, n: u32) -> (u32, u32) {
         let quotient = self.divide(n);
+        debug_assert!(quotient <= n && n - quotient * self.divisor < self.divisor);
         (quotient, n - quotient * self.divisor)
     }
 }
@@ -190,7 +191,7 @@ impl Geometry {
             is_plain: true,
             shape,
         };
-        Ok(geometry)
+        Ok(geometry.consistent())
     }
 
     /// The same geometry with one of every `dies` dies for parity: reclaim units are smaller.
@@ -205,7 +206,7 @@ impl Geometry {
         }
         let stripes = Stripes::new(self.dies, dies);
         let slots = self.slots_per_reclaim_unit / dies * (dies - 1);
-        Ok(Self {
+        let with_parity = Self {
             program_units_per_reclaim_unit: slots / self.slots_per_program_unit,
             slots_per_reclaim_unit: slots,
             ppas_per_reclaim_unit: slots,
@@ -214,7 +215,8 @@ impl Geometry {
             stripes: Some(Box::new(stripes)),
             is_plain: false,
             ..self
-        })
+        };
+        Ok(with_parity.consistent())
     }
 
     /// Parity across dies, if there is any.
@@ -250,7 +252,7 @@ impl Geometry {
             ));
         }
         let ppas = self.slots_per_reclaim_unit * per_slot;
-        Ok(Self {
+        let with_ppas = Self {
             ppas_per_read_group: self.slots_per_read_group * per_slot,
             ppas_per_program_unit: self.slots_per_program_unit * per_slot,
             ppas_per_reclaim_unit: ppas,
@@ -258,7 +260,37 @@ impl Geometry {
             by_unit: Divider::new(self.slots_per_program_unit * per_slot),
             by_group: Divider::new(self.slots_per_read_group * per_slot),
             ..self
-        })
+        };
+        Ok(with_ppas.consistent())
+    }
+
+    /// Returns the geometry after asserting what the arithmetic on its addresses relies on.
+    fn consistent(self) -> Self {
+        let per_slot = self.ppas_per_read_group / self.slots_per_read_group;
+        assert!(per_slot > 0 && self.ppas_per_read_group <= READ_GROUP_SLOTS_MAX);
+        assert!(self.slots_per_program_unit.is_multiple_of(self.slots_per_read_group));
+        assert_eq!(
+            self.program_units_per_reclaim_unit * self.slots_per_program_unit,
+            self.slots_per_reclaim_unit,
+            "a reclaim unit is whole program units"
+        );
+        assert_eq!(self.ppas_per_read_group, self.slots_per_read_group * per_slot);
+        assert_eq!(self.ppas_per_program_unit, self.slots_per_program_unit * per_slot);
+        assert_eq!(self.ppas_per_reclaim_unit, self.slots_per_reclaim_unit * per_slot);
+        assert_eq!(self.by_reclaim_unit.divisor, self.ppas_per_reclaim_unit);
+        assert_eq!(self.by_unit.divisor, self.ppas_per_program_unit);
+        assert_eq!(self.by_group.divisor, self.ppas_per_read_group);
+        assert!(
+            self.program_units_per_reclaim_unit.is_multiple_of(self.by_die.divisor),
+            "each row has a program unit on every die"
+        );
+        assert!(
+            self.dies.is_multiple_of(self.reclaim_groups)
+                && self.reclaim_units.is_multiple_of(self.reclaim_groups),
+            "reclaim groups are of one size"
+        );
+        assert_eq!(self.is_plain, self.stripes.is_none() && self.reclaim_groups == 1);
+        self
     }
 
     /// Number of physical page addresses.
@@ -281,6 +313,7 @@ impl Geometry {
 
     #[inline]
     pub fn reclaim_unit_of(&self, ppa: Ppa) -> ReclaimUnitId {
+        debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");
         ReclaimUnitId(self.by_reclaim_unit.divide(ppa.0))
     }
 
@@ -292,6 +325,7 @@ impl Geometry {
     /// The addresses of a reclaim unit.
     #[inline]
     pub fn ppas(&self, unit: ReclaimUnitId) -> Range<u32> {
+        debug_assert!(unit.0 < self.reclaim_units, "no reclaim unit of the flash");
         let first = self.first_ppa(unit);
         first..first + self.ppas_per_reclaim_unit
     }
@@ -299,11 +333,13 @@ impl Geometry {
     /// The addresses of program unit `unit` of a reclaim unit.
     #[inline]
     pub fn unit_ppas(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> Range<u32> {
+        debug_assert!(unit < self.program_units_per_reclaim_unit, "beyond the reclaim unit");
         let first = self.first_ppa(reclaim_unit) + unit * self.ppas_per_program_unit;
         first..first + self.ppas_per_program_unit
     }
 
     pub fn channel_of(&self, die: u32) -> u32 {
+        debug_assert!(die < self.dies, "no die of the flash");
         die % self.shape.channels
     }
 
@@ -329,7 +365,9 @@ impl Geometry {
     #[cold]
     fn die_otherwise(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
         let first = if self.stripes.is_some() { 0 } else { self.dies_of(reclaim_unit).start };
-        first + self.die_of_unit(unit)
+        let die = first + self.die_of_unit(unit);
+        debug_assert!(die < self.dies, "a program unit is on no die");
+        die
     }
 
     #[inline]
@@ -344,6 +382,7 @@ impl Geometry {
     /// The same where there is neither parity across dies nor a second reclaim group.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
+        debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");
         let (reclaim_unit, within) = self.by_reclaim_unit.split(ppa.0);
         let (unit, in_unit) = self.by_unit.split(within);
         let group = self.by_group.divide(in_unit);
@@ -358,13 +397,16 @@ impl Geometry {
         let (_, within) = self.by_reclaim_unit.split(ppa.0);
         let (_, in_unit) = self.by_unit.split(within);
         let (_, in_group) = self.by_group.split(in_unit);
-        in_group / (self.ppas_per_read_group / self.shape.planes_per_die)
+        let plane = in_group / (self.ppas_per_read_group / self.shape.planes_per_die);
+        debug_assert!(plane < self.shape.planes_per_die, "a read group is on more planes");
+        plane
     }
 
     /// Page type of read group `group` in row `row` (the `row`-th unit of its die).
     #[inline]
     pub fn page_type(&self, row: u32, group: u32) -> u32 {
         if self.shape.one_shot {
+            debug_assert!(group < self.shape.cell.page_types(), "a word line has fewer pages");
             return group;
         }
         let page = if self.shape.multi_plane { row } else { row / self.shape.planes_per_die };

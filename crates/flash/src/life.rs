@@ -17,6 +17,7 @@ pub struct BlockLife {
 impl BlockLife {
     /// Share of the blocks that has failed after `cycles`.
     pub fn failed(&self, cycles: f64) -> f64 {
+        debug_assert!(cycles >= 0.0 && self.rated_cycles > 0);
         let at_rated = (-self.failed_at_rated).ln_1p();
         -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
     }
@@ -27,6 +28,7 @@ impl BlockLife {
         if self.failed_at_rated <= 0.0 {
             return u32::MAX;
         }
+        debug_assert!((0.0..1.0).contains(&draw), "not a share of the blocks");
         let ratio = (-draw).ln_1p() / (-self.failed_at_rated).ln_1p();
         let cycles = f64::from(self.rated_cycles) * ratio.powf(self.shape.recip());
         (cycles.ceil() as u32).max(1)

@@ -28,6 +28,7 @@ impl Wear {
     }
 
     pub fn from_counts(erases: Vec<u32>, rated_cycles: u32) -> Self {
+        assert!(rated_cycles > 0, "wear is relative to the rated cycles");
         let total = erases.iter().map(|&n| u64::from(n)).sum();
         Self { erases, rated_cycles, total }
     }
@@ -49,6 +50,7 @@ impl Wear {
     }
 
     pub fn summary(&self) -> WearSummary {
+        debug_assert!(!self.erases.is_empty(), "the mean of no units");
         let mean = self.total as f64 / self.erases.len() as f64;
         WearSummary {
             min: self.erases.iter().copied().min().unwrap_or(0),

@@ -29,7 +29,8 @@ impl Parts {
             && f.fill_end - f.next <= per_program
             && (f.fill_end - first).is_multiple_of(per_program)
             && (self.packer.is_some()
-                || f.moved <= f.filled(per_program)
+                || f.next < f.fill_end
+                    && f.moved <= f.filled(per_program)
                     && (f.next..f.end).all(|ppa| self.map.holder(Ppa(ppa)).is_none()))
     }
 
@@ -62,14 +63,16 @@ impl Groups {
     /// Returns `true` if each victim is scanned within its group, no other unit is a victim, and
     /// the counts of garbage collection are within a unit and the drive.
     fn hold_victims(&self, parts: &Parts) -> bool {
+        let read_group = parts.geometry.ppas_per_read_group;
         let size = parts.geometry.ppas_per_reclaim_unit;
         let per_unit = parts.table.alloc_units_per_reclaim_unit;
         let all = i64::from(parts.table.len()) * i64::from(per_unit);
         let is_own = |group: &Group| {
             let collection = &group.collection;
             collection.next_position <= size
+                && collection.next_position.is_multiple_of(read_group)
                 && collection.valid_at_start <= per_unit
-                && collection.moved <= per_unit
+                && collection.moved <= collection.valid_at_start
                 && (0..=all).contains(&group.idle_target)
                 && (collection.victim.is_none() || group.units.contains(&collection.victim.0))
         };

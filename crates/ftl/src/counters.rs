@@ -71,8 +71,10 @@ impl Counters {
     /// Slots allocated on flash per slot written by the host since `earlier`; data that are not yet
     /// programmed count as written.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
+        debug_assert!(self.host_slots >= earlier.host_slots, "counters only grow");
         let host = self.host_slots - earlier.host_slots;
         let allocated = |c: &Self| c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots;
+        debug_assert!(allocated(self) >= allocated(earlier), "counters only grow");
         (host > 0).then(|| (allocated(self) - allocated(earlier)) as f64 / host as f64)
     }
 

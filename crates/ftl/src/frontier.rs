@@ -43,6 +43,7 @@ impl Frontier {
 
     /// Returns a frontier at the start of an empty unit.
     pub(crate) fn at_start(unit: ReclaimUnitId, geometry: &Geometry) -> Self {
+        debug_assert!(unit.0 < geometry.reclaim_units, "no reclaim unit of the drive");
         let first = geometry.first_ppa(unit);
         Self {
             unit,
@@ -62,12 +63,17 @@ impl Frontier {
     /// Used addresses of the program unit being filled.
     #[inline]
     pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
+        debug_assert!(
+            self.next <= self.fill_end && self.fill_end - self.next <= ppas_per_program_unit,
+            "the frontier is outside of its program unit"
+        );
         if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
     }
 
     /// Returns the number of unused addresses of the reclaim unit.
     #[inline]
     pub fn room(&self) -> u32 {
+        debug_assert!(self.next <= self.end, "the frontier is beyond its unit");
         self.end - self.next
     }
 
@@ -115,6 +121,7 @@ impl IndexMut<FrontierId> for Frontiers {
 
 impl Frontiers {
     pub(crate) fn new(streams: u16, groups: u32) -> Self {
+        assert!(streams.is_multiple_of(groups as u16), "each reclaim group has as many handles");
         let handles = streams / groups as u16;
         assert!(handles > 0, "each reclaim group has a stream");
         Self { all: vec![Frontier::CLOSED; 2 * usize::from(streams)], streams, handles }
@@ -133,11 +140,13 @@ impl Frontiers {
     }
 
     pub(crate) fn stream_of(&self, frontier: FrontierId) -> StreamId {
+        debug_assert!(frontier.0 < 2 * self.streams, "each stream has two frontiers");
         StreamId(frontier.0 % self.streams)
     }
 
     /// Returns the reclaim unit handle of a stream, as a stream of the first group.
     pub(crate) fn handle_of(&self, stream: StreamId) -> StreamId {
+        debug_assert!(stream.0 < self.streams);
         StreamId(stream.0 % self.handles)
     }
 
@@ -178,7 +187,9 @@ impl Frontiers {
     #[inline]
     pub(crate) fn destination(&self, policy: GcDestination, owner: Owner) -> FrontierId {
         if self.handles == self.streams {
-            policy.frontier(owner, self.streams)
+            let chosen = policy.frontier(owner, self.streams);
+            debug_assert!(chosen.index() < self.all.len(), "the policy chose no frontier");
+            chosen
         } else {
             self.destination_in_group(policy, owner)
         }
@@ -190,6 +201,12 @@ impl Frontiers {
         let first = owner.stream.0 - handle.0;
         let FrontierId(found) = policy.frontier(Owner { stream: handle, ..owner }, self.handles);
         let of_gc = if found < self.handles { 0 } else { self.streams - self.handles };
-        FrontierId(first + found + of_gc)
+        let chosen = FrontierId(first + found + of_gc);
+        debug_assert_eq!(
+            self.group_of(chosen),
+            self.group_of(FrontierId(owner.stream.0)),
+            "relocated data stay in their group"
+        );
+        chosen
     }
 }

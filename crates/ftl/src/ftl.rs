@@ -46,6 +46,11 @@ impl Ftl {
         );
         let parts = Parts::new(geometry, config);
         let groups = Groups::new(&parts);
+        let reserve = parts.config.reserved_units() as usize;
+        assert!(
+            groups.all.iter().all(|group| group.free.len() > reserve),
+            "a new drive has free units besides the reserve of garbage collection"
+        );
         Ok(Self { parts, groups })
     }
 
@@ -176,6 +181,10 @@ impl Ftl {
 
     /// Slots that the host has written in the open unit of `frontier`, a host frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
+        debug_assert!(
+            self.parts.frontiers[frontier].moved <= self.parts.filled(frontier),
+            "more slots are relocated than filled"
+        );
         self.parts.filled(frontier) - self.parts.frontiers[frontier].moved
     }
 
@@ -192,9 +201,14 @@ impl Ftl {
     /// and `true` if part of the unit has been written. A frontier without a unit will open an
     /// empty one.
     pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
+        debug_assert!(self.is_host_frontier(frontier), "only the host asks for room");
         let f = &self.parts.frontiers[frontier];
         let size = self.parts.geometry.slots_per_reclaim_unit;
-        if f.needs_unit() { (size, false) } else { (f.room(), f.room() < size) }
+        if f.needs_unit() {
+            return (size, false);
+        }
+        let (unwritten, config) = (self.parts.unwritten(frontier, f) as u32, &self.parts.config);
+        (unwritten / config.alloc_units(1), unwritten < config.alloc_units(size))
     }
 
     /// Returns the partly written unit of a host frontier.
@@ -256,6 +270,7 @@ impl Ftl {
         sink: &mut S,
     ) {
         let Self { parts, groups } = self;
+        debug_assert!(bytes <= SLOT_BYTES, "a slot is written at a time");
         debug_assert!(parts.packer.is_none(), "see write_reduced");
         let frontier = parts.frontiers.of_host(stream);
         debug_assert!(groups.current == parts.frontiers.group_of(frontier), "see choose_stream");
@@ -284,6 +299,7 @@ impl Ftl {
         content: Content,
         sink: &mut S,
     ) {
+        debug_assert!(bytes <= SLOT_BYTES, "a slot is written at a time");
         let takes_space = self.takes_space(content, bytes);
         let (parts, group) = (&mut self.parts, self.groups.current_mut());
         let frontier = parts.frontiers.of_host(stream);
@@ -322,6 +338,8 @@ impl Ftl {
         sink: &mut S,
     ) {
         let whole = unit.len() as u64 * u64::from(SLOT_BYTES);
+        debug_assert!(unit.start < unit.end && unit.end <= self.user_slots());
+        debug_assert!(!is_whole || bytes >= whole, "less was written than the whole unit");
         if !is_whole {
             let frontier = self.host_frontier(stream);
             let group = self.parts.geometry.ppas_per_read_group;
@@ -379,6 +397,7 @@ impl Ftl {
     /// Closes the open unit of a host frontier early: its next write opens an empty one. Returns
     /// how many slots stay unwritten, 0 if there was no unit.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
+        debug_assert!(self.is_host_frontier(frontier), "garbage collection closes its own units");
         let (group, parts) = self.enter_for(frontier);
         group.abandon(parts, frontier, sink)
     }
@@ -388,6 +407,8 @@ impl Ftl {
     pub fn purge(&mut self) {
         self.parts.purge();
         self.groups = Groups::new(&self.parts);
+        assert_eq!(self.mapped_slots(), 0, "a purged drive holds data");
+        assert_eq!(self.open_units().count(), 0, "a purged drive has no open units");
     }
 
     /// Returns `true` if `gc_in_background` would have work to do.
@@ -420,6 +441,7 @@ impl Ftl {
     /// Fails if the other dies cannot hold the user capacity and the reserve of garbage collection.
     pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let Parts { geometry, config, .. } = &self.parts;
+        assert!(die < geometry.dies, "the caller checks the number of the die");
         let units = geometry.program_units_per_reclaim_unit;
         let lost = (0..units).filter(|&unit| geometry.die_of_unit(unit) == die).count() as u32;
         let left = geometry.slots_per_program_unit * (units - lost);

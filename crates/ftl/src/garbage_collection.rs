@@ -101,6 +101,10 @@ impl Group {
             if !self.has_victim(parts) {
                 return;
             }
+            debug_assert!(
+                self.collection.moved <= self.collection.valid_at_start,
+                "more was relocated than was valid"
+            );
             let c = &self.collection;
             let owed = (self.idle_target - self.idle) * i64::from(c.valid_at_start);
             let coming = i64::from(c.moved) * i64::from(parts.table.alloc_units_per_reclaim_unit);
@@ -259,6 +263,7 @@ impl Group {
     }
 
     pub(crate) fn give_back_victim(&mut self, parts: &mut Parts) {
+        assert_eq!(parts.table.state[self.collection.victim.index()], UnitState::Victim);
         parts.table.state[self.collection.victim.index()] = UnitState::Closed;
         self.collection.victim = ReclaimUnitId::NONE;
     }
@@ -284,6 +289,7 @@ impl Group {
         let size = parts.geometry.ppas_per_reclaim_unit;
         let group = parts.geometry.ppas_per_read_group;
         let base = parts.geometry.first_ppa(victim);
+        debug_assert!(self.collection.next_position.is_multiple_of(group), "within a read group");
         if parts.table.valid[victim.index()] == 0 {
             self.free_victim(parts);
             return 0;
@@ -299,6 +305,7 @@ impl Group {
         let count = live.len() as u32;
         assert!(count > 0, "the reverse map does not contain the valid slots");
         let first = Ppa(base + self.collection.next_position - group);
+        debug_assert!(count <= group, "a read group holds more data than slots");
         let moved = if parts.packer.is_some() {
             self.relocate_packed(parts, frontier, first, live, sink)
         } else {
@@ -338,6 +345,7 @@ impl Group {
             let f = &mut parts.frontiers[frontier];
             debug_assert!(self.units.contains(&f.unit.0), "relocated data stay in their group");
             let (first, room) = (f.next, f.fill_end - f.next);
+            debug_assert!(room > 0, "a full program unit stays open");
             let (run, later) = rest.split_at(rest.len().min(room as usize));
             let count = run.len() as u32;
             parts.map.move_run(run, first, sink);
@@ -345,6 +353,11 @@ impl Group {
             f.moved += if is_of_host { count } else { 0 };
             self.idle -= i64::from(count);
             parts.table.valid[f.unit.index()] += count;
+            debug_assert!(
+                parts.table.valid[f.unit.index()] <= parts.table.alloc_units_per_reclaim_unit,
+                "more is valid than the unit holds"
+            );
+            debug_assert!(self.idle >= 0, "relocated data took the space of other units");
             if count == room {
                 let slots = parts.geometry.slots_per_program_unit;
                 self.program_filled(parts, frontier, slots, sink);
@@ -370,6 +383,7 @@ impl Group {
         live: &[Lpn],
         sink: &mut S,
     ) -> u32 {
+        debug_assert!(!live.is_empty(), "a read of nothing");
         let all = live.iter().map(|&holder| parts.map.piece_size(holder)).sum();
         sink.read_for(frontier, first, parts.config.slots_of(all));
         for &holder in live {
@@ -394,6 +408,10 @@ impl Group {
 
     fn free_victim(&mut self, parts: &mut Parts) {
         let victim = self.collection.victim;
+        debug_assert!(
+            self.collection.moved <= self.collection.valid_at_start,
+            "more was relocated than was valid"
+        );
         let owner = parts.table.owner[victim.index()];
         parts.note_moved(owner, self.collection.moved);
         if parts.gc_log.is_listening() && !owner.relocated && self.collection.moved > 0 {
@@ -401,6 +419,7 @@ impl Group {
             parts.gc_log.record(GcEvent::Moved { stream, slots });
         }
         self.free.push_back(victim);
+        debug_assert!(self.free.len() <= self.units.len(), "a unit is free twice");
         self.collection.victim = ReclaimUnitId::NONE;
         self.idle += i64::from(parts.table.alloc_units_per_reclaim_unit);
         parts.free(victim);
@@ -451,6 +470,7 @@ impl Group {
         sink: &mut S,
     ) -> u64 {
         assert!(parts.packer.is_none(), "pieces have sizes");
+        assert!(self.units.contains(&unit.0), "a unit of this group");
         let group = parts.geometry.ppas_per_read_group;
         let mut moved = 0;
         for index in 0..parts.geometry.program_units_per_reclaim_unit {

@@ -59,6 +59,7 @@ impl GcLog {
 
     #[cold]
     pub(crate) fn record(&mut self, event: GcEvent) {
+        debug_assert!(self.is_listening(), "nobody reads the log");
         match event {
             GcEvent::Moved { stream, .. } => self.counts[stream.index()].moved += 1,
             GcEvent::RolledOver { stream } => self.counts[stream.index()].rolled_over += 1,

@@ -85,6 +85,7 @@ impl Group {
         let of_host = self.open_frontiers(parts).filter(|(id, _)| parts.frontiers.is_of_host(*id));
         let unwritten: i64 = of_host.map(|(_, f)| i64::from(f.room())).sum();
         let needs_unit = parts.frontiers[parts.frontiers.of_host(stream)].needs_unit();
+        debug_assert!(unwritten >= 0 && needed < self.units.len() as u64);
         most - valid - unwritten - if needs_unit { per_unit } else { 0 }
     }
 }
@@ -136,6 +137,7 @@ impl Groups {
 
     /// Makes a group the current one.
     pub(crate) fn enter(&mut self, group: usize) -> &mut Group {
+        debug_assert!(group < self.all.len(), "no reclaim group of the drive");
         self.current = group;
         self.current_mut()
     }

@@ -77,6 +77,7 @@ pub fn run(
 
 impl Limit {
     fn new(user_slots: u32, units: u32, slots_per_reclaim_unit: u32) -> Self {
+        assert!(units as usize > RESERVE + 2, "see run");
         let mut free: Vec<u32> = (0..units).rev().collect();
         let mut open = || {
             let unit = free.pop().expect("more units than are open");
@@ -111,6 +112,11 @@ impl Limit {
     }
 
     fn invalidate(&mut self, unit: u32) {
+        debug_assert!(
+            self.open.iter().any(|open| open.unit == unit)
+                || self.candidates[unit as usize] != NONE,
+            "a free unit held the slot"
+        );
         if unit == self.open[HOST].unit {
             self.open_valid[HOST] -= 1;
         } else if unit == self.open[MOVED].unit {
@@ -123,6 +129,7 @@ impl Limit {
     /// Returns whether a unit was opened.
     fn place<const TO: usize>(&mut self, slot: u32) -> bool {
         let to = &mut self.open[TO];
+        debug_assert!(to.next < to.end, "a full unit stays open");
         self.reverse[to.next as usize] = slot;
         self.forward[slot as usize] = to.next;
         to.next += 1;
@@ -140,6 +147,8 @@ impl Limit {
     fn collect(&mut self) {
         let (victim, _) =
             self.candidates.iter().enumerate().min_by_key(|(_, valid)| **valid).expect("units");
+        let (valid, moved) = (self.candidates[victim], self.moved);
+        debug_assert!(valid < self.slots_per_reclaim_unit, "collection frees no space");
         let first = victim * self.slots_per_reclaim_unit as usize;
         let end = first + self.slots_per_reclaim_unit as usize;
         self.candidates[victim] = NONE;
@@ -153,6 +162,7 @@ impl Limit {
                 self.moved += 1;
             }
         }
+        debug_assert_eq!(self.moved - moved, u64::from(valid), "the count of valid slots is wrong");
         self.free.push(victim as u32);
     }
 }

@@ -22,6 +22,7 @@ impl DieParity {
     }
 
     pub(crate) fn lose_die(&mut self, die: u32) {
+        assert!(self.lost_die.is_none(), "a drive loses one die");
         (self.lost_die, self.is_in_use) = (Some(die), true);
     }
 

@@ -11,6 +11,7 @@ use writecliff_flash::Geometry;
 use crate::reduce::{Pieces, is_shared};
 use crate::state::damaged;
 use crate::{FlashSink, FtlConfig};
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 /// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
 /// one that misses delays all that follow.
@@ -50,6 +51,7 @@ impl LiveSlots {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
+        debug_assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
         let mut count = 0;
         for (ppa, &holder) in (first..).zip(holders) {
             // Store unconditionally and count arithmetically, because branch predictors cannot
@@ -86,6 +88,8 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
         let pages = config.user_slots as usize;
+        assert!(config.user_slots < u64::from(Lpn::NONE.0), "each logical page has a number");
+        assert!(geometry.raw_ppas() < u64::from(Ppa::NONE.0), "each slot has an address");
         Self {
             forward: memory::filled(Ppa::NONE, pages),
             reverse: memory::zeroed(geometry.raw_ppas() as usize),
@@ -106,6 +110,7 @@ impl Map {
     /// Takes the state of a map of the same size. The arrays keep their memory, with its huge
     /// pages.
     pub(crate) fn copy_from(&mut self, other: &Self) {
+        assert_eq!(self.pieces.is_some(), other.pieces.is_some(), "one drive reduces data");
         self.forward.copy_from_slice(&other.forward);
         self.reverse.copy_from_slice(&other.reverse);
         self.mapped = other.mapped;
@@ -155,9 +160,15 @@ impl Map {
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
+        debug_assert!(!ppa.is_none(), "data are placed nowhere");
         let old = replace(&mut self.forward[lpn.index()], ppa);
+        debug_assert!(old != ppa, "a page is placed where it already is");
         if old.is_none() {
             self.mapped += 1;
+            debug_assert!(
+                self.mapped <= self.forward.len() as u64,
+                "more pages are mapped than exist"
+            );
         }
         old
     }
@@ -165,6 +176,7 @@ impl Map {
     /// [`Self::place`] for a piece of `sectors`. Returns the data that it replaces.
     pub(crate) fn place_piece(&mut self, lpn: Lpn, ppa: Ppa, sectors: u32) -> Option<Released> {
         let old = self.place(lpn, ppa);
+        debug_assert!((1..=SECTORS_PER_SLOT).contains(&sectors), "a piece is of one slot");
         let released = self.release(lpn, old);
         let pieces = self.pieces.as_mut().expect("a drive that reduces data");
         pieces.sectors[lpn.index()] = sectors as u8;
@@ -176,6 +188,7 @@ impl Map {
     pub(crate) fn remove(&mut self, lpn: Lpn) -> Option<Released> {
         let old = replace(&mut self.forward[lpn.index()], Ppa::NONE);
         let released = self.release(lpn, old);
+        debug_assert!(released.is_none() || self.mapped > 0, "an uncounted page is removed");
         self.mapped -= u64::from(released.is_some());
         released
     }
@@ -221,6 +234,7 @@ impl Map {
     /// Returns the replaced entry.
     pub(crate) fn return_to(&mut self, lpn: Lpn, before: Ppa) -> Ppa {
         let lost = replace(&mut self.forward[lpn.index()], before);
+        debug_assert!(lost != before || lost.is_none(), "a change of nothing is undone");
         self.mapped = self.mapped + u64::from(!before.is_none()) - u64::from(!lost.is_none());
         if !before.is_none() {
             self.reverse[before.index()] = lpn;
@@ -232,6 +246,7 @@ impl Map {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
+        debug_assert!(self.pieces.is_none(), "`move_piece` moves pieces");
         let reverse = &mut self.reverse[first as usize..first as usize + lpns.len()];
         for ((slot, &lpn), back) in (first..).zip(lpns).zip(reverse) {
             *back = lpn;
@@ -248,6 +263,7 @@ impl Map {
         if is_shared(holder.0) {
             pieces.of(Ppa(holder.0)).ppa = to;
         } else {
+            debug_assert!(!self.forward[holder.index()].is_none(), "an unmapped piece is moved");
             self.forward[holder.index()] = to;
         }
     }
@@ -256,6 +272,7 @@ impl Map {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn gather_live(&self, first: u32, group: u32, live: &mut LiveSlots) {
+        debug_assert!(first.is_multiple_of(group), "not the start of a read group");
         let holders = &self.reverse[first as usize..first as usize + group as usize];
         match &self.pieces {
             None => live.gather(first, holders, |ppa, lpn| self.forward[lpn.index()] == ppa),

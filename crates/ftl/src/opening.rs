@@ -28,9 +28,15 @@ impl Group {
         let f = &mut parts.frontiers[frontier];
         debug_assert!(self.units.contains(&f.unit.0), "the host writes to this group");
         let slot = f.next;
+        debug_assert!(slot < f.fill_end, "a full program unit stays open");
         f.next += 1;
         self.idle -= 1;
         parts.table.valid[f.unit.index()] += 1;
+        debug_assert!(self.idle >= 0, "host data took the space of other units");
+        debug_assert!(
+            parts.table.valid[f.unit.index()] <= parts.table.alloc_units_per_reclaim_unit,
+            "more is valid than the unit holds"
+        );
         let full = f.next == f.fill_end;
         parts.map.hold(slot, lpn);
         if full {
@@ -75,6 +81,7 @@ impl Group {
         sectors: u32,
         sink: &mut S,
     ) -> Ppa {
+        debug_assert!(sectors > 0, "a piece without data");
         let packer = parts.packer.as_mut().expect(NO_PACKER);
         let f = &mut parts.frontiers[frontier];
         let (ppa, is_full) = packer.add(frontier, f, sectors, &parts.geometry);
@@ -100,6 +107,9 @@ impl Group {
         let f = &mut parts.frontiers[frontier];
         let reclaim_unit = f.unit;
         let unit = (f.fill_end - parts.geometry.first_ppa(reclaim_unit)) / ppas - 1;
+        debug_assert!(unit < parts.geometry.program_units_per_reclaim_unit);
+        debug_assert!(data_slots <= ppas, "a program unit holds more data than slots");
+        debug_assert_eq!(parts.table.state[reclaim_unit.index()], UnitState::Open);
         let moved_slots = std::mem::take(&mut f.moved);
         let since = f.since.min(parts.counters.collections);
         debug_assert!(moved_slots <= data_slots, "relocated slots hold data");
@@ -128,6 +138,7 @@ impl Group {
         debug_assert!(!self.free.contains(&unit));
         parts.table.drop_unit(unit);
         self.idle -= i64::from(parts.table.alloc_units_per_reclaim_unit);
+        assert!(self.idle >= 0, "the dropped unit was not idle");
     }
 
     /// Closes the program unit that a frontier is filling, by padding it. Returns `false` if it was
@@ -150,9 +161,11 @@ impl Group {
         if filled == 0 {
             return false;
         }
+        debug_assert!(filled < slots, "a full program unit stays open");
         let padding = slots - filled;
         parts.counters.padding_slots += u64::from(padding);
         self.idle -= i64::from(padding);
+        debug_assert!(self.idle >= 0, "padding took the space of other units");
         self.program_filled(parts, frontier, filled, sink);
         true
     }
@@ -164,16 +177,19 @@ impl Group {
         frontier: FrontierId,
         sink: &mut S,
     ) -> u32 {
-        self.pad(parts, frontier, sink);
-        let f = &mut parts.frontiers[frontier];
-        let rest = f.room();
-        if rest > 0 {
-            parts.table.close(f.unit, parts.counters.host_slots);
-            *f = Frontier::CLOSED;
-            self.idle -= i64::from(rest);
-            self.update_idle_target(parts);
+        // A piece may continue in the next program unit, which is then padded, too.
+        while self.pad(parts, frontier, sink) {}
+        let f = parts.frontiers[frontier];
+        if f.needs_unit() {
+            return 0;
         }
-        rest
+        let rest = parts.unwritten(frontier, &f);
+        parts.table.close(f.unit, parts.counters.host_slots);
+        parts.frontiers[frontier] = Frontier::CLOSED;
+        self.idle -= rest;
+        debug_assert!(rest > 0 && self.idle >= 0, "the abandoned rest was not idle");
+        self.update_idle_target(parts);
+        parts.config.slots_of(rest as u32)
     }
 
     /// Opens the next unit of a host frontier, after reserving space for GC.
@@ -217,6 +233,10 @@ impl Group {
         }
         parts.table.open(unit, Owner { stream, relocated: !is_of_host });
         parts.frontiers[frontier] = Frontier::at_start(unit, &parts.geometry);
+        debug_assert!(
+            parts.parity.lost_die.is_some() || !parts.frontiers[frontier].needs_unit(),
+            "a new unit has no room"
+        );
         self.skip_lost(parts, frontier);
         self.update_idle_target(parts);
     }
@@ -314,6 +334,7 @@ impl Group {
                 return;
             }
             self.idle -= i64::from(ppas);
+            debug_assert!(self.idle >= 0, "the lost program unit was not idle");
             if f.finish_program_unit(ppas) {
                 parts.table.close(f.unit, parts.counters.host_slots);
             }

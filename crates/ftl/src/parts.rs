@@ -48,6 +48,7 @@ saved! {
 impl Parts {
     pub(crate) fn new(geometry: Geometry, config: FtlConfig) -> Self {
         let units = geometry.reclaim_units;
+        assert!(config.user_slots < geometry.raw_slots(), "the flash holds the user capacity");
         let mut table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
         let bad_blocks = config.blocks(&geometry).map(Box::new);
         for &unit in bad_blocks.iter().flat_map(|bad| &bad.dropped_when_new) {
@@ -95,6 +96,7 @@ impl Parts {
     #[inline]
     pub(crate) fn invalidate(&mut self, released: Option<Released>) {
         if let Some(Released { ppa, alloc_units }) = released {
+            debug_assert!(!ppa.is_none(), "data without an address are released");
             self.table.invalidate(self.geometry.reclaim_unit_of(ppa), alloc_units);
         }
     }
@@ -146,6 +148,7 @@ impl Parts {
     /// per victim.
     #[inline(never)]
     pub(crate) fn note_moved(&mut self, owner: Owner, moved: u32) {
+        debug_assert!(moved <= self.table.alloc_units_per_reclaim_unit, "more than a unit holds");
         let handle = self.frontiers.handle_of(owner.stream);
         let is_mixed = owner.relocated && !self.config.gc_destination.isolates(handle);
         let stream = if is_mixed { self.config.streams } else { owner.stream.0 };

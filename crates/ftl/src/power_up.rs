@@ -64,6 +64,7 @@ impl Ftl {
         for group in self.groups.all.iter_mut().filter(|group| group.collection.is_running()) {
             group.give_back_victim(&mut self.parts);
         }
+        assert!(self.groups.victims().next().is_none(), "every group gave its victim back");
     }
 
     /// Continues open reclaim units after the last program unit that was started. A unit whose
@@ -75,6 +76,7 @@ impl Ftl {
                 continue;
             }
             let (table, unit) = (&mut self.parts.table, open.unit);
+            assert_eq!(table.state[unit.index()], UnitState::Open, "only open units are given up");
             table.state[unit.index()] = UnitState::Closed;
             if table.valid[unit.index()] == 0 {
                 table.state[unit.index()] = UnitState::Free;
@@ -84,6 +86,7 @@ impl Ftl {
         for group in &mut self.groups.all {
             assert!(!group.collection.is_running(), "see power_off");
             group.idle = group.count_idle(&self.parts);
+            assert!(group.idle >= 0, "open units are written beyond their end");
             group.update_idle_target(&self.parts);
         }
     }
@@ -91,6 +94,7 @@ impl Ftl {
     /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
     pub fn return_to(&mut self, lpn: Lpn, before: Ppa) {
         let Parts { map, table, geometry, .. } = &mut self.parts;
+        debug_assert!(map.pieces.is_none(), "power cuts do not undo reduced data");
         let lost = map.return_to(lpn, before);
         if !lost.is_none() {
             table.invalidate(geometry.reclaim_unit_of(lost), 1);
@@ -100,6 +104,14 @@ impl Ftl {
         }
         let unit = geometry.reclaim_unit_of(before);
         table.valid[unit.index()] += 1;
+        debug_assert!(
+            table.valid[unit.index()] <= table.alloc_units_per_reclaim_unit,
+            "more is valid than the unit holds"
+        );
+        debug_assert!(
+            !matches!(table.state[unit.index()], UnitState::Victim | UnitState::Dropped),
+            "lost data return to a unit that cannot hold them"
+        );
         if table.state[unit.index()] == UnitState::Free {
             table.state[unit.index()] = UnitState::Closed;
             self.groups.of_unit(unit).free.retain(|&free| free != unit);
@@ -134,6 +146,7 @@ impl Parts {
         }
         let full = self.full_units(open.unit);
         // On the fast-forward clock data are on flash before their program unit is full.
+        assert!(open.begun <= full, "only full program units are programmed");
         let mut filling = self.geometry.unit_ppas(open.unit, full);
         let is_filled = filling.any(|ppa| self.map.holder(Ppa(ppa)).is_some());
         let begun = if is_filled { full + 1 } else { open.begun };
@@ -141,6 +154,7 @@ impl Parts {
         let f = &mut self.frontiers[id];
         f.next = self.geometry.first_ppa(open.unit) + begun * ppas;
         (f.moved, f.since) = (0, u64::MAX);
+        assert!(f.next <= f.end, "the unit was written beyond its end");
         if f.next == f.end {
             self.table.close(open.unit, self.counters.host_slots);
         } else {

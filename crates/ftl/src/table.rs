@@ -78,6 +78,7 @@ pub struct UnitTable {
 impl UnitTable {
     pub fn new(units: u32, alloc_units_per_reclaim_unit: u32) -> Self {
         let n = units as usize;
+        assert!(units > 0 && alloc_units_per_reclaim_unit > 0, "flash without space");
         Self {
             alloc_units_per_reclaim_unit,
             state: vec![UnitState::Free; n],
@@ -111,6 +112,7 @@ impl UnitTable {
 
     /// Candidates in ascending order.
     pub fn candidates<'a>(&'a self, among: &'a Among) -> impl Iterator<Item = ReclaimUnitId> + 'a {
+        debug_assert!(among.units.end <= self.len(), "units beyond the drive");
         among.units.clone().map(ReclaimUnitId).filter(move |&u| self.is_candidate(u, among))
     }
 

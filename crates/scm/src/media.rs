@@ -43,6 +43,8 @@ saved! { Media { counters } check rest }
 
 impl Media {
     pub(crate) fn new(media: &MediaConfig, controller: &ControllerConfig) -> Self {
+        assert!(media.banks > 0 && media.unit.0 > 0, "memory without banks");
+        assert!(media.interleave.0.is_multiple_of(media.unit.0), "a unit is in one bank");
         Self {
             config: media.clone(),
             command_time: controller.command_time,
@@ -89,6 +91,8 @@ impl Media {
         let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
         let whole = offset.div_ceil(unit).min(end);
         let whole_end = ((offset + length) / unit).max(whole);
+        debug_assert!(first <= whole && whole <= whole_end && whole_end <= end);
+        debug_assert!(whole - first + end - whole_end <= 2, "only the ends are partial");
         let partial = (whole - first) + (end - whole_end);
         self.counters.write_bytes += (end - first) * unit;
         self.counters.read_bytes += partial * unit;
@@ -117,6 +121,7 @@ impl Media {
             let part = from / per_bank;
             let to = end.min((part + 1) * per_bank);
             let bank = (part % self.bank_free.len() as u64) as usize;
+            debug_assert!(from < to && to - from <= per_bank, "a part is in one bank");
             let done = self.issue(bank, to - from, time);
             served.first = served.first.min(done);
             served.last = served.last.max(done);
@@ -133,6 +138,8 @@ impl Media {
         // accesses begins with the bank, with the first access or with the last.
         let busy = self.bank_free[bank].max(first) + times(time, count);
         let done = busy.max(last + time);
+        debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");
+        debug_assert!(count > 0, "an access of no units");
         self.bank_free[bank] = done;
         done
     }

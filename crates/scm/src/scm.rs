@@ -110,6 +110,8 @@ impl Scm {
                 Served { first: done, last: done }
             }
         };
+        debug_assert!(first <= last, "the last part is served before the first");
+        debug_assert!(last >= self.core.now, "served in the past");
         self.core.in_flight(number).1 = first;
         self.core.schedule(last, ScmEvent::Served(number));
     }
@@ -117,6 +119,7 @@ impl Scm {
     /// Sends the answer. Data of a read of several banks are sent while the rest is read.
     fn served(&mut self, number: u16) {
         let (command, first) = *self.core.in_flight(number);
+        debug_assert!(first <= self.core.now, "served before its first part");
         let length = if command.operation == Operation::Read { command.length } else { 0 };
         let bandwidth = self.config.link.bandwidth;
         let rest = u64::from(length).min(self.config.media.interleave.0);
@@ -176,6 +179,7 @@ impl Drive for Scm {
     /// Has no effect: the host must have no outstanding commands, so the drive has no work.
     fn quiesce(&mut self) {
         assert_eq!(self.core.outstanding(), 0);
+        assert!(self.core.next_event().is_none(), "an event without a command");
     }
 
     /// The fast-forward clock: counts a write. Nothing else of the drive depends on it.

@@ -222,6 +222,10 @@ impl Recorder for Attribution {
 
     fn begun(&mut self, command: u16, arrival: Arrival, now: Nanos) {
         let by_cause = TimeByCause::default();
+        debug_assert!(
+            arrival.submitted <= arrival.entered && arrival.entered <= now,
+            "a command began before it arrived"
+        );
         let spent = grown(&mut self.commands, command);
         *spent = Spent { in_flight: true, begun: now, until: arrival.submitted, by_cause };
         spent.charge(Cause::HostQueue, arrival.entered);
@@ -235,6 +239,7 @@ impl Recorder for Attribution {
     }
 
     fn firmware_stalled(&mut self, from: Nanos, until: Nanos) {
+        debug_assert!(from <= until, "a stall ends before it begins");
         self.stall = Interval { from, until };
     }
 
@@ -304,6 +309,7 @@ impl Recorder for Attribution {
     fn completed(&mut self, command: u16, now: Nanos) {
         let spent = &mut self.commands[usize::from(command)];
         debug_assert_eq!(spent.until, now, "time of a command without a cause");
+        debug_assert!(spent.in_flight && spent.begun <= now, "a command completed twice");
         spent.in_flight = false;
         self.last = spent.by_cause;
         while let Some(&(number, begun)) = self.begun.front() {

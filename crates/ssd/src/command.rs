@@ -159,6 +159,7 @@ impl Commands {
         at: Nanos,
         backend: &mut Backend<R>,
     ) {
+        debug_assert!(at >= backend.now, "data are sent before they are there");
         let end = self.frontend.send(at, bytes, true);
         backend.recorder.spent(number, Cause::Link, end);
         backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
@@ -174,6 +175,7 @@ impl Commands {
         backend: &mut Backend<R>,
     ) {
         let HostData { command: number, slots, at } = data;
+        debug_assert!(at >= backend.now, "data are sent before they are there");
         let c = self.table.get(number);
         debug_assert!(c.pending > 0, "data for a read that waits for none");
         c.pending -= 1;

@@ -57,6 +57,8 @@ pub const PAGE_TYPES: usize = 4;
 /// Encodes how a read senses: the page type in the lower two bits, the number of retries above.
 #[inline]
 pub fn sense(page_type: u32, retries: u8) -> u16 {
+    debug_assert!((page_type as usize) < PAGE_TYPES, "a slower page type than there is");
+    debug_assert!(u32::from(retries) < 256 / PAGE_TYPES as u32, "more retries than fit");
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
 
@@ -98,6 +100,7 @@ pub const fn medium_of(mechanism: u8) -> u8 {
 
 /// Encodes a read of a medium.
 pub const fn sense_medium(medium: u8) -> u16 {
+    debug_assert!((medium as usize) < MEDIA);
     SENSE_MEDIUM | (medium as u16) << PLANE_SHIFT
 }
 
@@ -111,6 +114,7 @@ pub const PROGRAM_TYPES: usize = (PAGE_TYPES + MEDIA).next_power_of_two();
 
 /// Encodes a program of a medium.
 pub const fn program_medium(medium: u8) -> u8 {
+    debug_assert!((medium as usize) < MEDIA);
     PAGE_TYPES as u8 + medium
 }
 
@@ -121,7 +125,7 @@ impl FlashOperation {
         Self::Upkeep { nanos: time.0 as u32, suspendable }
     }
 
-    fn is_read(self) -> bool {
+    pub(crate) fn is_read(self) -> bool {
         matches!(self, Self::Read { .. })
     }
 
@@ -392,6 +396,7 @@ impl Die {
     pub fn sense(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
         debug_assert!(!self.wake_scheduled, "a die with waiting operations takes no shortcut");
+        debug_assert!(operation.is_read(), "only reads are sensed");
         self.state = DieState::Sensing(operation);
         self.busy_until = until;
     }
@@ -400,6 +405,10 @@ impl Die {
     #[inline]
     pub fn begin(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sensing(_)));
+        debug_assert!(
+            operation.is_read() || self.suspended.is_none(),
+            "only reads run while an operation is suspended"
+        );
         self.state = DieState::Busy(operation);
         self.busy_until = until;
     }
@@ -437,6 +446,7 @@ impl Die {
             return None;
         }
         assert!(self.suspended.is_none(), "a die suspends one operation at a time");
+        assert!(!operation.is_read(), "reads are not suspended");
         self.suspends += 1;
         self.suspended = Some(Suspended { operation, remaining });
         // The die is free for the read after the suspend latency. `Sending` models this: the die is

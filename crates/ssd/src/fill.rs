@@ -60,6 +60,7 @@ impl InFlight {
             self.refilled.swap_remove(again);
             return;
         }
+        debug_assert!(self.contains(unit), "the unit was not in flight");
         self.bits[unit as usize / 64] &= !(1 << (unit % 64));
     }
 
@@ -123,6 +124,12 @@ impl Fills {
 
     fn fresh(&mut self, frontier: FrontierId) -> FillId {
         if let Some(id) = self.free.pop() {
+            debug_assert!(
+                self.all[id as usize].unit.is_none()
+                    && self.all[id as usize].reads_pending == 0
+                    && self.all[id as usize].waiting.is_empty(),
+                "a free fill is in use"
+            );
             let fill = &mut self.all[id as usize];
             fill.frontier = frontier;
             return id;
@@ -142,6 +149,8 @@ impl Fills {
             *self.since.entry(unit.since).or_default() += 1;
         }
         let fill = &mut self.all[id as usize];
+        debug_assert!(fill.unit.is_none(), "a fill is of one program unit");
+        debug_assert_eq!(fill.frontier, frontier, "a fill is of one frontier");
         fill.unit = Some(unit);
         if fill.reads_pending == 0 && self.held[frontier.index()].is_empty() {
             return Some(id);
@@ -193,6 +202,7 @@ impl Fills {
         if self.erases_wait && unit.since != u64::MAX {
             self.forget_since(unit.since);
         }
+        debug_assert!(self.free.len() < self.all.len(), "a fill is freed twice");
         self.free.push(id);
         (unit, frontier)
     }

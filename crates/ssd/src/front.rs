@@ -45,6 +45,7 @@ impl Write<'_> {
 #[inline]
 pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
     let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
+    debug_assert!(start < end && offset < start + u64::from(SLOT_BYTES), "no slot of the range");
     (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
 }
 

@@ -45,6 +45,7 @@ impl IdleTime {
     fn schedule<R: Recorder>(&mut self, at: Nanos, storage: &mut Storage<R>) {
         if !self.is_scheduled && !self.is_quiescing && storage.wants_idle_time() {
             self.is_scheduled = true;
+            debug_assert!(at >= storage.backend.now, "a check in the past");
             storage.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
         }
     }
@@ -67,6 +68,7 @@ impl IdleTime {
         }
         if storage.backend.is_quiet() {
             let Some(used) = storage.work_when_idle(buffer.free) else { return };
+            debug_assert!(used <= buffer.free.max(0), "idle work takes free space");
             buffer.release(-used);
         }
         self.schedule(now + self.interval, storage);

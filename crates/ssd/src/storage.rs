@@ -107,6 +107,7 @@ impl<R: Recorder> Storage<R> {
     pub(crate) fn route<'a>(&mut self, command: &'a Command) -> Write<'a> {
         let now = self.backend.now;
         let stream = self.data_placement.route(command.stream, command.length, now);
+        debug_assert!(stream.0 < self.ftl.config().streams, "routed to no stream of the drive");
         Write { command, stream }
     }
 
@@ -136,6 +137,7 @@ impl<R: Recorder> Storage<R> {
             front => front.place(write, &mut self.ftl, &mut self.backend),
         };
         self.backend.awaiting = None;
+        debug_assert!(awaiting.is_some() || self.backend.awaited == 0, "nobody awaits units");
         if is_limited {
             self.note_units();
         }
@@ -299,6 +301,7 @@ impl<R: Recorder> Storage<R> {
             self.unmapped_read_slots += 1;
             return 0;
         }
+        debug_assert!(self.backend.geometry.is_plain, "see `reads_slots_alone`");
         let location = self.backend.geometry.locate_plain(ppa);
         if self.is_buffered(ppa, &location) {
             return 0;

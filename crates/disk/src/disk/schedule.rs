@@ -80,6 +80,10 @@ impl Disk {
             self.start(Work::Recalibrate, end);
             return;
         }
+        debug_assert!(
+            !self.queue.is_empty() || self.must_destage(),
+            "the arm starts without an access"
+        );
         let chosen = self.choose();
         let (work, extent) = if chosen.is_cached {
             let dirty = self.dirty.take(chosen.index);
@@ -100,6 +104,7 @@ impl Disk {
     }
 
     fn start(&mut self, work: Work, end: Nanos) {
+        assert!(self.work.is_none(), "the arm does one thing at a time");
         self.work = Some((work, end));
         self.core.schedule(end, DiskEvent::WorkDone);
     }
@@ -147,6 +152,10 @@ impl Disk {
     /// Finishes the media access in progress. Always returns `None`, because completions first
     /// travel over the link.
     pub(super) fn work_done(&mut self) -> Option<u16> {
+        debug_assert!(
+            self.work.is_some_and(|(_, end)| end == self.core.now),
+            "the arm was not at work until now"
+        );
         let (work, _) = self.work.take()?;
         self.idle_since = self.core.now;
         match work {

@@ -23,7 +23,7 @@ impl Geometry {
         }
         assert!(self.stripes.is_none(), "stripes are of all dies");
         let ppas = self.ppas_per_reclaim_unit / groups;
-        Ok(Self {
+        let grouped = Self {
             program_units_per_reclaim_unit: self.program_units_per_reclaim_unit / groups,
             slots_per_reclaim_unit: self.slots_per_reclaim_unit / groups,
             ppas_per_reclaim_unit: ppas,
@@ -33,16 +33,19 @@ impl Geometry {
             reclaim_groups: groups,
             is_plain: groups == 1,
             ..self
-        })
+        };
+        Ok(grouped.consistent())
     }
 
     /// The reclaim group of a reclaim unit.
     pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
+        debug_assert!(unit.0 < self.reclaim_units, "no reclaim unit of the flash");
         unit.0 / (self.reclaim_units / self.reclaim_groups)
     }
 
     /// The reclaim units of a reclaim group.
     pub fn units_of_group(&self, group: u32) -> Range<u32> {
+        debug_assert!(group < self.reclaim_groups, "no reclaim group of the flash");
         let units = self.reclaim_units / self.reclaim_groups;
         group * units..(group + 1) * units
     }

@@ -45,6 +45,7 @@ impl BadBlocks {
     fn failing_program(&self, position: u32) -> u32 {
         let rows = self.programs_per_unit / self.dies;
         let row = (uniform(self.failures_salt, 2 * self.number() + 1) * f64::from(rows)) as u32;
+        debug_assert!(row < rows, "the failing program is beyond the unit");
         row * self.dies + position / self.planes
     }
 
@@ -76,6 +77,7 @@ impl BadBlocks {
             } else if free >= FREE_MIN && self.may_drop() {
                 self.due.retain(|due| due.unit != unit);
                 self.dissolve(unit, erases);
+                debug_assert!(self.usable_units() >= self.least_units, "see may_drop");
                 return false;
             }
         }
@@ -95,6 +97,7 @@ impl BadBlocks {
         sink: &mut S,
     ) -> Vec<ReclaimUnitId> {
         let mut dissolved = Vec::new();
+        debug_assert!(program < self.programs_per_unit);
         while let Some(index) =
             self.due.iter().position(|due| due.unit == unit && due.program == program)
         {
@@ -105,6 +108,7 @@ impl BadBlocks {
                 }
                 let Some(donor) = free.pop_back() else { return dissolved };
                 self.dissolve(donor, wear.of(donor));
+                debug_assert!(self.usable_units() >= self.least_units, "see may_drop");
                 dissolved.push(donor);
             }
             self.counts.program_failures += 1;

@@ -205,10 +205,12 @@ impl BadBlocks {
 
     /// Reclaim units that are in use.
     pub fn usable_units(&self) -> u32 {
+        debug_assert!(self.counts.dropped_units <= u64::from(self.units));
         self.units - self.counts.dropped_units as u32
     }
 
     pub fn counters(&self) -> BadBlockCounters {
+        debug_assert!(self.units_when_new >= self.least_units, "see FtlConfig::check_capacity");
         let spare = f64::from(self.usable_units() - self.least_units.min(self.usable_units()));
         let when_new = f64::from(self.units_when_new - self.least_units);
         BadBlockCounters {
@@ -232,6 +234,7 @@ impl BadBlocks {
     }
 
     fn index(&self, unit: ReclaimUnitId, position: u32) -> usize {
+        debug_assert!(unit.0 < self.units && position < self.positions, "no block of the drive");
         unit.index() * self.positions as usize + position as usize
     }
 
@@ -259,6 +262,7 @@ impl BadBlocks {
             }
         }
         self.counts.dropped_units += 1;
+        assert!(self.counts.dropped_units <= u64::from(self.units), "a unit is dropped twice");
     }
 
     fn find_first(&mut self, unit: ReclaimUnitId) {

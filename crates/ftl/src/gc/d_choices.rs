@@ -16,6 +16,7 @@ pub(super) fn choose(
     d: u32,
     random: &mut Prng,
 ) -> Option<ReclaimUnitId> {
+    debug_assert!(d > 0, "a choice among no units");
     let mut best: Option<ReclaimUnitId> = None;
     for _ in 0..d {
         let drawn = draw(table, among, random)?;
@@ -27,6 +28,7 @@ pub(super) fn choose(
 }
 
 fn draw(table: &UnitTable, among: &Among, random: &mut Prng) -> Option<ReclaimUnitId> {
+    debug_assert!(!among.units.is_empty(), "a group without units");
     for _ in 0..TRIES {
         let nth = random.below(among.units.len() as u64) as u32;
         let unit = ReclaimUnitId(among.units.start + nth);

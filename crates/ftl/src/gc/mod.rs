@@ -48,6 +48,7 @@ impl GcPolicy {
             Self::WindowedGreedy { window } => windowed_greedy::choose(table, among, window),
         }?;
         debug_assert!(table.is_candidate(victim, among));
+        debug_assert!(among.units.contains(&victim.0), "a victim of another group");
         Some(victim)
     }
 

@@ -106,6 +106,7 @@ impl Packer {
         sectors: u32,
         geometry: &Geometry,
     ) -> (u32, bool) {
+        debug_assert!(!f.needs_unit(), "a piece without an open unit");
         let first = f.fill_end - geometry.ppas_per_program_unit;
         let group = self[id].used / self.sectors_per_read_group;
         let ppa = f.next.max(first + group * geometry.ppas_per_read_group);

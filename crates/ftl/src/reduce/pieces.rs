@@ -78,6 +78,10 @@ impl Pieces {
 
     /// Makes the piece of one logical page, at `ppa`, shared; returns its new map entry.
     pub(crate) fn share(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
+        debug_assert!(
+            number(ppa).is_none() && !ppa.is_none(),
+            "data are shared once, where they are"
+        );
         let data = SharedData { ppa, references: 1, sectors: self.sectors[lpn.index()] };
         let number = self.free.pop().map_or(self.shared.len(), |number| number as usize);
         if number == self.shared.len() {

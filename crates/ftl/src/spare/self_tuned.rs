@@ -85,6 +85,7 @@ impl SelfTuned {
         let step = self.rate_step;
         for (index, s) in self.streams.iter_mut().enumerate() {
             s.rate += step * (f64::from(u8::from(index == stream.index())) - s.rate);
+            debug_assert!((-1e-9..=1.0 + 1e-9).contains(&s.rate), "a rate is a share");
         }
     }
 
@@ -105,6 +106,7 @@ impl SelfTuned {
             Some(dead) => dead,
             None => self.choose_alive(gc, table, among, now, random, &census)?,
         };
+        debug_assert!(table.is_candidate(victim, among), "not a closed unit");
         self.note(table, victim);
         Some(victim)
     }
@@ -180,12 +182,14 @@ impl SelfTuned {
         let step = self.budget_step;
         for s in &mut self.streams {
             s.budget += step * (weight(s) / total - s.budget);
+            debug_assert!((-1e-9..=1.0 + 1e-9).contains(&s.budget), "a budget is a share");
         }
     }
 
     fn note(&mut self, table: &UnitTable, victim: ReclaimUnitId) {
         let valid =
             f64::from(table.valid[victim.index()]) / f64::from(table.alloc_units_per_reclaim_unit);
+        debug_assert!(valid <= 1.0, "more is valid than the unit holds");
         let s = &mut self.streams[table.owner[victim.index()].stream.index()];
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
     }

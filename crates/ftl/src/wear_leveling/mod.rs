@@ -53,7 +53,9 @@ impl WearPolicy {
         match self {
             Self::None | Self::Dynamic => None,
             Self::Static { threshold } => {
-                static_::cold_unit(table, among, wear, threshold, since_last)
+                let cold = static_::cold_unit(table, among, wear, threshold, since_last);
+                debug_assert!(cold.is_none_or(|unit| table.is_candidate(unit, among)));
+                cold
             }
         }
     }

@@ -83,6 +83,10 @@ impl HeldErases {
     ) -> bool {
         let holds = self.is_volatile && awaits.is_due(fills);
         if holds {
+            debug_assert!(
+                self.is_volatile,
+                "erases wait only for data that a power cut could lose"
+            );
             let fill = fills.current(frontier);
             fills.get(fill).reads_pending += 1;
             self.all.push(HeldErase { unit, is_erased, awaits, fill });

@@ -47,6 +47,7 @@ impl<R: Recorder> Backend<R> {
 
 impl<R: Recorder> FlashSink for Backend<R> {
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
+        debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a read of one page");
         let fill = self.fills.current(frontier);
         let location = self.geometry.locate(from);
         let mut is_queued = false;
@@ -63,6 +64,12 @@ impl<R: Recorder> FlashSink for Backend<R> {
 
     #[inline]
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
+        debug_assert!(unit.unit < self.geometry.program_units_per_reclaim_unit);
+        debug_assert!(
+            unit.moved_slots <= unit.data_slots
+                && unit.data_slots <= self.geometry.ppas_per_program_unit,
+            "see `Group::program_filled`"
+        );
         if unit.unit == 0 {
             flash_hook!(self, m => m.first_written(unit.reclaim_unit, self.now));
         }
@@ -72,6 +79,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
     }
 
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
+        debug_assert!(unit.0 < self.geometry.reclaim_units, "no reclaim unit of the flash");
         flash_hook!(self, m => m.erased(unit));
         self.recorder.journaled();
         let (held, awaits) = (&mut self.held_erases, Awaits::FreedAt(freed_at));
@@ -108,6 +116,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
 
 impl<R: Recorder> LogSink for Backend<R> {
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32) {
+        debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a read of one page");
         if self.front.is_in_flight(&self.fills, unit) {
             return;
         }
@@ -118,6 +127,7 @@ impl<R: Recorder> LogSink for Backend<R> {
     }
 
     fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64) {
+        debug_assert!((1..=self.geometry.slots_per_read_group).contains(&data_slots));
         let FrontFlash { frontier, unit: reclaim_unit, .. } = self.front;
         let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots: 0, since };
         if let Some(fill) = self.fills.filled(frontier, full) {
@@ -128,6 +138,7 @@ impl<R: Recorder> LogSink for Backend<R> {
     fn erase_slc(&mut self, block: u32) {
         self.recorder.journaled();
         let unit = self.front.block(block);
+        debug_assert!(self.front.has_block(unit), "no block of the log");
         let awaits = Awaits::Fills(self.fills.outstanding().collect());
         let frontier = self.front.frontier;
         if self.held_erases.hold(&mut self.fills, frontier, (unit, false), awaits) {

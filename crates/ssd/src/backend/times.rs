@@ -127,6 +127,7 @@ impl Times {
         begun: Nanos,
         corrected: Nanos,
     ) -> FlashRead {
+        debug_assert!(now <= begun && begun <= corrected, "the steps of a read are in order");
         let (addressed, sensed) = (begun - self.flash.command, corrected - self.retrying(sense));
         FlashRead { started: now, addressed, sensed, corrected }
     }

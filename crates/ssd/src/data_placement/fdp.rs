@@ -40,6 +40,9 @@ impl Fdp {
     pub(crate) fn new(config: &DataPlacementConfig, streams: u16, policy: GcDestination) -> Self {
         let groups = config.reclaim_groups;
         let reclaim_unit_handles = streams / groups;
+        assert!(streams.is_multiple_of(groups), "each reclaim group has as many handles");
+        assert!(!config.handles.is_empty(), "the drive has a placement handle");
+        assert!(config.handles.iter().all(|&handle| handle < reclaim_unit_handles));
         let isolation = |stream| {
             let for_good = policy.isolates(StreamId(stream % reclaim_unit_handles));
             if for_good { Isolation::Persistently } else { Isolation::Initially }
@@ -140,6 +143,7 @@ impl Fdp {
 
     /// Generates events from the GC log.
     pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, slot: Bytes) {
+        debug_assert_eq!(self.types.len(), gc_log.counts.len(), "a count for each stream");
         for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {
             let moved = if kind == Isolation::Initially { counts.moved } else { 0 };
             self.events.count(FdpEventType::MediaReallocated, moved);

@@ -60,6 +60,8 @@ impl Resources {
 
     /// Opens `id`, which must not be open, in the first free resource; `None` if there is none.
     pub(crate) fn open(&mut self, route: &mut [u16], id: u16) -> Option<StreamId> {
+        debug_assert!(id > 0, "stream 0 is the default stream");
+        debug_assert_eq!(route[usize::from(id)], UNROUTED, "a stream is opened once");
         let free = self.open.iter().position(Option::is_none)?;
         self.open[free] = Some(Open { id, order: self.openings });
         self.openings += 1;
@@ -70,6 +72,7 @@ impl Resources {
     /// Closes `id`; returns false if it was not open.
     pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> bool {
         let Some(found) = self.find(id) else { return false };
+        debug_assert_eq!(usize::from(route[usize::from(id)]), found + 1, "routed elsewhere");
         self.open[found] = None;
         route[usize::from(id)] = UNROUTED;
         true

@@ -162,6 +162,7 @@ impl Ecc {
     /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
     /// retries.
     fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
+        debug_assert!((0.0..=0.5).contains(&rate), "not a bit error rate");
         let left = rate * self.config.retry_gain.powi(i32::from(retries));
         let codeword = self.curve.at(left);
         -(codewords * (-codeword).ln_1p()).exp_m1()
@@ -192,6 +193,7 @@ impl Ecc {
         let most = self.config.retries_max;
         let needed = (0..=most).find(|&retries| !fails(retries));
         let count = needed.unwrap_or(most);
+        debug_assert!(count <= most, "more retries than the controller makes");
         self.counters.uncorrectable_reads += u64::from(needed.is_none());
         self.counters.retried_reads += u64::from(count > 0);
         self.counters.retries += u64::from(count);
@@ -286,6 +288,7 @@ impl FlashMechanism for Ecc {
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.ecc.clone()?;
         let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
+        assert!(codewords_per_slot >= 1.0, "a codeword is at most a slot");
         let units = config.geometry.reclaim_units as usize;
         Some(Box::new(Self {
             curve: FailureCurve::new(section.code, section.spread),

@@ -131,6 +131,7 @@ impl Integrity {
 
     /// The host writes a slot, `whole` or in part.
     fn written(&mut self, lpn: u32, whole: bool) {
+        debug_assert!(lpn < self.user_slots, "no page of the drive");
         let mut now = 0;
         if self.draw(0) < self.config.buffer_flips {
             self.counts.buffer_flips += 1;
@@ -144,6 +145,7 @@ impl Integrity {
         if misplaced {
             self.counts.misplaced_writes += 1;
             let other = (self.draw(3) * f64::from(self.user_slots)) as u32;
+            debug_assert!(other < self.user_slots, "no page of the drive");
             if other != lpn {
                 self.wrong.insert(other, OTHER | now);
                 *self.wrong.entry(lpn).or_default() |= STALE;
@@ -173,6 +175,7 @@ impl Integrity {
     /// data, so that the command fails. `is_lost` if flash has already lost data of the command:
     /// then it fails anyway, and the drive has no data to check.
     fn finds_fault(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
+        debug_assert!(first + slots <= self.user_slots, "a read leaves the drive");
         let (mut reported, mut silent) = (false, false);
         for lpn in first..first + slots {
             let flags = self.wrong.get(&lpn).copied().unwrap_or(0);

@@ -51,6 +51,7 @@ impl Planes {
         debug_assert_eq!(self.busy[index] >> plane & 1, 0, "a plane serves one read at a time");
         self.busy[index] |= 1 << plane;
         let reader = index * PLANES_MAX + plane;
+        debug_assert!(self.sensing[reader].is_none(), "a plane senses one page at a time");
         self.sensing[reader] = Some(operation);
         let reader = reader as u16;
         backend.queue.push(Lane::Sensed, sensed, SsdEvent::PlaneDone { reader });
@@ -82,6 +83,7 @@ impl FlashMechanism for Planes {
     }
 
     fn host_read_marks(&mut self, plane: u32) -> u16 {
+        debug_assert!((plane as usize) < PLANES_MAX, "the mark has room for fewer planes");
         SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 
@@ -123,6 +125,10 @@ impl FlashMechanism for Planes {
         reader: u16,
     ) -> Option<PlaneDone> {
         let die = usize::from(reader) / PLANES_MAX;
+        debug_assert!(
+            self.busy[die] >> (usize::from(reader) % PLANES_MAX) & 1 == 1,
+            "a plane that was not busy is done"
+        );
         let Some(operation) = self.sensing[usize::from(reader)].take() else {
             self.busy[die] &= !(1 << (usize::from(reader) % PLANES_MAX));
             if self.busy[die] > 0 {

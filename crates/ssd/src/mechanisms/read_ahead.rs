@@ -172,6 +172,7 @@ impl ReadAhead {
         let oldest = self.streams.iter().enumerate().min_by_key(|(_, stream)| stream.used);
         let index = oldest.map_or(0, |(index, _)| index);
         let old = std::mem::replace(&mut self.streams[index], stream);
+        debug_assert!(self.streams.len() <= self.config.streams as usize);
         self.drop_slots(old.slot(), old.end);
         index
     }
@@ -184,6 +185,7 @@ impl ReadAhead {
         }
         let window = (self.config.window.0 / u64::from(SLOT_BYTES)) as u32;
         let behind = stream.next.div_ceil(u64::from(SLOT_BYTES)) as u32;
+        debug_assert!(behind <= self.user_slots, "a stream leaves the drive");
         let until = (behind + window).min(self.user_slots);
         let mut run: Option<Run> = None;
         for lpn in stream.end..until {
@@ -226,6 +228,8 @@ impl ReadAhead {
     /// Reads slots of one page from flash, as early as a host read would be.
     fn fetch<R: Recorder>(&mut self, drive: &mut Ssd<R>, run: Run) {
         let Run { first, slots, location } = run;
+        debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a run is of one page");
+        debug_assert!(first + slots <= self.user_slots, "a window leaves the drive");
         let free = self.fetches.iter().position(Option::is_none);
         let place = free.unwrap_or(self.fetches.len());
         let Ok(token) = u16::try_from(place) else { return };
@@ -257,6 +261,7 @@ impl ReadAhead {
         drive.commands.get(number).status = drive.mechanisms.read(read, Status::Success);
         let mut tokens: Vec<u16> = slots.filter_map(|lpn| self.held[&lpn]).collect();
         tokens.dedup();
+        debug_assert!(tokens.len() <= read.slots as usize, "more reads than slots");
         drive.commands.get(number).pending = tokens.len() as u32;
         for &token in &tokens {
             let fetch = self.fetches[usize::from(token)].as_mut();
@@ -338,6 +343,7 @@ impl Mechanism for ReadAhead {
         }
         for number in fetch.commands {
             let command = drive.commands.get(number);
+            debug_assert!(command.pending > 0, "data for a read that waits for none");
             command.pending -= 1;
             if command.pending == 0 {
                 drive.storage.backend.recorder.spent(

@@ -207,11 +207,13 @@ impl Thermal {
         let Some(throttle) = self.stage.checked_sub(1).map(|last| self.config.stages[last]) else {
             return Nanos::ZERO;
         };
+        debug_assert!(now < until, "a period without time");
         let period = until - now;
         self.throttled += period;
         if self.stage > 1 && self.stage == self.config.stages.len() {
             self.throttled_most += period;
         }
+        debug_assert!(throttle.factor >= 1.0, "throttling slows the drive down");
         Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
     }
 

@@ -41,6 +41,17 @@ fn what_compression_leaves_bounds_the_flash_not_the_link() {
 }
 
 #[test]
+fn a_controller_reset_closes_units_with_pieces() {
+    let coarse = common::REDUCTION[0].1.replace("512 B", "1 KiB");
+    let mut ssd = drive(&[(common::REDUCTION[0].0, &coarse)]);
+    for count in 1..60 {
+        sequential(&mut ssd, 3, count);
+        ssd.controller_reset();
+        assert_eq!(ssd.check_invariants(), Ok(()));
+    }
+}
+
+#[test]
 fn incompressible_data_take_the_time_that_they_take_elsewhere() {
     // Without protection, the erases of plain drives wait for the data that replace others.
     let protected = ("power_loss_protection = false", "power_loss_protection = true");

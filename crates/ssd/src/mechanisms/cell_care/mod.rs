@@ -65,6 +65,7 @@ impl CellCare {
 
     /// Counts a read, and returns the number of earlier reads of its blocks.
     pub fn read(&mut self, unit: ReclaimUnitId, die: u32) -> u32 {
+        debug_assert!((die as usize) < self.dies, "no die of the drive");
         let reads = &mut self.reads[unit.index() * self.dies + die as usize];
         let before = *reads;
         *reads = before.saturating_add(1);

@@ -110,6 +110,7 @@ impl FlashMechanism for DieParity {
     }
 
     fn awaited_reads(&mut self, queued: u32) -> u32 {
+        debug_assert!(i64::from(queued) + self.more_reads >= 0, "fewer reads than none");
         (i64::from(queued) + std::mem::take(&mut self.more_reads)) as u32
     }
 

@@ -74,6 +74,7 @@ impl Countdown {
             return None;
         }
         self.left = self.each.interval.0 - (bytes - self.left) % self.each.interval.0;
+        debug_assert!((1..=self.each.interval.0).contains(&self.left), "the next one is ahead");
         Some(self.each.time)
     }
 }
@@ -162,6 +163,7 @@ impl Housekeeping {
             }
             self.next_media += 1;
             self.counters.media_operations += 1;
+            debug_assert!(next.die < self.dies, "no die of the drive");
             let rest = next.at + work.time - now;
             let upkeep = FlashOperation::upkeep(rest, work.suspendable);
             drive.storage.backend.work(next.die as usize, upkeep);

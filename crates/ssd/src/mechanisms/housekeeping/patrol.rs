@@ -137,6 +137,7 @@ impl Patrol {
 
     fn at(&self, (number, page): (u64, u64)) -> Nanos {
         let PatrolConfig { interval, length, step, .. } = self.config;
+        debug_assert!(interval >= length, "see `PatrolConfig::check`");
         let slack = interval.0 - length.0;
         let offset = (u128::from(slack) * u128::from(nth(self.salt, number))) >> 64;
         Nanos(number * interval.0 + offset as u64 + page * step.0)

@@ -45,6 +45,7 @@ struct PartialUnit {
 impl PartialUnit {
     /// Adds the bytes `offset..end`, counted from the start of the unit.
     fn add(&mut self, offset: u64, end: u64) {
+        debug_assert!(offset <= end && end <= self.sectors.len() as u64 * u64::from(SLOT_BYTES));
         let slot = u64::from(SLOT_BYTES);
         for n in offset / slot..end.div_ceil(slot) {
             let within =
@@ -110,6 +111,7 @@ impl LargeUnits {
 
     fn remove(&mut self, index: usize) -> Option<PartialUnit> {
         let removed = self.waiting.remove(index)?;
+        debug_assert!(self.filled >= removed.filled(), "a waiting unit was not counted");
         self.filled -= removed.filled();
         Some(removed)
     }
@@ -150,6 +152,7 @@ impl LargeUnits {
         if self.waiting.len() > self.waiting_max {
             self.pass_oldest(ftl, sink);
         }
+        debug_assert!(self.waiting.len() <= self.waiting_max, "more units wait than may");
     }
 
     fn pass<S: FlashSink>(&self, partial: &PartialUnit, ftl: &mut Ftl, sink: &mut S) {
@@ -198,6 +201,7 @@ impl Front for LargeUnits {
         let end = command.offset + u64::from(command.length);
         let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
         let before = self.buffered_slots(ftl);
+        debug_assert!(last <= self.user_slots, "a write leaves the drive");
         let unit_bytes = u64::from(self.slots) * slot;
         for unit in first / self.slots..last.div_ceil(self.slots) {
             let start = u64::from(unit) * unit_bytes;

@@ -81,6 +81,10 @@ impl Mechanism for MappingCache {
         let count = (config.ftl.user_slots as u32).div_ceil(lpns);
         let per_program = geometry.slots_per_read_group / section.page_slots();
         let (dies, held) = (geometry.dies as u16, section.pages_held());
+        assert!(
+            per_program > 0 && held[0] > 0,
+            "a program holds pages, and so does the controller"
+        );
         Some(Box::new(Self {
             config: section,
             pages: Pages::new(count, held),
@@ -151,6 +155,7 @@ impl Mechanism for MappingCache {
         }
         for number in loaded.commands {
             let command = drive.commands.get(number);
+            debug_assert!(command.pending > 0, "a page for a command that waits for none");
             command.pending -= 1;
             if command.pending == 0 {
                 drive.storage.backend.recorder.spent(

@@ -175,11 +175,13 @@ impl MappingCache {
             return;
         }
         traffic.from_host += u32::from(self.config.host_memory_buffer.is_some());
+        debug_assert!(self.leaving.len() < self.per_program, "dirty pages were not written back");
         self.leaving.push(evicted);
         if self.leaving.len() < self.per_program {
             return;
         }
         for page in self.leaving.drain(..) {
+            debug_assert!(self.pages.tier(page).is_none(), "a held page is written back");
             self.die_of[page as usize] = self.next_die;
             self.pages.written_back(page);
         }
@@ -190,6 +192,7 @@ impl MappingCache {
 
     /// Starts the load of a page to the controller; `None` if all load numbers are in use.
     fn begin_load(&mut self, page: u32) -> Option<LoadId> {
+        debug_assert!(!self.pages.is_loading(page), "a page is loaded once at a time");
         let free = self.loads.iter().position(Option::is_none);
         let number = free.unwrap_or(self.loads.len());
         let id = LoadId::try_from(number).ok()?;

@@ -116,6 +116,11 @@ impl Pages {
     }
 
     pub(crate) fn change(&mut self, page: u32) {
+        debug_assert_eq!(
+            self.tier(page),
+            Some(Tier::Controller),
+            "pages are changed in the controller"
+        );
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 
@@ -132,6 +137,7 @@ impl Pages {
         }
         self.push(page, Tier::Controller);
         let last = self.overflow(Tier::Controller)?;
+        debug_assert!(last != page, "the controller holds a page");
         if self.parts[Tier::HostMemory as usize].most == 0 {
             return Some(last);
         }
@@ -142,6 +148,7 @@ impl Pages {
     }
 
     fn push(&mut self, page: u32, tier: Tier) {
+        debug_assert!(self.tier(page).is_none(), "a page is held in one memory");
         let part = &mut self.parts[tier as usize];
         self.links[page as usize] = [NONE, part.first];
         match part.first {
@@ -154,6 +161,8 @@ impl Pages {
     }
 
     fn unlink(&mut self, page: u32, tier: Tier) {
+        debug_assert_eq!(self.tier(page), Some(tier), "the page is held elsewhere");
+        debug_assert!(self.parts[tier as usize].len > 0, "the list lost its length");
         let part = &mut self.parts[tier as usize];
         let [after, before] = self.links[page as usize];
         match after {

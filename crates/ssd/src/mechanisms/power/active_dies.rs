@@ -28,6 +28,7 @@ saved! { ActiveDies { waiting } }
 impl ActiveDies {
     fn activate(&mut self, die: usize) {
         self.active += u32::from(!self.is_active[die]);
+        debug_assert!(self.active as usize <= self.is_active.len(), "a die is counted twice");
         self.is_active[die] = true;
     }
 
@@ -67,6 +68,7 @@ impl FlashMechanism for ActiveDies {
     }
 
     fn released(&mut self, die: usize) {
+        debug_assert!(self.active > 0 || !self.is_active[die], "an active die was not counted");
         self.active -= u32::from(self.is_active[die]);
         self.is_active[die] = false;
     }

@@ -99,6 +99,7 @@ impl PowerCut {
         units += in_front.div_ceil(u64::from(storage.backend.geometry.slots_per_program_unit));
         storage.front.pad(&mut FastForward);
         storage.front.flushed();
+        assert!(storage.backend.is_quiet(), "see `Backend::power_off`");
         let rounds = units.div_ceil(u64::from(storage.backend.geometry.dies));
         self.hold_up = unfinished.time + Nanos(rounds * program_time.0);
     }
@@ -137,6 +138,7 @@ impl Unfinished {
         storage.front.unerase(self.held_log_erases);
         let mut undone = Undone::default();
         for change in unwritten {
+            debug_assert!(change.at != change.before || change.at.is_none(), "a change of nothing");
             if storage.location(change.lpn) == change.at {
                 storage.front.return_to(change, &mut storage.ftl);
                 undone.add(change);

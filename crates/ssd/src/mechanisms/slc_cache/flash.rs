@@ -38,6 +38,7 @@ impl FrontFlash {
 
     /// Returns the reclaim unit that represents a block in erases.
     pub(crate) fn block(&self, block: u32) -> ReclaimUnitId {
+        debug_assert!(block < self.blocks, "no block of the log");
         ReclaimUnitId(self.unit.0 + block)
     }
 
@@ -75,6 +76,7 @@ impl FrontFlash {
         slots: u32,
         purpose: ReadFor,
     ) -> (usize, FlashOperation) {
+        debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a read of one page");
         let sense = sense_medium(FRONT_MEDIUM);
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         (geometry.die_of_unit(unit) as usize, operation)

@@ -64,6 +64,7 @@ impl Front for SlcCache {
     }
 
     fn erases(&self) -> u64 {
+        debug_assert!(self.erased_to >= self.ring(), "the log was erased when new");
         (self.erased_to - self.ring()) / self.block_slots
     }
 
@@ -91,6 +92,7 @@ impl Front for SlcCache {
         let unit = self.unit_at(self.head());
         let padding = self.unit_slots as usize - filled as usize;
         self.entries.extend(std::iter::repeat_n(EMPTY, padding));
+        debug_assert_eq!(self.filled(), 0, "a padded unit is full");
         self.counters.padding += padding as u64;
         sink.program_slc(unit, filled, self.since);
     }

@@ -172,6 +172,8 @@ impl SlcCache {
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
             section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
+        assert!(fold_from <= capacity, "folding begins before the cache is full");
+        assert!(block_units > 0 && blocks > 1, "one block is erased while another is written");
         Some(Box::new(Self {
             frontier: own_frontier(config),
             base: geometry.raw_ppas() as u32,
@@ -285,7 +287,9 @@ impl SlcCache {
         if self.filled() == 0 {
             self.since = ftl.counters().collections;
         }
+        debug_assert!(head < self.erased_to, "the log writes to flash that is not erased");
         self.entries.push_back(Entry { lpn, stream });
+        debug_assert!(self.head() <= self.tail + self.ring(), "the head runs into the tail");
         self.newest.insert(lpn.0, head);
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
         self.counters.writes += 1;
@@ -370,6 +374,7 @@ impl SlcCache {
         self.forget(lpn);
         self.entries.pop_front();
         self.tail += 1;
+        debug_assert!(self.tail <= self.erased_to, "the tail passes the erased flash");
         self.counters.folds += 1;
         ftl.write(lpn, stream, SLOT_BYTES, &mut InFront::of(self, sink, origin));
         true
@@ -391,6 +396,10 @@ impl SlcCache {
         }
         let block = self.erased_to % self.ring() / self.block_slots;
         self.erased_to += self.block_slots;
+        debug_assert!(
+            self.erased_to <= self.tail + self.ring(),
+            "a block with data that are not folded is erased"
+        );
         sink.erase_slc(block as u32);
     }
 }

@@ -36,6 +36,7 @@ impl SlcCache {
     /// Maps a page to an address of the log again; `stream` is the stream of the data that had
     /// replaced them, if known.
     pub(crate) fn revive(&mut self, lpn: Lpn, at: Ppa, stream: Option<StreamId>) {
+        debug_assert!(self.addresses().contains(&at.0), "no address of the log");
         let ring = self.ring();
         let oldest = self.erased_to - ring;
         let into = (u64::from(at.0 - self.base) + ring - oldest % ring) % ring;
@@ -66,6 +67,7 @@ impl SlcCache {
             head -= self.unit_slots;
         }
         self.tail = self.tail.min(head);
+        assert!(head <= self.tail + self.ring(), "the log is longer than its flash");
         self.entries.resize((head - self.tail) as usize, EMPTY);
         (self.fetched, self.direct) = (0, 0);
     }
