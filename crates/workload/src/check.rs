@@ -19,6 +19,8 @@ const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Rates are stored exactly in millionths, see `pacing`.
 pub(crate) const RATE_MIN: f64 = 1e-3;
 pub(crate) const RATE_MAX: f64 = 1e12;
+/// Of reads or writes that have their own schedule; rates are stored in millionths.
+const PART_MIN: f64 = 1e-6;
 /// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
@@ -296,6 +298,11 @@ impl JobSpec {
             reject! {
                 "rate" if !(RATE_MIN..=RATE_MAX).contains(&rate) =>
                     "{rate} a second is outside {RATE_MIN} to {RATE_MAX}";
+            }
+            let smaller_part = self.rate_read_pct.map(|pct| rate * pct.min(100.0 - pct) / 100.0);
+            reject! {
+                "rate_read" if smaller_part.is_some_and(|part| part > 0.0 && part < PART_MIN) =>
+                    "a part of the rate is below {PART_MIN} a second";
             }
         }
         let (iops, bytes) = (self.rate_iops.is_some(), self.rate_bytes_per_s.is_some());

@@ -222,3 +222,10 @@ fn workloads_need_jobs_and_an_interval() {
     let still = WorkloadSpec::from_json(json).unwrap_err();
     assert_eq!(still.to_string(), "workload: the interval of the series is 0");
 }
+
+#[test]
+fn a_part_of_a_rate_is_not_too_small() {
+    let job = r#""rate_iops":0.001,"read_pct":50,"rate_read_pct":0.01"#;
+    let error = outcome(job).unwrap_err().to_string();
+    assert!(error.contains("rate_read: a part of the rate is below 0.000001 a second"), "{error}");
+}
