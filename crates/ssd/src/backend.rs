@@ -222,14 +222,6 @@ impl<R: Recorder> Backend<R> {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }
 
-    /// Reads a slot for a host command, on a drive whose mechanisms do not change host reads.
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    pub fn host_read_slot(&mut self, command: u16, die: u32, sense: u16) {
-        let purpose = ReadFor::Host { command };
-        self.queue_read(die as usize, FlashOperation::Read { sense, slots: 1, purpose });
-    }
-
     /// Queues a read with the priority of a host read.
     #[expect(clippy::inline_always)]
     #[inline(always)]
@@ -350,7 +342,9 @@ impl<R: Recorder> Backend<R> {
                     self.recorder.die_does(index as u16, self.now, Some(cause));
                 }
                 let end = self.now + suspended.remaining;
-                self.begin_work(index, suspended.operation, Lane::DieLong, end);
+                let (dies, mut starter) = self.split();
+                let die = &mut dies[index];
+                starter.begin_work(die, index, suspended.operation, Lane::DieLong, end);
             }
             Next::Nothing => self.recorder.die_does(index as u16, self.now, None),
         }
@@ -378,12 +372,6 @@ impl<R: Recorder> Backend<R> {
     fn split(&mut self) -> (&mut [Die], Starter<'_, R>) {
         let Self { dies, times, channels, busy, queue, recorder, now, .. } = self;
         (dies, Starter { times, channels, busy, queue, recorder, now: *now })
-    }
-
-    #[inline]
-    fn begin_work(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
-        let (dies, mut starter) = self.split();
-        starter.begin_work(&mut dies[index], index, operation, lane, until);
     }
 
     /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
@@ -415,7 +403,8 @@ impl<R: Recorder> Backend<R> {
         let sent = self.take_channel(index, transfer);
         self.release_die(index);
         let ReadFor::Host { command } = purpose else {
-            self.begin_work(index, operation, Lane::DieShort, sent);
+            let (dies, mut starter) = self.split();
+            starter.begin_work(&mut dies[index], index, operation, Lane::DieShort, sent);
             return None;
         };
         if self.dies[index].send(sent) {

@@ -11,7 +11,7 @@ use crate::attribution::Recorder;
 use crate::backend::Backend;
 use crate::config::DeviceConfig;
 use crate::data_placement::{DataPlacement, Interface};
-use crate::die::{ReadFor, sense};
+use crate::die::{FlashOperation, ReadFor, sense};
 use crate::fill::FillId;
 use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed, SlcCache, Write};
 use crate::mechanisms::{Access, FlashMechanisms, PageRead};
@@ -308,7 +308,9 @@ impl<R: Recorder> Storage<R> {
         }
         let sense =
             if retries { self.backend.sense(&location, 1).0 } else { sense(location.page_type, 0) };
-        self.backend.host_read_slot(number, location.die, sense);
+        let purpose = ReadFor::Host { command: number };
+        let read = FlashOperation::Read { sense, slots: 1, purpose };
+        self.backend.queue_read(location.die as usize, read);
         1
     }
 

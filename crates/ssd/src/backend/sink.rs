@@ -28,20 +28,15 @@ impl<R: Recorder> Backend<R> {
 
     fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
-            if self.takes_time(unit, die) {
+            // The erase of a block that is a portion takes the time of the whole one, or none.
+            let portions = u64::from(self.times.flash.erase_portions);
+            let draw = || nth(self.busy.program, u64::from(unit.0) << 32 | u64::from(die));
+            if portions == 1 || draw() % portions == 0 {
                 self.work(die as usize, FlashOperation::Erase { unit });
             } else {
                 self.recorder.erased(unit, die);
             }
         }
-    }
-
-    /// Draws whether the erase of a block that is a portion takes the time of the whole one.
-    #[inline]
-    fn takes_time(&self, unit: ReclaimUnitId, die: u32) -> bool {
-        let portions = u64::from(self.times.flash.erase_portions);
-        let draw = || nth(self.busy.program, u64::from(unit.0) << 32 | u64::from(die));
-        portions == 1 || draw() % portions == 0
     }
 }
 
