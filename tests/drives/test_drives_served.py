@@ -36,13 +36,27 @@ def server(tmp_path: Path) -> Iterator[DriveServer]:
 
 def written_zeros(journal: Path) -> int:
     """Bytes of Write Zeroes in a server's journal (`crates/serve/src/journal.rs`)."""
-    records, position, total = journal.read_bytes(), 16, 0
+    records, position, total = journal.read_bytes(), 8, 0
     while position < len(records):
-        kind, is_zeros = records[position : position + 2]
-        if kind == 1 and is_zeros:
-            total += int.from_bytes(records[position + 16 : position + 24], "little")
-        position += {6: 48, 7: 72}.get(kind, 24)
+        end = position + 1 + records[position]
+        fields = iter(records[position + 1 : end])
+        is_change, is_zeros = next(fields) == 1, records[end - 1] == 1
+        if is_change and next(fields) == 1 and is_zeros:  # a write
+            _varint(fields)  # the offset
+            total += _varint(fields)
+        position = end
     return total
+
+
+def _varint(fields: Iterator[int]) -> int:
+    """An integer as `postcard` writes it: 7 bits a byte, the lowest first."""
+    value = shift = 0
+    for byte in fields:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return value
 
 
 @pytest.mark.parametrize(
