@@ -11,6 +11,7 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.choice.certainty import ModelError
+from writecliff.choice.load_kinds import LoadKinds
 from writecliff.choice.question import Question
 from writecliff.choice.ranking import rank
 from writecliff.engines.sim import SimEngine
@@ -128,9 +129,8 @@ def test_a_drive_that_does_not_keep_up_does_not_pass() -> None:
     figure = Headline(key="p99.99", label="", value=1.0, unit="ms", higher_is_better=False)
     marked = Headline(key="p99.99", label="", value=0.5, unit="ms", higher_is_better=False,
                       steady=False, not_sustained=late)  # fmt: skip
-    drives = {
-        name: (name, {"p99.99": one}, ModelError()) for name, one in (("a", marked), ("b", figure))
-    }
+    error = ModelError(LoadKinds(("mixes",), ("reads", "writes")))
+    drives = {name: (name, {"p99.99": one}, error) for name, one in (("a", marked), ("b", figure))}
     for limits in ((), ("p99.99 <= 2 ms",)):
         question = Question(workload="w", candidates=("a", "b"), limits=limits)
         first, second = rank(drives, question, {"p99.99": 1.0})

@@ -153,7 +153,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Returns the status of the interface; `None` for a drive without one.
-    fn placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
+    fn data_placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
         let DataPlacement { interface, tally, .. } = &self.data_placement;
         let (open_streams, limit, fdp) = match interface {
             Interface::None => return None,
@@ -209,7 +209,7 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
 
     fn status(&mut self) -> Option<DataPlacementStatus> {
         self.0.storage.gather_events();
-        self.0.storage.placement_status(self.statistics())
+        self.0.storage.data_placement_status(self.statistics())
     }
 
     fn directives(&self) -> Answer<Directives> {
