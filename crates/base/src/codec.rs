@@ -133,7 +133,7 @@ impl<W: Write> StateWriter<W> {
         packing: Packing,
         packed: &[u8],
     ) -> Result<(), CodecError> {
-        assert!(packed.len() <= 2 * CHUNK_BYTES, "the reader takes larger chunks for damage");
+        assert!(packed.len() <= 2 * CHUNK_BYTES, "the reader rejects larger chunks");
         let header = chunk_header(packing, packed.len());
         self.out.write_all(&header)?;
         self.out.write_all(&chunk_crc(section, number, header, packed).to_le_bytes())?;

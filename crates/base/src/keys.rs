@@ -100,7 +100,7 @@ pub fn top<A: Section, B: Section>() -> SectionKeys {
 /// * `default`: files with the default and without the key have the same canonical text;
 /// * `derived`: like `default`, with the value of an earlier key as the default;
 /// * `hidden`: `optional` and undocumented, for a key that another field documents;
-/// * `unread`: no key. A type stands in place of the kind.
+/// * `unread`: no key; a type replaces the kind.
 ///
 /// `field as key` names the field of a key, `Kind -> Type` converts its value. `+ key: Kind,
 /// "meaning";` documents a key that the program reads by itself. `struct Name: Default` implements

@@ -1,11 +1,11 @@
-//! Saved contents: the pages that hold data, in batches of the state codec's sections; and a copy
-//! of contents in memory, in a sparse file that every change is written to as well.
+//! Saved contents: the pages with data, in batches of the state codec's sections. Also a copy of
+//! contents in memory, in a sparse file to which every change is written.
 //!
-//! The kernel has what was written to a file, so the copy survives the end of the process, however
-//! that ends. It does not survive a crash of the machine.
+//! The kernel holds data written to a file, so the copy survives any end of the process. It does
+//! not survive a crash of the machine.
 //!
-//! The saved form is the same for contents in memory and in a file, so one can be restored as the
-//! other.
+//! The saved form is the same for contents in memory and in a file, so either can be restored as
+//! the other.
 
 use std::io::{Read, Write};
 use std::path::Path;

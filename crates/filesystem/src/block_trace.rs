@@ -103,7 +103,7 @@ impl Events {
         let mut look = |all: &Copies<'_>| watch(before + all.applied as f64 / whole);
         let mut layout = Layout::counted(u32::MAX, self.files * copies, file_system);
         let mut all = Copies::new(self, copies, round_blocks);
-        let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
+        let mut footprint = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
         while all.rounds() < 2 {
             // The unbounded drive ends at 16 TiB. A trace that fills it fits no drive, which the
@@ -113,17 +113,17 @@ impl Events {
                 Err(Halt::Full) => break,
                 Err(Halt::Stopped) => return ControlFlow::Break(()),
             }
-            if found.written_blocks == 0 {
-                found.end_blocks = layout.live_blocks;
-                found.written_blocks = all.written;
+            if footprint.written_blocks == 0 {
+                footprint.end_blocks = layout.live_blocks;
+                footprint.written_blocks = all.written;
             }
             requests.clear();
         }
         if copies > 1 {
-            found.written_blocks = round_blocks * u64::from(copies);
+            footprint.written_blocks = round_blocks * u64::from(copies);
         }
-        found.peak_blocks = layout.peak_blocks;
-        ControlFlow::Continue(found)
+        footprint.peak_blocks = layout.peak_blocks;
+        ControlFlow::Continue(footprint)
     }
 
     /// Converts the trace into block requests.

@@ -199,9 +199,9 @@ impl Frontiers {
     fn destination_in_group(&self, policy: GcDestination, owner: Owner) -> FrontierId {
         let handle = self.handle_of(owner.stream);
         let first = owner.stream.0 - handle.0;
-        let FrontierId(found) = policy.frontier(Owner { stream: handle, ..owner }, self.handles);
-        let of_gc = if found < self.handles { 0 } else { self.streams - self.handles };
-        let chosen = FrontierId(first + found + of_gc);
+        let FrontierId(local) = policy.frontier(Owner { stream: handle, ..owner }, self.handles);
+        let of_gc = if local < self.handles { 0 } else { self.streams - self.handles };
+        let chosen = FrontierId(first + local + of_gc);
         debug_assert_eq!(
             self.group_of(chosen),
             self.group_of(FrontierId(owner.stream.0)),

@@ -38,7 +38,7 @@ impl Arena {
 
     pub(crate) fn new() -> io::Result<Self> {
         let memory = MmapMut::map_anon(Self::BYTES)?;
-        // Fewer pages to fault in and to pin; a refusal is no harm.
+        // Huge pages reduce faults and pinned pages. A refusal is harmless.
         let _ = memory.advise(Advice::HugePage);
         let orders = (LARGEST_ORDER + 1) as usize;
         let mut free = vec![BTreeSet::new(); orders];
@@ -96,7 +96,7 @@ impl Arena {
             order += 1;
         }
         let is_taken = self.free[order as usize].insert(begin);
-        debug_assert!(is_taken, "a piece is given back once");
+        debug_assert!(is_taken, "a piece is returned once");
     }
 }
 

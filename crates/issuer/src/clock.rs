@@ -17,7 +17,7 @@ pub(crate) fn now_ns() -> u64 {
 /// others where that is allowed.
 pub(crate) fn be_punctual() {
     const NICENESS: i32 = -20;
-    // A refusal is no harm.
+    // A refusal is harmless.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let _ = setpriority_process(None, NICENESS);
 }

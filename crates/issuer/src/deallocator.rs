@@ -45,7 +45,7 @@ pub(crate) struct Deallocator {
     common: Arc<Common>,
     requests: Sender<Request>,
     made: Receiver<Deallocated>,
-    /// The threads' end of `made`.
+    /// Sender of `made`, for the threads.
     makers: Sender<Deallocated>,
     threads: usize,
 }
@@ -66,7 +66,7 @@ impl Deallocator {
             self.threads += 1;
         }
         let sent = self.requests.send(Request { slot, offset, length });
-        debug_assert!(sent.is_ok(), "`common` has the other end");
+        debug_assert!(sent.is_ok(), "`common` has the receiver");
     }
 
     /// Moves what was made to `to`; cheap while there is nothing.
@@ -79,7 +79,7 @@ impl Common {
     fn work(&self, made: &Sender<Deallocated>) {
         while let Some(request) = self.next() {
             let result = self.deallocate(&request);
-            // Nobody takes it any more if the issue has ended.
+            // Nobody receives the result if the issue has ended.
             let _ = made.send(Deallocated { slot: request.slot, at_ns: now_ns(), result });
         }
     }
@@ -95,7 +95,7 @@ impl Common {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             fallocate(&self.fd, hole, offset, length)
         } else {
-            // SAFETY: the operation reads a range, which is two words.
+            // SAFETY: the operation reads a range of two words.
             unsafe { ioctl(&self.fd, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
         };
         outcome.map_or_else(|error| -error.raw_os_error(), |()| 0)

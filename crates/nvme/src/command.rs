@@ -71,7 +71,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The first `count` bytes of the host's data.
+    /// Returns the first `count` bytes of the host's data.
     pub(crate) fn first(self, count: usize) -> Result<&'a [u8], Refusal> {
         self.data.get(..count).ok_or(Refusal::at(Status::DATA_SGL_LENGTH, 24))
     }
@@ -183,7 +183,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A success without result and data.
+    /// Creates a successful reply without result and data.
     pub fn new(controller: u16, queue: u16, command_id: u16) -> Self {
         let status = Status::SUCCESS;
         Self { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }

@@ -53,7 +53,7 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// The defaults; a discovery controller has no temperature.
+    /// Returns the default features. A discovery controller has no temperature.
     pub(crate) fn new(kind: Kind, identity: &Identity) -> Self {
         let warning = identity.warning_temperature.filter(|_| kind == Kind::Io);
         Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }

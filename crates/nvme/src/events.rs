@@ -9,7 +9,7 @@ use crate::status::{Refusal, Status};
 
 /// Asynchronous Event Request Limit: open requests that a controller keeps.
 pub(crate) const LIMIT: usize = 4;
-/// Kinds of events: three of health, a changed namespace, the end of a sanitize operation.
+/// Kinds of events: three health events, a changed namespace, the end of a sanitize operation.
 const KINDS: usize = 5;
 /// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
 pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
@@ -33,7 +33,7 @@ pub(crate) enum HealthEvent {
 }
 
 impl Event {
-    /// Type, information, and the log page whose reading allows the next event of this type.
+    /// Returns type, information, and the log page whose reading enables the next such event.
     fn fields(self) -> [u8; 3] {
         match self {
             Self::Health(what) => [1, what as u8, 0x02],
@@ -59,7 +59,7 @@ pub(crate) struct Events {
     /// Command identifiers of open requests.
     requests: VecDeque<u16>,
     pending: VecDeque<Event>,
-    /// Log pages of events that were reported, not read since.
+    /// Log pages of reported events that the host has not read since.
     masked: Vec<u8>,
     /// Requests that were withdrawn and are still to be completed.
     aborted: Vec<u16>,

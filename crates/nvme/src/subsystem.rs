@@ -125,7 +125,7 @@ pub struct Subsystem<D> {
 impl<D: Drive> Subsystem<D> {
     pub fn new(drive: D, access: Access) -> Self {
         let formats = &drive.identity().lba_formats;
-        assert!(!formats.is_empty(), "a drive has a size of its blocks");
+        assert!(!formats.is_empty(), "the drive has no logical block size");
         let is_block = |size: &Bytes| size.0.is_power_of_two() && size.0 >= 512;
         assert!(formats.iter().all(is_block), "logical blocks of {formats:?}");
         let sanitize = Sanitize::new(&drive);

@@ -256,15 +256,15 @@ impl Server {
         let mut spare = locked(&self.spare);
         let empty = std::mem::take(&mut *spare);
         let mut trace = self.asked(py, |served| served.take_trace(empty))?.unwrap_or_default();
-        let of = &trace.requests;
+        let requests = &trace.requests;
         let result = dict! {
             py,
-            "time_ns" = column(py, of, |one| one.time.0),
-            "offset_bytes" = column(py, of, |one| one.offset),
-            "length_bytes" = column(py, of, |one| one.length),
-            "session" = column(py, of, |one| u64::from(one.session)),
-            "stream" = column(py, of, |one| u64::from(one.stream.0)),
-            "operation" = column(py, of, |one| one.operation as u64),
+            "time_ns" = column(py, requests, |request| request.time.0),
+            "offset_bytes" = column(py, requests, |request| request.offset),
+            "length_bytes" = column(py, requests, |request| request.length),
+            "session" = column(py, requests, |request| u64::from(request.session)),
+            "stream" = column(py, requests, |request| u64::from(request.stream.0)),
+            "operation" = column(py, requests, |request| request.operation as u64),
             trace.{lost}
         };
         trace.requests.clear();

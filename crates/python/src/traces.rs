@@ -318,7 +318,10 @@ pub(crate) fn trace_formats_written() -> Vec<&'static str> {
 /// Meaning, name and unit (in nanoseconds or bytes) of each column of a mapping.
 #[pyfunction]
 pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u64)>> {
-    Ok(parsed(text)?.into_iter().map(|one| (one.role.name(), one.name, one.unit)).collect())
+    Ok(parsed(text)?
+        .into_iter()
+        .map(|column| (column.role.name(), column.name, column.unit))
+        .collect())
 }
 
 /// Meanings of columns; units of times; units of addresses and lengths.

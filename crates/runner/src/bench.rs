@@ -126,7 +126,7 @@ impl Bench {
             "read-qd32" => self.closed(case, 100.0, 32),
             "write-steady" => self.closed(case, 0.0, 32),
             "mix-70-30" => self.closed(case, 70.0, 32),
-            // As much outstanding as keeps a drive with many dies busy.
+            // A queue depth that keeps a drive with many dies busy.
             "mix-256" => self.closed(case, 70.0, 256),
             "save-restore-960" => self.save_restore(case),
             "day-15k" => self.day(case),
@@ -172,7 +172,7 @@ impl Bench {
         self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
     }
 
-    /// 4 KiB at random with so much outstanding.
+    /// Random I/Os of 4 KiB at a constant queue depth.
     fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<Row, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));

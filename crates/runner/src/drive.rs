@@ -54,7 +54,7 @@ impl Outstanding {
         arrival_ns: 0,
     };
 
-    /// A request that a thread issues, and when it was to arrive.
+    /// Returns the entry of a request that a thread issues, with its times of issue and arrival.
     #[inline]
     fn of(request: &IoRequest, thread: u32, (issued_ns, arrival_ns): (u64, u64)) -> Self {
         let (operation, bytes) = (request.op, request.length);
@@ -242,8 +242,8 @@ impl Run {
         );
         let thread = &mut self.threads[io.thread as usize];
         let job = &mut self.jobs[thread.job];
-        // Nearly always, no period ends, and the thread replaces the request by another one, so
-        // that what is outstanding stays the same.
+        // In nearly all cases no period ends and the thread replaces the request by another, so
+        // the number of outstanding requests stays the same.
         let is_replaced = io.stage == Stage::Io
             && now <= self.due_ns
             && thread.is_plain
@@ -334,7 +334,7 @@ impl Run {
         }
     }
 
-    /// What a thread issues after a completion.
+    /// Issues the next requests of a thread after a completion.
     fn issue_after<D: DriveModel>(&mut self, drive: &mut D, thread: usize, now: u64) {
         let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {

@@ -280,7 +280,7 @@ impl Core {
         self.give(self.at);
     }
 
-    /// Counts a request that has completed; a write with the stream that its identifier has now.
+    /// Counts a completed request. A write counts for the stream to which it is routed now.
     fn count(&mut self, request: &Request, latency: Option<Nanos>) {
         if request.operation == Operation::Write {
             self.by_stream.count(request, self.drive.routed(request.stream));

@@ -1,7 +1,7 @@
 //! Bytes that a client has sent and that are not yet understood.
 //!
-//! The next request is looked for before the thread sleeps: to wake a thread takes about as long as
-//! a client takes that sends its next request when it has the reply to the last one.
+//! The thread polls for the next request before it sleeps, because waking a thread takes about as
+//! long as a client needs to send its next request after a reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use crate::socket::{Socket, is_passing};
 
 /// Data of writes pass through in pieces of up to this size.
 const BUFFER_BYTES: usize = 160 << 10;
-/// How long the next request is looked for.
+/// Duration of a poll for the next request.
 const LOOK: Duration = Duration::from_micros(50);
-/// Of that many requests, at least, one is looked for.
+/// Maximum number of requests between two polls.
 const SLEEPS_MAX: u32 = 1_023;
-/// How long the drive is attended to before the connection's own affairs are seen to.
+/// Maximum time for which the thread runs the drive before it serves its connection again.
 const ATTEND: Duration = Duration::from_millis(1);
-/// What is received at a time while the drive is attended to: more would take too long.
+/// Maximum number of bytes to receive at once while running the drive, which must not wait longer.
 const RECEIVED_MAX: usize = 8 << 10;
 
-/// Looks for requests of a client, the more seldom the more often they did not come at once. With
-/// requests outstanding it does what the drive's thread would have to be woken for.
+/// Adaptive polling for a client's requests, with exponential back-off. While requests are
+/// outstanding, it also runs the drive, so that the drive's own thread need not be woken.
 pub struct Input {
     buffer: Vec<u8>,
     first: usize,
     end: usize,
-    /// Requests to come that are not looked for.
+    /// Number of next requests for which the thread does not poll.
     sleeps: u32,
-    /// Those after the next one that does not come at once.
+    /// Value of `sleeps` after the next poll without a request.
     next_sleeps: u32,
     attendant: Option<Attendant>,
 }
@@ -76,8 +76,8 @@ impl Input {
         }
     }
 
-    /// Receives what comes soon; `None` if nothing does. `is_idle`: whether the client has no
-    /// requests outstanding.
+    /// Receives bytes that arrive soon; `None` if none arrive. `is_idle` must be `true` if the
+    /// client has no outstanding requests.
     pub fn look(
         &mut self,
         socket: &Socket,
@@ -90,11 +90,11 @@ impl Input {
             self.attendant = served.attend();
         }
         let before = self.bytes().len();
-        let found = self.find(socket, is_idle);
-        if !matches!(found, Some(Ok(()))) || self.bytes().len() - before > RECEIVED_MAX {
+        let received = self.find(socket, is_idle);
+        if !matches!(received, Some(Ok(()))) || self.bytes().len() - before > RECEIVED_MAX {
             self.attendant = None;
         }
-        found
+        received
     }
 
     fn find(&mut self, socket: &Socket, is_idle: bool) -> Option<io::Result<()>> {
@@ -107,9 +107,9 @@ impl Input {
             }
             match self.receive(socket, false) {
                 Err(error) if is_passing(&error) => {}
-                found => {
+                received => {
                     self.next_sleeps = if is_idle { 0 } else { self.next_sleeps };
-                    return Some(found);
+                    return Some(received);
                 }
             }
             if start.elapsed() >= if is_needed { ATTEND } else { LOOK } {
@@ -126,8 +126,8 @@ impl Input {
         None
     }
 
-    /// Begins to attend to the drive, before it is given requests, so that its own thread is not
-    /// woken; not if there is too much to be taken first.
+    /// Starts to run the drive before requests are submitted, so that its own thread is not woken.
+    /// Does nothing if too many bytes must be handled first.
     pub fn attend(&mut self, served: &Served) {
         if self.attendant.is_none() && self.bytes().len() <= RECEIVED_MAX {
             self.attendant = served.attend();
@@ -156,12 +156,12 @@ mod tests {
             assert_eq!(input.sleeps, sleeps);
             client.write_all(&[1]).unwrap();
             for _ in 0..sleeps {
-                assert!(look(&mut input).is_none(), "it is not looked for");
+                assert!(look(&mut input).is_none(), "no poll while it backs off");
             }
-            // The thread that is woken takes it.
+            // The woken thread receives the request.
             assert!(matches!(socket.receive(&mut [0; 8], true), Ok(1)));
         }
-        // One that is there at once begins anew.
+        // A request that is already there resets the back-off.
         client.write_all(&[1]).unwrap();
         assert!(matches!(look(&mut input), Some(Ok(()))));
         assert_eq!((input.bytes(), input.sleeps, input.next_sleeps), (&[1][..], 0, 0));

@@ -11,8 +11,8 @@
 //! records                       length u8, and a `Record` in the format of `postcard`
 //! ```
 //!
-//! The first record is the header. The last record may be incomplete. The journal lasts as long as
-//! the session.
+//! The first record is the header. The last record may be incomplete. The end of the session
+//! removes the journal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -30,9 +30,9 @@ use crate::life::Life;
 use crate::request::Request;
 
 const MAGIC: &[u8; 8] = b"WCJRNL2\n";
-/// No record is longer.
+/// Maximum length of a record.
 const RECORD_BYTES_MAX: usize = 64;
-const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a byte has the length of a record");
+const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a record's length fits in a byte");
 /// Wall time between records of counters that no other record implies.
 const LIFE_INTERVAL: Nanos = Nanos(1_000_000_000);
 
@@ -56,13 +56,13 @@ pub(crate) enum Record {
     Error(ErrorEntry),
 }
 
-/// The session that a journal is of.
+/// Session of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// Power-ups in the state file that the records follow. Each session adds to them, so they
     /// identify that state file.
     pub power_ups: u64,
-    /// `true` if a copy of the data is beside the journal.
+    /// `true` if the journal has a copy of the data.
     pub has_data: bool,
 }
 
@@ -86,8 +86,8 @@ impl Record {
         out.extend_from_slice(fields);
     }
 
-    /// The next record and its bytes in the file; an error `UnexpectedEof` at the end,
-    /// `InvalidData` for anything but a record.
+    /// Reads the next record and returns it with its length in the file. Returns an error
+    /// `UnexpectedEof` at the end, and `InvalidData` if the bytes are not a record.
     fn read(input: &mut impl Read) -> io::Result<(Self, u64)> {
         let mut length = [0];
         input.read_exact(&mut length)?;
@@ -146,8 +146,8 @@ impl Journal {
         &self.data
     }
 
-    /// The session of which the journal has records, which [`Self::replay`] passes next; `None` of
-    /// a new one.
+    /// Returns the session of the journal, or `None` if the journal is new. [`Self::replay`] reads
+    /// the records of the session next.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
         let mut magic = [0; MAGIC.len()];
@@ -168,7 +168,7 @@ impl Journal {
         self.set_header(header)
     }
 
-    /// Changes the header of a journal that goes on, of which only `has_data` may differ.
+    /// Updates the header of a journal in use. Only `has_data` may change.
     pub(crate) fn set_header(&mut self, header: Header) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         Record::Header(header).append_to(&mut bytes);
@@ -200,7 +200,7 @@ impl Journal {
 
     /// Adds a record, which [`Self::write`] writes.
     pub(crate) fn add(&mut self, record: Record) {
-        debug_assert!(!matches!(record, Record::Header(_)), "a header is not among the records");
+        debug_assert!(!matches!(record, Record::Header(_)), "the header is the first record");
         record.append_to(&mut self.records);
     }
 

@@ -51,9 +51,9 @@ pub struct Outbox {
     socket: Socket,
     bell: Bell,
     queue: Mutex<Queue>,
-    /// Requests of the client that the drive works on, until their replies or failures are queued.
+    /// Requests in the drive, until their replies or failures are queued.
     pub(crate) outstanding: AtomicUsize,
-    /// Whether the connection's thread waits for a request to complete.
+    /// `true` if the connection's thread waits for a request to complete.
     pub(crate) wants_bell: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ impl Outbox {
         })
     }
 
-    /// Whether the drive has nothing to do for the connection. What it has done is queued then.
+    /// Returns `true` if no request is in the drive. All replies and failures are then queued.
     pub(crate) fn is_idle(&self) -> bool {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
@@ -111,8 +111,8 @@ impl Outbox {
         sent
     }
 
-    /// For any thread, after requests have completed: [`Self::send`], and what the connection's
-    /// thread waits for has come.
+    /// Sends replies after requests have completed, and wakes the connection's thread if it waits
+    /// for a completion. Any thread may call this.
     pub(crate) fn deliver(&self) {
         if self.send().is_err() {
             self.socket.shut_down(); // the connection's thread finds the end

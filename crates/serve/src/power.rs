@@ -86,7 +86,7 @@ impl Planned {
     /// The same again after a cut, if the plan has more.
     pub(crate) fn after_cut(&mut self, seed: u64, now: Nanos, writes: u64) {
         if let Some(plan) = self.plan {
-            assert!(plan.cuts > 0, "a plan without cuts is none");
+            assert!(plan.cuts > 0, "a plan has at least one cut");
             self.begin(CutPlan { cuts: plan.cuts - 1, ..plan }, seed, now, writes);
         }
     }

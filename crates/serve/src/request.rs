@@ -61,7 +61,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of the default stream.
+    /// Creates a request of the default stream.
     pub fn new(tag: Tag, operation: Operation, offset: u64, length: u64) -> Self {
         let stream = StreamId::DEFAULT;
         Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
@@ -69,7 +69,10 @@ impl Request {
 
     /// The command for its bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
-        debug_assert!(given < self.length || self.length == 0, "all commands have been given");
+        debug_assert!(
+            given < self.length || self.length == 0,
+            "the request has no further commands"
+        );
         let largest = match self.operation {
             Operation::Trim => TRIM_BYTES_MAX,
             _ => TRANSFER_BYTES_MAX,

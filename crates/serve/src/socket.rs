@@ -26,8 +26,8 @@ impl From<UnixStream> for Socket {
 }
 
 impl From<TcpStream> for Socket {
-    /// Small replies must not wait for acknowledgements, and a peer that is gone must be found. The
-    /// connection works without these options, too.
+    /// Sets options to send small replies at once and to detect a lost peer. The connection also
+    /// works without them, so errors are ignored.
     fn from(stream: TcpStream) -> Self {
         let _ = stream.set_nodelay(true);
         let _ = sockopt::set_socket_keepalive(&stream, true);
@@ -38,7 +38,7 @@ impl From<TcpStream> for Socket {
     }
 }
 
-/// Whether a call failed only because there is nothing to receive or no room to send now.
+/// Returns `true` if a call failed only because it would block or was interrupted.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -109,7 +109,7 @@ impl Bell {
     }
 
     pub fn ring(&self) {
-        // It cannot fail but by a full counter, and then the bell rings anyway.
+        // It fails only if the counter is full, and then the bell rings anyway.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 

@@ -1,16 +1,16 @@
 //! State files of served drives.
 //!
 //! ```text
-//! state of the drive      as `writecliff_base::codec`
+//! state of the drive      in the format of `writecliff_base::codec`
 //! "WCSERVE5"              8 bytes
-//! blocks, power, life,    as the same: the size of a logical block, power-ups, what SMART counts
-//! errors                  and the drive does not, and the error log
-//! contents                as the same; nothing for contents in a file of their own
+//! blocks, power, life,    in the same format: logical block size, power-ups, SMART counters that
+//! errors                  the drive does not keep, and the error log
+//! contents                in the same format; absent if the contents have a file of their own
 //! ```
 //!
-//! A state that a run saved contains only the state of the drive. A server reads it as a state file
-//! without contents: the size of a logical block and the power-ups are those of a new drive, and
-//! the life follows from the drive's counters.
+//! A state file saved by a run contains only the state of the drive. A server reads it as a state
+//! file without contents: the logical block size and the power-ups are those of a new drive, and
+//! the life is derived from the drive's counters.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -94,7 +94,7 @@ pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
     restore_contents(parts, &mut input)
 }
 
-/// Brings all but the contents to a saved state; returns the rest of the file.
+/// Restores everything but the contents, and returns the rest of the file.
 fn restore_drive(parts: &mut ServedParts, path: &Path) -> Result<BufReader<File>, StateError> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
     parts.drive.restore(&mut input)?;

@@ -120,7 +120,10 @@ impl Untimed {
         command: &Command,
         below: u64,
     ) -> bool {
-        debug_assert!(self.changes.back().is_none_or(|last| last.below <= below), "not in order");
+        debug_assert!(
+            self.changes.back().is_none_or(|last| last.below <= below),
+            "the changes are out of order"
+        );
         let slots = slots_of(command);
         let many = slots.len() > self.changes_max;
         self.before.clear();

@@ -87,7 +87,7 @@ pub struct Backend<R> {
     pub(crate) mechanisms: FlashMechanisms,
 }
 
-/// What the start of an operation uses beside its die.
+/// Parts of the backend that the start of an operation uses, apart from its die.
 struct Starter<'a, R> {
     times: &'a Times,
     channels: &'a mut Channels,
@@ -366,7 +366,7 @@ impl<R: Recorder> Backend<R> {
         starter.start(&mut dies[index], index, operation);
     }
 
-    /// Returns the dies, and what the start of an operation on one of them uses.
+    /// Returns the dies, and the starter of operations on them.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn split(&mut self) -> (&mut [Die], Starter<'_, R>) {

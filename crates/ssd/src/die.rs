@@ -184,13 +184,13 @@ pub struct Suspended {
     pub remaining: Nanos,
 }
 
-/// A queue of what waits. It starts at the front of its memory again each time that it is empty,
-/// which is often, or full: that takes fewer instructions than a ring.
+/// A queue of waiting items. Whenever it is full, or empty (which is often), it restarts at the
+/// front of its memory. This takes fewer instructions than a ring buffer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
 pub struct Queue<T: Copy> {
     items: Vec<T>,
-    /// Number of items that have left it.
+    /// Index of the first waiting item.
     first: usize,
 }
 
@@ -241,7 +241,7 @@ impl<T: Copy> Queue<T> {
     fn make_room(&mut self) {
         self.items.drain(..self.first);
         self.first = 0;
-        // At least half is free then, so this is rare.
+        // At least half of the memory is free afterwards, so this is rare.
         self.items.reserve(self.items.len().max(4));
     }
 

@@ -70,7 +70,7 @@ impl SsdEvent {
     }
 }
 
-/// An event as the queue holds it.
+/// Packed form of an event in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed(u32);
 
@@ -98,12 +98,12 @@ impl Packed {
 /// event, unless events of two lanes are simultaneous: then the order of scheduling decides.
 type When = u64;
 
-/// After all events: when an empty lane has its next event.
+/// Time of the next event of an empty lane, after all events.
 const NEVER: When = When::MAX;
 const LANE_BITS: u32 = 3;
 /// At least as many as there are lanes, and a power of two, so that an index needs no bounds check.
 const LANES_MAX: usize = 1 << LANE_BITS;
-/// The end of time, after 73 years.
+/// The end of simulated time, after 73 years.
 pub(crate) const END: Nanos = Nanos(NEVER >> LANE_BITS);
 const ROOM_MIN: usize = 64;
 /// Events that an insertion moves one by one before it searches for its place.
@@ -124,7 +124,7 @@ fn are_simultaneous(a: When, b: When) -> bool {
     a ^ b < LANES_MAX as When
 }
 
-/// Returns the earlier of two, without a branch.
+/// Returns the earlier time, without a branch.
 #[inline]
 fn first(a: When, b: When) -> When {
     select_unpredictable(b < a, b, a)
@@ -161,16 +161,16 @@ impl Scheduled {
     }
 }
 
-/// A lane: its events are sorted in `events[first..=last]`, simultaneous ones as they were
-/// scheduled. Neither an insertion nor a removal needs to know whether there are any:
-/// [`Scheduled::NEVER`] is behind them, and before them is an event that is not after any other,
-/// the one that was removed last.
+/// A lane of events, sorted in `events[first..=last]`; simultaneous events are in scheduling order.
+/// Neither an insertion nor a removal has to check whether the lane is empty:
+/// [`Scheduled::NEVER`] follows the events, and the last removed event, which is not after any
+/// other, precedes them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(clippy::unsafe_derive_deserialize, reason = "a restored lane has an end, see `From`")]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     events: Vec<Scheduled>,
-    // Narrow, so that the compiler knows that a sum with them does not overflow.
+    // With narrow types, the compiler can prove that sums do not overflow.
     first: u32,
     last: u32,
 }
@@ -206,15 +206,15 @@ impl SortedLane {
         &self.events[self.first as usize..=self.last as usize]
     }
 
-    /// Inserts an event that was scheduled after all others behind them, if there is room, and it
-    /// is not before any other. Returns `false` otherwise.
+    /// Inserts an event that was scheduled after all others at the end, if there is room and it is
+    /// not before any other event. Returns `false` otherwise.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn append(&mut self, event: Scheduled) -> bool {
         let last = self.last as usize;
         let appends = last + 2 < self.events.len() && self.events[last].when <= event.when;
         if appends {
-            // Field by field: the compiler would make the whole in memory, and copy it.
+            // Field by field, because the compiler would build the event in memory and copy it.
             let place = &mut self.events[last + 1];
             (place.when, place.order, place.event) = (event.when, event.order, event.event);
             self.events[last + 2].when = NEVER;
@@ -250,11 +250,11 @@ impl SortedLane {
         live[hole] = Scheduled { when, order, event };
     }
 
-    /// Removes the head; returns its event, and when the next one is.
+    /// Removes the head; returns its event and the time of the new head.
     #[inline]
     fn advance(&mut self) -> (Packed, When) {
         debug_assert!(self.first <= self.last, "an empty lane has no head");
-        debug_assert!((self.last as usize) + 1 < self.events.len(), "no end of the lane");
+        debug_assert!((self.last as usize) + 1 < self.events.len(), "the lane has no end");
         let head = self.first as usize;
         self.first += 1;
         // SAFETY: `head` is at most `last`, and `NEVER` is behind the last event.
@@ -262,7 +262,7 @@ impl SortedLane {
         (head.event, next.when)
     }
 
-    /// Takes back the last removal.
+    /// Undoes the last removal.
     fn take_back(&mut self) {
         self.first -= 1;
     }
@@ -272,7 +272,7 @@ impl SortedLane {
         self.events.copy_within(self.first as usize..self.last as usize + 2, 1);
         (self.first, self.last) = (1, self.last + 1 - self.first);
         self.events[0].when = 0;
-        // At least half is free then, so this is rare.
+        // At least half of the memory is free afterwards, so this is rare.
         if self.events.len() < 2 * self.last as usize + 4 {
             self.events.resize(2 * self.events.len(), Scheduled::NEVER);
         }
@@ -286,11 +286,11 @@ impl SortedLane {
 /// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// When the head of each lane is.
+    /// Time of the head of each lane.
     heads: [When; LANES_MAX],
-    /// Earlier head of each pair of lanes.
+    /// Time of the earlier head of each pair of lanes.
     earlier: [When; LANES_MAX / 2],
-    /// The earliest one.
+    /// Time of the earliest head.
     next: When,
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
@@ -328,7 +328,7 @@ impl EventQueue {
         }
     }
 
-    // Not a method of a lane, so that the loop of events need not keep the address of each.
+    // Not a method of a lane, so that the event loop need not keep the address of each lane.
     #[inline(never)]
     fn insert(&mut self, lane: Lane, when: When, order: u32, event: Packed) {
         self.lanes[lane as usize].insert(Scheduled { when, order, event });
@@ -360,14 +360,14 @@ impl EventQueue {
         event
     }
 
-    /// Removes the event that was scheduled first of those at the time of one that was removed,
-    /// which returns to the queue, and returns it.
+    /// Puts the removed event back, and then removes and returns the event that was scheduled first
+    /// among all events at that time.
     #[inline(never)]
     fn earliest_with(&mut self, removed: When) -> Packed {
         let lane = &mut self.lanes[lane_of(removed)];
         lane.take_back();
         let mut earliest = *lane.head();
-        // Numbers of events may have wrapped.
+        // The order numbers may have wrapped.
         let age = |event: &Scheduled| self.scheduled.wrapping_sub(event.order);
         for head in self.lanes[..LANES].iter().map(SortedLane::head) {
             if are_simultaneous(head.when, removed) && age(head) > age(&earliest) {
@@ -383,7 +383,7 @@ impl EventQueue {
         (!self.is_empty()).then(|| time_of(self.next))
     }
 
-    /// Sets when the head of a lane is. Branch predictors cannot predict the lane of the next
+    /// Sets the time of the head of a lane. Branch predictors cannot predict the lane of the next
     /// event, so the minimum is found by branch-free selection.
     #[expect(clippy::inline_always)]
     #[inline(always)]

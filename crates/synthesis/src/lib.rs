@@ -117,15 +117,15 @@ model_table! {
         operations: String,
         /// 0 for flushes.
         lengths: Vec<u32>,
-        /// 1: of several sizes, of which the length is the mean.
+        /// 1: I/Os of several sizes, with the length as their mean.
         several: Vec<u8>,
     }
 }
 
 model_table! {
-    /// Times from the I/O before, in classes.
+    /// Times since the previous I/O, in classes.
     Gaps {
-        /// Eight for each class: the means of its eighths.
+        /// Eight values for each class: the means of its eighths.
         values_ns: Vec<u64>,
         /// Gaps from this on are stretched, so that each period has its length.
         idle_ns: u64,
@@ -146,7 +146,7 @@ model_table! {
 }
 
 model_table! {
-    /// How often a state follows another, in each phase.
+    /// Number of times that a state follows another, in each phase.
     Transitions {
         phase: Vec<u32>,
         before: Vec<u32>,
@@ -160,9 +160,9 @@ model_table! {
     Periods {
         phase: Vec<u32>,
         ios: Vec<u64>,
-        /// From the last I/O of the period before to the last one of this.
+        /// Time from the last I/O of the previous period to the last I/O of this period.
         length_ns: Vec<u64>,
-        /// The longest time between two I/Os of it.
+        /// Longest time between two I/Os of the period.
         longest_ns: Vec<u64>,
     }
 }
@@ -171,22 +171,22 @@ model_table! {
     /// Groups of places that are used alike.
     Places {
         stream: Vec<u32>,
-        /// When places of the group are used first, and over what time that is spread; in 2^-24 of
-        /// the stream's I/Os that begin runs.
+        /// Start and duration of the time in which places of the group are used first, in 2^-24
+        /// of the stream's I/Os that begin runs.
         begin: Vec<u64>,
         within: Vec<u64>,
-        /// From the first use of a place to its last.
+        /// Time from the first use of a place to its last use.
         life: Vec<u64>,
         /// Shape of the Weibull distribution of the times between the uses of a place, in
-        /// hundredths: 100 at random, more: evenly spread, fewer: in clusters.
+        /// hundredths: 100 is random, more is evenly spread, less is in clusters.
         shape: Vec<u32>,
-        /// Places of the group.
+        /// Number of places in the group.
         count: Vec<u64>,
-        /// Uses of all of them.
+        /// Number of uses of all these places.
         uses: Vec<u64>,
         /// Bytes of the run that begins with a use.
         run_bytes: Vec<u64>,
-        /// Address of the first place, and the distance from one to the next.
+        /// Address of the first place, and the distance between neighbouring places.
         offset: Vec<u64>,
         stride: Vec<u64>,
     }

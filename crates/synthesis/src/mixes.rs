@@ -16,22 +16,22 @@ const EXCHANGES_MAX: usize = 3;
 const LOOKED_AT: usize = 1000;
 
 model_table! {
-    /// Mixes of I/O streams, which sweeps that are alike share.
+    /// Mixes of I/O streams, shared by similar sweeps.
     Mixes {
-        /// Rows of the other columns, those of the mixes one after another.
+        /// Number of rows of each mix in the other columns, which contain mix after mix.
         sizes: Vec<u32>,
-        /// I/O stream, bytes before the end of the I/O before at which it begins, and I/Os of that
-        /// kind in all sweeps of the mix.
+        /// I/O stream, bytes by which an I/O starts before the end of the previous I/O, and number
+        /// of such I/Os in all sweeps of the mix.
         stream: Vec<u32>,
         back: Vec<u32>,
         count: Vec<u64>,
-        /// How many of them are the first one of a sweep.
+        /// Number of these I/Os that begin a sweep.
         begins: Vec<u64>,
-        /// Of rows with others only: the number of the first of them among all of the mix that
-        /// begin no sweep.
+        /// Only for rows with I/Os that begin no sweep: index of the first of these among all such
+        /// I/Os of the mix.
         first: Vec<u64>,
-        /// Of rows with several others only: the number of the last of them, and in how many groups
-        /// they are, each of I/Os that follow each other. Groups are evenly spaced.
+        /// Only for rows with several such I/Os: index of the last of these, and number of groups
+        /// of consecutive I/Os. Groups are evenly spaced.
         last: Vec<u64>,
         groups: Vec<u64>,
     }
@@ -150,10 +150,10 @@ impl Mixes {
             };
             std::mem::swap(&mut taken[a], &mut later[b]);
         }
-        let found: Vec<_> = begin.into_iter().chain(taken.iter().copied()).collect();
-        debug_assert_eq!(found.len(), ios, "a mix has as many I/Os as its sweeps");
+        let rows: Vec<_> = begin.into_iter().chain(taken.iter().copied()).collect();
+        debug_assert_eq!(rows.len(), ios, "a mix has as many I/Os as its sweeps");
         left.next = end;
-        found
+        rows
     }
 
     /// Checks all but what depends on sweeps.

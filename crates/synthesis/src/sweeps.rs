@@ -26,19 +26,19 @@ model_table! {
         /// Numbers of the first and of the last I/O within the pass.
         begin: Vec<u64>,
         end: Vec<u64>,
-        /// Least address.
+        /// Lowest address.
         offset: Vec<u64>,
         ios: Vec<u64>,
         /// Number of the mix of sizes.
         mix: Vec<u32>,
-        /// Bytes from the least address to the end of the last I/O.
+        /// Bytes from the lowest address to the end of the last I/O.
         span: Vec<u64>,
-        /// Of the last rows only, the others leave nothing out: I/Os before which something is left
-        /// out, and the bytes of that.
+        /// Number of I/Os before which a sweep skips bytes, and number of skipped bytes. Only for
+        /// the last rows; the sweeps of other rows skip nothing.
         steps: Vec<u64>,
         left_out: Vec<u64>,
-        /// Weights by which those draw the pages that they read and write; each page has one of
-        /// them. None: all pages are alike.
+        /// Weights with which these sweeps draw the pages that they read and write, one per page.
+        /// If empty, all pages are equally likely.
         read_weights: Vec<u32>,
         write_weights: Vec<u32>,
     }
@@ -48,7 +48,7 @@ model_table! {
     /// Demand over time, in intervals.
     Demand {
         ios: Vec<u64>,
-        /// From the last I/O of the interval before to the last one of this.
+        /// Time from the last I/O of the previous interval to the last I/O of this interval.
         length_ns: Vec<u64>,
         /// Shape of the Weibull distribution of the times between I/Os, in hundredths.
         shape: Vec<u32>,

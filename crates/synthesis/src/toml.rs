@@ -13,7 +13,7 @@ const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 pub(crate) trait Value: Sized {
     fn read(table: &Table<'_>, key: &str) -> Read<Self>;
 
-    /// Length of a column.
+    /// Returns the length of a column.
     fn length(&self) -> Option<usize> {
         None
     }
@@ -64,11 +64,11 @@ fn optional<T: Part>(table: &Table<'_>, key: &str) -> Read<Option<T>> {
 pub(crate) trait Part: Sized {
     fn read_table(table: Table<'_>) -> Read<Self>;
 
-    /// Lengths of its columns.
+    /// Returns the lengths of its columns.
     fn lengths(&self) -> Vec<usize>;
 }
 
-/// Declares a part of the model, whose table has the names of its fields as keys.
+/// Declares a part of the model. The keys of its table are the names of its fields.
 macro_rules! model_table {
     ($(#[$attribute:meta])* $name:ident {
         $($(#[$of_field:meta])* $field:ident: $type:ty,)*

@@ -1,5 +1,4 @@
-//! Events of all processors in the order of their times; events without requests as rows of
-//! numbers.
+//! Events of all processors in order of time; events other than requests as rows of numbers.
 
 use crate::block_event::{BlockEvent, BlockFormat, EventKind};
 use crate::format::{EventFormat, Field, FormatError};
@@ -65,14 +64,14 @@ impl Capture {
     }
 }
 
-/// Other events as rows of numbers: time, kind, thread, and the fields that were asked for.
+/// Other events as rows of numbers: time, kind, thread, and the requested fields.
 ///
 /// Columns of equal length; `values` has `width` numbers a row.
 #[derive(Clone, Debug, Default)]
 pub struct EventRows {
     formats: Vec<(u16, Vec<Option<Field>>)>,
     thread: Option<Field>,
-    /// Numbers of a row; fields that an event has not are 0.
+    /// Numbers per row; fields that an event does not have are 0.
     pub width: usize,
     pub time_ns: Vec<u64>,
     pub kind: Vec<u16>,
@@ -81,22 +80,22 @@ pub struct EventRows {
 }
 
 impl EventRows {
-    /// Keep `fields` of an event; those that this kernel's event has not are 0. Its rows have the
-    /// number of the call as their kind.
+    /// Stores `fields` of an event; fields that this kernel's event does not have are 0. The kind
+    /// of its rows is the number of the call.
     pub fn add_format(
         &mut self,
         format: &EventFormat,
         fields: &[String],
     ) -> Result<(), FormatError> {
-        let found: Vec<_> = fields.iter().map(|name| format.optional(name)).collect();
+        let columns: Vec<_> = fields.iter().map(|name| format.optional(name)).collect();
         self.thread = Some(format.field("common_pid")?);
-        self.width = self.width.max(found.len());
-        self.formats.push((format.id, found));
+        self.width = self.width.max(columns.len());
+        self.formats.push((format.id, columns));
         Ok(())
     }
 
     pub(crate) fn push(&mut self, id: u16, time_ns: u64, event: &[u8]) {
-        let Some(kind) = self.formats.iter().position(|(known, _)| *known == id) else { return };
+        let Some(kind) = self.formats.iter().position(|format| format.0 == id) else { return };
         let fields = &self.formats[kind].1;
         self.time_ns.push(time_ns);
         self.kind.push(kind as u16);

@@ -11,9 +11,9 @@ const NAME_BYTES_MAX: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub words: Vec<String>,
-    /// By the bytes of each name, which need not be UTF-8. Its order is random and means nothing.
+    /// Numbers by the bytes of the names, which need not be UTF-8. Their order is not used.
     numbers: HashMap<Vec<u8>, u32>,
-    /// Most I/Os are of the volume or thread of the one before.
+    /// The last name, because most I/Os have the volume or thread of the previous I/O.
     last: Vec<u8>,
     last_number: u32,
 }

@@ -121,7 +121,7 @@ pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     Ok(ns)
 }
 
-/// The same, for a response time.
+/// Parses a response time, like [`time_ns`].
 pub(crate) fn response_ns(text: &[u8], unit_ns: u64) -> Result<i64, Reason> {
     i64::try_from(time_ns(text, unit_ns)?).map_err(|_| "time too large")
 }

@@ -6,7 +6,7 @@ use writecliff_base::words;
 use crate::sink::LENGTH_MAX_BYTES;
 
 words! {
-    /// What an I/O does.
+    /// Operation of an I/O.
     #[derive(PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "lowercase")]
     #[repr(u8)]

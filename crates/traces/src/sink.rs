@@ -1,4 +1,4 @@
-//! Where parsers put what they find: I/Os, and lines that are no I/Os, counted by reason.
+//! Output of the parsers: I/Os, and lines without an I/O, counted by reason.
 
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ impl Sink {
         self.began_ns = None;
     }
 
-    /// An I/O at a time of the trace, of which no more is known.
+    /// Creates an I/O at a time of the trace. Other properties are unknown.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -58,7 +58,7 @@ impl Sink {
         Ok(record)
     }
 
-    /// Take the I/O of a line.
+    /// Stores the I/O of a line.
     #[inline]
     pub(crate) fn used(&mut self, record: &Record) -> Result<Line, Reason> {
         self.push(record).map(|()| Line::Used)
@@ -81,7 +81,7 @@ impl Sink {
     }
 }
 
-/// Why a line is no I/O.
+/// Reason why a line is no I/O.
 pub type Reason = &'static str;
 
 /// Lines (of binary formats: records) that were skipped for one reason.
@@ -89,20 +89,20 @@ pub type Reason = &'static str;
 pub struct SkippedLines {
     pub reason: Reason,
     pub lines: u64,
-    /// Number of the first one in its file, from 1.
+    /// Number of the first such line in its file, from 1.
     pub first_line: u64,
-    /// Whether the format has such lines; others are damage, or another format.
+    /// `true` if the format has such lines. Other lines are damaged or of another format.
     pub expected: bool,
 }
 
-/// All that was skipped, in the order in which the reasons appeared.
+/// Skipped lines by reason, in the order in which the reasons appeared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped(Vec<SkippedLines>);
 
 impl Skipped {
     pub(crate) fn add(&mut self, reason: Reason, line: u64, expected: bool) {
-        match self.0.iter_mut().find(|one| one.reason == reason) {
-            Some(one) => one.lines += 1,
+        match self.0.iter_mut().find(|skipped| skipped.reason == reason) {
+            Some(skipped) => skipped.lines += 1,
             None => self.0.push(SkippedLines { reason, lines: 1, first_line: line, expected }),
         }
     }
@@ -111,13 +111,13 @@ impl Skipped {
         &self.0
     }
 
-    /// All lines that were skipped.
+    /// Number of all skipped lines.
     pub fn lines(&self) -> u64 {
-        self.0.iter().map(|one| one.lines).sum()
+        self.0.iter().map(|skipped| skipped.lines).sum()
     }
 
-    /// Those that the format does not have.
+    /// Number of skipped lines that the format does not have.
     pub fn unexpected(&self) -> u64 {
-        self.0.iter().filter(|one| !one.expected).map(|one| one.lines).sum()
+        self.0.iter().filter(|skipped| !skipped.expected).map(|skipped| skipped.lines).sum()
     }
 }

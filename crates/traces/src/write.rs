@@ -1,4 +1,4 @@
-//! Traces in formats of other programs.
+//! Writes traces in the formats of other programs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,14 +11,14 @@ use crate::error::TraceError;
 use crate::number::{NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES};
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 
-/// A format that is written.
+/// A format in which traces can be written.
 trait RecordFormat: Send {
-    /// Before the first I/O.
+    /// Writes the beginning of the file.
     fn begin(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// An I/O at a time that is not before the one before. False if the format cannot have it.
+    /// Writes an I/O that is not before the last one; `false` if the format cannot express it.
     fn record(
         &mut self,
         record: &Record,
@@ -27,13 +27,13 @@ trait RecordFormat: Send {
         to: &mut dyn Write,
     ) -> std::io::Result<bool>;
 
-    /// After the last I/O.
+    /// Writes the end of the file.
     fn finish(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
         Ok(())
     }
 }
 
-/// Names of the formats that are written.
+/// Names of the formats in which traces can be written.
 pub const WRITTEN: [&str; 3] = ["fio-iolog", "msr", "blkparse"];
 
 /// A trace that is being written.
@@ -41,15 +41,15 @@ pub struct Writer {
     to: BufWriter<File>,
     format: Box<dyn RecordFormat>,
     last_ns: i64,
-    /// I/Os that the format cannot have.
+    /// I/Os that the format cannot express.
     pub left_out: u64,
-    /// I/Os that got the time of the one before, which is later than theirs.
+    /// I/Os that got the time of the previous I/O, which is later than their own time.
     pub moved: u64,
     pub records: u64,
 }
 
 impl Writer {
-    /// Begin a file, which is replaced.
+    /// Creates the file, or replaces it.
     pub fn create(path: &Path, format: &str) -> Result<Self, TraceError> {
         let chosen: Box<dyn RecordFormat> = match format {
             "fio-iolog" => Box::new(FioIolog::default()),
@@ -76,7 +76,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Write I/Os, with the names that their numbers stand for.
+    /// Writes I/Os. `volumes` and `processes` contain the names for their numbers.
     pub fn add(
         &mut self,
         batch: &Batch,
@@ -100,7 +100,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Complete the file on its medium.
+    /// Completes the file and syncs it to its medium.
     pub fn finish(&mut self) -> std::io::Result<()> {
         self.format.finish(&mut self.to)?;
         self.to.flush()?;
@@ -108,11 +108,11 @@ impl Writer {
     }
 }
 
-/// The name of a volume as a word: without what separates fields, and not empty.
+/// Returns the name of a volume as a word, without field separators and not empty.
 fn word(name: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c == ',' || c.is_control() { '_' } else { c };
-    let found: String = name.chars().map(plain).collect();
-    if found.is_empty() { "volume".to_owned() } else { found }
+    let word: String = name.chars().map(plain).collect();
+    if word.is_empty() { "volume".to_owned() } else { word }
 }
 
 /// fio's I/O log, version 3: `time file action [offset length]`, in microseconds.
@@ -168,7 +168,7 @@ impl RecordFormat for FioIolog {
 /// MSR Cambridge's CSV. It has reads and writes only; a volume `host.N` becomes disk N of a host.
 struct Msr;
 
-/// Times count from 1601; those of a trace begin here (2007-02-22 17:00, when MSR's traces do).
+/// Start of a trace, counted from 1601 (2007-02-22 17:00, the start of MSR's own traces).
 const BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
 impl RecordFormat for Msr {
@@ -200,11 +200,11 @@ impl RecordFormat for Msr {
 /// Completions that wait for their time; a trace with more has damaged response times.
 const WAITING_MAX: usize = 1 << 20;
 
-/// blkparse's text: an issue (D) for each I/O, and a completion (C) where it is known, in the order
-/// of time.
+/// blkparse's text: an issue (D) for each I/O, and a completion (C) if it is known, in order of
+/// time.
 #[derive(Default)]
 struct Blkparse {
-    /// Numbers in their order of appearance.
+    /// Volumes in order of appearance.
     volumes: Names,
     sequence: u64,
     completions: BinaryHeap<Reverse<(i64, u64, Event)>>,

@@ -89,7 +89,7 @@ const PLAIN: Policies = Policies {
     reduction: None,
 };
 
-/// A drive of plain policies, without its capacity.
+/// Returns a drive with plain policies, whose capacity the caller must set.
 fn plain(gc: GcPolicy, streams: u16, seed: u64) -> FtlConfig {
     FtlConfig {
         user_slots: 0,

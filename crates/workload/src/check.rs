@@ -19,7 +19,7 @@ const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Rates are stored exactly in millionths, see `pacing`.
 pub(crate) const RATE_MIN: f64 = 1e-3;
 pub(crate) const RATE_MAX: f64 = 1e12;
-/// Of reads or writes that have their own schedule; rates are stored in millionths.
+/// Minimum rate of reads or writes with their own schedule; rates are stored in millionths.
 const PART_MIN: f64 = 1e-6;
 /// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;

@@ -47,7 +47,7 @@ section! {
         #[serde(default)]
         read_unwritten: default Flag = false,
             "reads access any address; if `false`, they are moved to written data";
-        /// Without it, what is left of a zone below the smallest block stays empty.
+        /// Without it, the rest of a zone stays empty if it is smaller than the smallest block.
         #[serde(default)]
         short_writes: default Flag = false, "the last write of a zone may be shorter than a block";
         #[serde(default)]

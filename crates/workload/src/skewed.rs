@@ -335,8 +335,8 @@ impl Zoned {
     #[inline]
     pub(crate) fn draw(&self, random: &mut Prng) -> u64 {
         let point = random.next_u64();
-        let found = self.zones.iter().find(|zone| point < zone.threshold);
-        let zone = found.or(self.last_used()).expect("there is at least one zone");
+        let drawn = self.zones.iter().find(|zone| point < zone.threshold);
+        let zone = drawn.or(self.last_used()).expect("there is at least one zone");
         zone.first + random.below(zone.units)
     }
 

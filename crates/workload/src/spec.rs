@@ -77,7 +77,7 @@ words! {
         /// Each block of the range once in a pass; see `block_map`.
         Once = "once",
     }
-    /// How writes are distributed over several streams.
+    /// Distribution of writes over several streams.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum StreamOrder {
@@ -137,7 +137,7 @@ section! {
 }
 
 section! {
-    /// How random addresses are spread over the range.
+    /// Distribution of random addresses over the range.
     #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct AddressSpec {
@@ -213,7 +213,7 @@ section! {
         + mix: Inner(MixKeys::read_whole),
             "in place of `read`: shares of sequential and random reads and writes";
         + block_size: Size = "`\"4 KiB\"`", "size of every I/O, 512 B to 1 GiB";
-        /// Of all operations that have none of their own below.
+        /// Used by all operations without their own block sizes below.
         block_sizes: default Inners<BlockSize>(Section::read_whole)
             = vec![BlockSize { bytes: 4096, weight: 1.0, sequential_pct: 0.0 }],
             "a mix of sizes, instead of `block_size`";
@@ -225,17 +225,17 @@ section! {
         queue_depth: default Count(1..=65_536) = 1, "outstanding I/Os of each thread";
         offset_bytes as offset: or_default SizeOrShare(100.0) = "0", "start of the range";
         #[serde(skip_serializing_if = "Option::is_none")]
-        offset_pct as offset: hidden ShareOrSize(100.0), "The same in percent of the drive.";
+        offset_pct as offset: hidden ShareOrSize(100.0), "Start in percent of the drive.";
         range_bytes as range: optional SizeOrShare(100.0) = "to the end", "length of the range";
         #[serde(skip_serializing_if = "Option::is_none")]
-        range_pct as range: hidden ShareOrSize(100.0), "The same in percent of the drive.";
+        range_pct as range: hidden ShareOrSize(100.0), "Length in percent of the drive.";
         segments: optional Inner<SegmentSpec>(Section::read_whole),
             "use only some segments of the range";
         thread_stride_bytes as thread_stride: default Size -> u64 = Bytes(0),
             "sequential: thread t starts t strides into the range";
         start_bytes as start: default Size -> u64 = Bytes(0),
             "sequential: offset into the range at which threads start";
-        write_start_bytes: unread Option<u64>, "The same for writes; `None`: as reads.";
+        write_start_bytes: unread Option<u64>, "Start of writes; `None`: as reads.";
         align_bytes as align: optional Size -> u64 = "block size", "alignment of addresses";
         addresses: or_default Inner<AddressSpec>(Section::read_whole) = "uniform",
             "distribution of accesses over the blocks";
@@ -271,7 +271,7 @@ section! {
             "order in which writes use the streams";
         rate_iops as rate: optional IopsOrRate = "unlimited",
             "open-loop arrivals, which do not wait for the drive";
-        rate_bytes_per_s as rate: hidden RateOrIops, "The same in bytes per second.";
+        rate_bytes_per_s as rate: hidden RateOrIops, "Rate in bytes per second.";
         + rate_iops: Number(RATE_MIN..=RATE_MAX), "`rate` in I/Os per second";
         rate_read_pct as rate_read: optional Percent(SHARE),
             "share of reads in the rate; reads and writes then follow separate schedules";
@@ -302,7 +302,7 @@ section! {
         volume_bytes as volume: optional SizeOrShare(1e6),
             "end of the job, by data; shares above 100 % are allowed";
         #[serde(skip_serializing_if = "Option::is_none")]
-        volume_pct as volume: hidden ShareOrSize(1e6), "The same in percent of the drive.";
+        volume_pct as volume: hidden ShareOrSize(1e6), "Volume in percent of the drive.";
         ios: optional Integer(1..=TOP), "end of the job, by I/Os";
         ends_all: default Flag = false, "all jobs of the step end when this job ends";
         flow_weight: or_default Integer(1..=TOP) = "none",

@@ -275,7 +275,7 @@ fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
 }
 
 impl MixKeys {
-    /// Sets the shares of the reads and of the writes; `mix` stands in place of `read`.
+    /// Sets the shares of the reads and of the writes; `mix` replaces `read`.
     fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Read<()> {
         let reads = self.sequential_read + self.random_read;
         let writes = self.sequential_write + self.random_write;
@@ -302,7 +302,7 @@ fn exclude(table: &Table<'_>, [key, other]: [&str; 2], at: &str) -> Read<()> {
     Err(table.error(at, message, None))
 }
 
-/// The only block size, of a table without `block_sizes`.
+/// Returns the only block size of a table without `block_sizes`.
 fn single_block(table: &Table<'_>) -> Read<Option<BlockSize>> {
     let Some(size) = Size.read(table, "block_size")? else { return Ok(None) };
     exclude(table, ["block_size", "block_sizes"], "block_sizes")?;
@@ -311,13 +311,13 @@ fn single_block(table: &Table<'_>) -> Read<Option<BlockSize>> {
 
 /// Block sizes and alignment of one operation, in a table of their own.
 pub(crate) fn own_blocks(table: Table<'_>) -> Read<OwnBlocks> {
-    let mut own = OwnBlocks::read_keys(&table)?;
+    let mut blocks = OwnBlocks::read_keys(&table)?;
     match single_block(&table)? {
-        Some(single) => own.block_sizes = vec![single],
+        Some(single) => blocks.block_sizes = vec![single],
         None if !table.has("block_sizes") => return Err(table.missing("block_size")),
         None => {}
     }
-    table.finish().map(|()| own)
+    table.finish().map(|()| blocks)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl<'a> Table<'a> {
         kind.read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// The value that `convert` makes of a key, which must be `wanted`.
+    /// Converts the value of a key; the error for another type asks for `wanted`.
     pub(crate) fn value<T: Debug>(
         &self,
         key: &str,
@@ -155,7 +155,7 @@ impl<'a> Table<'a> {
         self.value(key, "text in quotes", Item::as_str)
     }
 
-    /// A number with a unit, such as `example`.
+    /// Returns a number with a unit, such as `example`.
     pub(crate) fn quantity<T: Debug>(
         &self,
         key: &str,
@@ -167,7 +167,7 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// A list of numbers with units, such as `example`.
+    /// Returns a list of numbers with units, such as `example`.
     pub(crate) fn quantities<T: Debug>(
         &self,
         key: &str,
@@ -184,7 +184,7 @@ impl<'a> Table<'a> {
         self.item(key).is_some_and(|item| item.as_array().is_some())
     }
 
-    /// A share in percent.
+    /// Returns a share in percent.
     pub(crate) fn percent(&self, key: &str) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {

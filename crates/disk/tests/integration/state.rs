@@ -30,21 +30,21 @@ fn mixed(seed: u64) -> impl FnMut(usize) -> (Operation, u64, u32) {
 
 #[test]
 fn a_restored_disk_behaves_like_the_saved_one() {
-    let mut one = disk(&EVERYTHING);
-    keep(&mut one, 8, 3000, mixed(1));
-    one.check_invariants().unwrap();
-    assert!(one.counters().host.flash_hits > 0 && one.counters().host.cache_hits > 0);
-    let state = one.save(Vec::new()).unwrap();
-    let mut other = disk(&EVERYTHING);
-    keep(&mut other, 4, 100, random_blocks(4, Write));
-    other.restore_from(&mut state.as_slice()).unwrap();
-    assert_eq!(other.counters(), one.counters());
-    assert_eq!(other.save(Vec::new()).unwrap(), state);
-    assert_eq!(keep(&mut one, 8, 3000, mixed(2)), keep(&mut other, 8, 3000, mixed(2)));
-    one.quiesce();
-    other.quiesce();
-    assert_eq!(one.save(Vec::new()).unwrap(), other.save(Vec::new()).unwrap());
-    one.check_invariants().unwrap();
+    let mut original = disk(&EVERYTHING);
+    keep(&mut original, 8, 3000, mixed(1));
+    original.check_invariants().unwrap();
+    assert!(original.counters().host.flash_hits > 0 && original.counters().host.cache_hits > 0);
+    let state = original.save(Vec::new()).unwrap();
+    let mut restored = disk(&EVERYTHING);
+    keep(&mut restored, 4, 100, random_blocks(4, Write));
+    restored.restore_from(&mut state.as_slice()).unwrap();
+    assert_eq!(restored.counters(), original.counters());
+    assert_eq!(restored.save(Vec::new()).unwrap(), state);
+    assert_eq!(keep(&mut original, 8, 3000, mixed(2)), keep(&mut restored, 8, 3000, mixed(2)));
+    original.quiesce();
+    restored.quiesce();
+    assert_eq!(original.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
+    original.check_invariants().unwrap();
 }
 
 #[test]

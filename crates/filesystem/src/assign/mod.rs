@@ -1,9 +1,9 @@
 //! Stream assignment schemes: they choose the stream of each write when the host gives none.
 //!
-//! A scheme sees what a block driver sees, the writes and TRIMs in
-//! order, and nothing of the drive's internal state. Only the oracle has future knowledge. Time is
-//! counted in blocks written, so a scheme assigns the same streams on the fast-forward clock and in
-//! a timed replay. All schemes are deterministic.
+//! A scheme sees the writes and TRIMs in order, like a block driver, but not the drive's internal
+//! state. Only the oracle has future knowledge. Time is counted in blocks written, so a scheme
+//! assigns the same streams on the fast-forward clock and in a timed replay. All schemes are
+//! deterministic.
 //!
 //! | file | scheme | source |
 //! |---|---|---|

@@ -33,7 +33,7 @@ struct Connection<'a> {
     session: Session,
     receiver: Receiver,
     association: Option<Association>,
-    /// What is to be submitted.
+    /// Requests to be submitted to the drive.
     ready: Vec<(Request, Option<request::Failure>)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
 
 impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
-        let (mut input, mut found) = (Input::default(), Vec::new());
+        let (mut input, mut events) = (Input::default(), Vec::new());
         loop {
             // What an idle drive has done is queued, so it must be asked before that is sent.
             let is_idle = self.outbox.is_idle();
@@ -72,7 +72,7 @@ impl Connection<'_> {
                         input.attend(self.session.served());
                     }
                     self.replier.heard.store(self.target.now_ms(), Ordering::Relaxed);
-                    self.take(input.bytes(), &mut found)?;
+                    self.take(input.bytes(), &mut events)?;
                     input.consume(input.bytes().len());
                 }
                 Err(error) if is_passing(&error) => {}
@@ -81,7 +81,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Sleeps until the host sends something; an error `WouldBlock` if anything else is to be done.
+    /// Sleeps until the host sends bytes. Returns an error `WouldBlock` if other work is due first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
         // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
@@ -120,11 +120,11 @@ impl Connection<'_> {
     }
 
     /// Takes bytes of the host.
-    fn take(&mut self, bytes: &[u8], found: &mut Vec<Received>) -> io::Result<()> {
-        let outcome = self.receiver.receive(bytes, found);
-        let mut outcomes = self.outcomes(found).into_iter();
-        for one in found.drain(..) {
-            match one {
+    fn take(&mut self, bytes: &[u8], events: &mut Vec<Received>) -> io::Result<()> {
+        let outcome = self.receiver.receive(bytes, events);
+        let mut outcomes = self.outcomes(events).into_iter();
+        for event in events.drain(..) {
+            match event {
                 Received::Send(bytes) => self.outbox.push(|out| out.bytes(&bytes)),
                 Received::Began(settings) => self.replier.began(settings, &self.receiver),
                 Received::Command(command) => match outcomes.next() {
@@ -147,10 +147,10 @@ impl Connection<'_> {
 
     /// What becomes of the commands of an I/O queue, by one lock of the subsystem for all. Those
     /// of other connections are taken one by one, because each may change what the next means.
-    fn outcomes(&self, found: &[Received]) -> Vec<Outcome> {
+    fn outcomes(&self, events: &[Received]) -> Vec<Outcome> {
         let Some(association) = self.io_queue() else { return Vec::new() };
         let mut subsystem = self.target.subsystem();
-        let commands = found.iter().filter_map(|one| match one {
+        let commands = events.iter().filter_map(|event| match event {
             Received::Command(command) => Some(command),
             Received::Send(_) | Received::Began(_) => None,
         });

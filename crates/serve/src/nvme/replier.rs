@@ -46,7 +46,7 @@ pub(super) struct Replier {
     failed: Mutex<Vec<(Ticket, Failure)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
-    /// When something was last heard of the host, in milliseconds of the target.
+    /// Time of the last bytes from the host, in milliseconds of the target's clock.
     pub(super) heard: AtomicU64,
 }
 

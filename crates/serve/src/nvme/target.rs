@@ -119,7 +119,7 @@ impl Target {
         connected.retain(|one| one.association != association);
         if queue == 0 {
             let others = connected.iter().filter(|one| one.association.controller == controller);
-            others.for_each(|one| one.replier.sever());
+            others.for_each(|other| other.replier.sever());
         }
     }
 

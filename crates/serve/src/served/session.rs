@@ -73,10 +73,10 @@ impl Session {
         stored < self.served.shared.purges.load(Ordering::Relaxed)
     }
 
-    /// Submits requests to the drive; returns those that it refuses. A drive that is shut down or
-    /// without power answers nothing: an error `ConnectionAborted` ends the connection, so that
-    /// clients repeat their requests when they have connected again. Any reply would be an error of
-    /// the medium for their file systems.
+    /// Submits requests to the drive and returns the rejected ones. If the drive is shut down or
+    /// without power, an error `ConnectionAborted` closes the connection without a reply, so that
+    /// clients reconnect and repeat their requests. Their file systems would take any reply for a
+    /// media error.
     pub(crate) fn submit(
         &self,
         requests: &mut Vec<(Request, Option<Failure>)>,

@@ -380,7 +380,7 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     assert!(is_there(&again, 0, 4) && is_there(&again, 8, 1));
     end(again, &once_more.state());
     // Records that cannot be of this drive.
-    // After magic and header: the kind of the record, its operation, and more bytes than there are.
+    // In the first record after the header: the kind, the operation, and a number beyond the end.
     let first = 8 + 1 + whole[8] as usize;
     for (at, byte) in [(first + 1, 99), (first + 2, 0), (first + 3, 0xff)] {
         let damaged = folder.killed_now();

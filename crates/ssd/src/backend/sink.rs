@@ -28,7 +28,8 @@ impl<R: Recorder> Backend<R> {
 
     fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
-            // The erase of a block that is a portion takes the time of the whole one, or none.
+            // If a block is a portion of a whole block, one of `erase_portions` erases takes the
+            // time of a whole block and the others take no time.
             let portions = u64::from(self.times.flash.erase_portions);
             let draw = || nth(self.busy.program, u64::from(unit.0) << 32 | u64::from(die));
             if portions == 1 || draw() % portions == 0 {

@@ -5,8 +5,8 @@
 //! * the number of reclaim units and every pool counted in them stays, and with it
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
-//! * the time of an erase shrinks with the block; where erases are suspended in steps, reads wait
-//!   for a step, so the time stays and only one of many erases takes it;
+//! * the time of an erase shrinks with the block; if erases are suspended in steps, for which reads
+//!   wait, the time stays and only one of many erases takes it;
 //! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
 //!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
 //!   and the cached part of the mapping table shrink with the drive.
@@ -110,7 +110,7 @@ fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
     Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
 }
 
-/// Keeps the share of time that dies erase.
+/// Keeps the share of time that dies spend erasing.
 fn erases(config: &DeviceConfig, scale: f64) -> Vec<Change> {
     let timing = &config.timing;
     if timing.erase_suspend_step == Nanos::ZERO {

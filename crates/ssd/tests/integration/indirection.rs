@@ -158,7 +158,7 @@ fn writes_below_a_slot_complete_a_unit_and_are_read_from_the_buffer() {
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((31 * 512, 0), 0));
     ssd.fast_forward(&sectors(31, 1));
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
-    // Slots of which all sectors were written, from the middle of a slot on, are in the buffer.
+    // Slots are in the buffer if all their sectors were written, even by several commands.
     ssd.fast_forward(&write(4, 4));
     ssd.fast_forward(&sectors(4 * 8 + 3, 12));
     ssd.fast_forward(&sectors(4 * 8 + 1, 2));
@@ -177,11 +177,11 @@ fn deallocated_units_leave_the_buffer_and_stay_unmapped() {
     alone(&mut ssd, write(0, 2));
     alone(&mut ssd, write(4, 3));
     alone(&mut ssd, command(Operation::Trim, 1, 5, 0));
-    // The first unit has a slot left, the second one too.
+    // Each unit has a slot left.
     alone(&mut ssd, command(Operation::Trim, 6, 1, 0));
     ssd.check_invariants().unwrap();
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((5 * 4096, 0), 0));
-    // Seven more units: all fit beside the first, so that nothing is written.
+    // Seven more units wait along with the first, so nothing is written to flash.
     for n in 0..7 {
         alone(&mut ssd, write(8 + 4 * n, 1));
     }
@@ -230,7 +230,7 @@ fn merged_units_need_space_in_the_buffer_at_any_scale() {
     let buffer = |kib: u32| small.replace("\"1 MiB\"", &format!("\"{kib} KiB\""));
     assert_refused(&buffer(143), "write_buffer", "need 144 KiB");
     let mut ssd = Ssd::new(device_file::read(&buffer(144), "drive.toml", 1).unwrap()).unwrap();
-    // A write as large as the buffer does not have to wait for an empty one.
+    // A write as large as the buffer does not have to wait for an empty buffer.
     for n in 0..8 {
         alone(&mut ssd, write(64 * n, 1));
     }
@@ -265,34 +265,34 @@ fn impossible_units_are_not_restored() {
         bytes.push(0);
         bytes
     };
-    let known = unit(1, [0xff, 0x0f, 0, 0]);
+    let waiting = unit(1, [0xff, 0x0f, 0, 0]);
     let mut ssd = merging(8);
     ssd.fast_forward(&Command { length: 6144, ..write(4, 2) });
     ssd.end_fast_forward();
     let good = to_bytes(&ssd);
-    let at = good.windows(known.len()).position(|bytes| bytes == known).expect("the unit");
+    let at = good.windows(waiting.len()).position(|bytes| bytes == waiting).expect("the unit");
     let restored = |units: &[Vec<u8>]| {
         let mut bad = good[..at - 1].to_vec();
         bad.push(units.len() as u8);
         bad.extend(units.concat());
-        bad.extend(&good[at + known.len()..]);
+        bad.extend(&good[at + waiting.len()..]);
         from_bytes(&bad, &mut merging(8))
     };
-    assert_eq!(restored(std::slice::from_ref(&known)), Ok(()));
+    assert_eq!(restored(std::slice::from_ref(&waiting)), Ok(()));
     let changed = |index: usize, value: u8| {
-        let mut bytes = known.clone();
+        let mut bytes = waiting.clone();
         bytes[index] = value;
         restored(&[bytes])
     };
     assert_eq!(changed(1, 4), Err(Impossible), "a stream that the drive does not have");
     assert_eq!(changed(8, 0x10), Err(Impossible), "fewer bytes than sectors");
-    assert_eq!(restored(&[known.clone(), known.clone()]), Err(Impossible), "a unit twice");
+    assert_eq!(restored(&[waiting.clone(), waiting.clone()]), Err(Impossible), "a unit twice");
     assert_eq!(restored(&[unit(1, [0; 4])]), Err(Impossible), "no data");
     assert_eq!(restored(&[unit(1, [0xff; 4])]), Err(Impossible), "a complete unit");
     assert_eq!(restored(&[unit(1, [1, 1, 1, 0])]), Err(Impossible), "more than the buffer holds");
-    let beyond = [&[0x80, 0x14][..], &known[1..]].concat();
+    let beyond = [&[0x80, 0x14][..], &waiting[1..]].concat();
     assert_eq!(restored(&[beyond]), Err(Impossible), "unit 2560 of 2560");
-    let longer = [&known[..2], &[5, 0xff, 0x0f, 0, 0, 0], &known[7..]].concat();
+    let longer = [&waiting[..2], &[5, 0xff, 0x0f, 0, 0, 0], &waiting[7..]].concat();
     assert_eq!(restored(&[longer]), Err(Impossible), "a slot beyond the unit");
 }
 

@@ -92,10 +92,12 @@ fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
 #[test]
 fn recorded_pages_give_the_requests_that_were_made() {
     let (found, capture) = requests(&recorded(), layout());
-    let name = |one: &Request| capture.names.words[one.name as usize].as_str();
+    let name = |request: &Request| capture.names.words[request.name as usize].as_str();
     let direct: Vec<_> = found
         .iter()
-        .filter(|one| one.operation == Operation::Write && name(one) == "dd" && one.sectors == 8)
+        .filter(|request| {
+            request.operation == Operation::Write && name(request) == "dd" && request.sectors == 8
+        })
         .collect();
     assert_eq!(direct.len(), 16);
     let places: std::collections::BTreeSet<_> = direct.iter().map(|one| one.sector).collect();

@@ -22,8 +22,8 @@ fn run(events: &[BlockEvent]) -> (Vec<Request>, Anomalies) {
         requests.add(event);
     }
     requests.finish();
-    let found = requests.take().collect();
-    (found, requests.anomalies)
+    let completed = requests.take().collect();
+    (completed, requests.anomalies)
 }
 
 use EventKind::{BioComplete, BioQueue, Complete, FrontMerge, Get, Issue, Merge, Requeue};

@@ -1,6 +1,5 @@
-//! Events of the block layer as text: of blkparse, and of the kernel's tracepoints (tracefs,
-//! trace-cmd, perf script), which are `block:block_rq_issue`, `block_rq_complete` and those beside
-//! them.
+//! Events of the block layer as text, from blkparse and from the kernel's tracepoints (tracefs,
+//! trace-cmd, perf script) such as `block:block_rq_issue` and `block_rq_complete`.
 
 use memchr::memmem;
 use writecliff_tracefs::{BlockEvent, EventKind, parse_rwbs};
@@ -31,10 +30,10 @@ pub(super) const TRACEFS: Format = Format {
     make: || Box::new(Lines::new(Events { event: tracefs, pairing: Pairing::default() })),
 };
 
-/// The device (maj,min) and the event of a line, or why the line has none.
+/// The device (maj,min) and the event of a line, or the reason why the line has no event.
 type Parsed<'a> = Result<Result<(&'a [u8], BlockEvent), Line>, Reason>;
 
-/// Why a format has a line without an I/O.
+/// A line of the format that is no step of a request.
 const NO_STEP: Line = Line::Beside("event that is no step of a request");
 
 struct Events {
@@ -45,8 +44,8 @@ struct Events {
 impl LineFormat for Events {
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
         let (device, event) = match (self.event)(line, &mut to.processes)? {
-            Ok(found) => found,
-            Err(beside) => return Ok(beside),
+            Ok(parsed) => parsed,
+            Err(skipped) => return Ok(skipped),
         };
         self.pairing.add(to.volumes.number(device), &event, to);
         Ok(Line::Used)
@@ -57,7 +56,7 @@ impl LineFormat for Events {
     }
 }
 
-/// By blkparse's letter; None: an event that is no step of a request.
+/// Parses blkparse's action; `None` if the event is no step of a request.
 fn kind_of(action: &[u8]) -> Result<Option<EventKind>, Reason> {
     Ok(Some(match action {
         b"Q" => EventKind::BioQueue,
@@ -71,7 +70,7 @@ fn kind_of(action: &[u8]) -> Result<Option<EventKind>, Reason> {
     }))
 }
 
-/// A line of the summary at the end.
+/// Returns `true` if a line belongs to the summary at the end.
 fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU")
         || line.starts_with(b"Total (")
@@ -81,7 +80,7 @@ fn is_summary(line: &[u8]) -> bool {
         || (line.starts_with(b" ") && memchr::memchr(b':', line).is_some())
 }
 
-/// `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
+/// Parses `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 fn blkparse<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     if is_summary(line) {
         return Ok(Err(Line::Beside("summary of blkparse")));
@@ -103,7 +102,7 @@ fn blkparse<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     Ok(Ok((device, event)))
 }
 
-/// `task-pid [cpu] flags time: event: maj,min rwbs bytes () sector + sectors [process]`.
+/// Parses `task-pid [cpu] flags time: event: maj,min rwbs bytes () sector + sectors [process]`.
 fn tracefs<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     if line.starts_with(b"#") {
         return Ok(Err(Line::Beside("comment")));
@@ -136,7 +135,7 @@ fn tracefs<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     Ok(Ok((device, event)))
 }
 
-/// Address, size, and what stands in brackets at the end: `2048 + 8 [fio]`.
+/// Address, size, and the text in brackets at the end: `2048 + 8 [fio]`.
 struct Extent<'a> {
     sector: u64,
     sectors: u32,
@@ -144,14 +143,14 @@ struct Extent<'a> {
     bracket: &'a [u8],
 }
 
-/// Read the extent in the words after the letters of the operation; without one it is empty.
+/// Parses the extent in the words after the operation letters; it is empty if it is absent.
 fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let bracket = match (text.iter().rposition(|&b| b == b'['), text.trim_ascii_end().last()) {
         (Some(at), Some(b']')) => &text[at + 1..text.trim_ascii_end().len() - 1],
         _ => &[],
     };
     let Some(plus) = text.windows(3).position(|three| three == b" + ") else {
-        // A flush without an address, or with one that means nothing.
+        // A flush without an address, or with a meaningless address.
         return Ok(Extent { sector: 0, sectors: 0, bracket });
     };
     let before = text[..plus].trim_ascii_end();
@@ -160,9 +159,9 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let end = after.iter().position(|&byte| byte == b' ').unwrap_or(after.len());
     let sectors = u32::try_from(whole(&after[..end])?).map_err(|_| "number too large")?;
     let sector = match &before[begin..] {
-        // A flush of the kernel has the largest address there is.
+        // The kernel gives flushes the largest possible address.
         b"18446744073709551615" => 0,
-        said => whole(said)?,
+        address => whole(address)?,
     };
     Ok(Extent { sector, sectors, bracket })
 }

@@ -9,7 +9,7 @@ use crate::record::{Operation, Record};
 use crate::sink::{Reason, Sink};
 
 words! {
-    /// What a column means.
+    /// Meaning of a column.
     pub enum Role {
         Time = "time",
         Volume = "volume",
@@ -45,16 +45,16 @@ pub struct Column {
 
 /// Read a mapping. The error says what is wrong with it.
 pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
-    let mut found: Vec<Column> = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let Some((role, rest)) = part.split_once('=') else {
             return Err(format!("'{part}' is not MEANING=COLUMN or MEANING=COLUMN:UNIT"));
         };
         let Some(role) = Role::named(role.trim()) else {
-            let known = Role::ALL.map(Role::name).join(", ");
-            return Err(format!("unknown meaning '{role}'; known: {known}"));
+            let roles = Role::ALL.map(Role::name).join(", ");
+            return Err(format!("unknown meaning '{role}'; known: {roles}"));
         };
-        if found.iter().any(|one| one.role == role) {
+        if columns.iter().any(|column| column.role == role) {
             return Err(format!("'{part}': a meaning is given twice"));
         }
         let (name, unit) = match rest.rsplit_once(':') {
@@ -62,14 +62,14 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
             None => (rest, None),
         };
         let unit = unit_of(role, unit)?;
-        found.push(Column { role, name: name.trim().to_owned(), unit });
+        columns.push(Column { role, name: name.trim().to_owned(), unit });
     }
     for role in Role::NEEDED {
-        if !found.iter().any(|one| one.role == role) {
+        if !columns.iter().any(|column| column.role == role) {
             return Err(format!("no column for '{}'", role.name()));
         }
     }
-    Ok(found)
+    Ok(columns)
 }
 
 fn unit_of(role: Role, unit: Option<&str>) -> Result<u64, String> {

@@ -139,7 +139,7 @@ fn systor(line: &[u8], to: &mut Sink) -> Parsed {
     let (offset, length) = (whole(offset)?, whole(length)?);
     let response = match response {
         b"" => NO_RESPONSE,
-        said => response_ns(said, NS_PER_S)?,
+        time => response_ns(time, NS_PER_S)?,
     };
     let mut record = to.record(time_ns(time, NS_PER_S)?, operation, offset, length, volume)?;
     record.response_ns = response;
@@ -154,7 +154,7 @@ pub(super) const FIU: Format = Format {
     make: || Box::new(Lines::new(fiu)),
 };
 
-/// Digits of a hash that are kept: 64 bits tell data apart.
+/// Stored digits of a hash: 64 bits distinguish different data.
 const HASH_DIGITS: usize = 16;
 
 /// FIU (home, mail, web): time, process, address, size, operation, device, hash of the data.

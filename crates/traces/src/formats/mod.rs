@@ -1,4 +1,4 @@
-//! All formats, and how they are told apart.
+//! All formats, and the recognition of a file's format.
 
 mod biosnoop;
 pub(crate) mod blktrace;

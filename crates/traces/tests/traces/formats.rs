@@ -14,14 +14,14 @@ fn plain(records: &[Record], volumes: &[String]) -> Vec<(Record, String)> {
 
 /// The bytes are recognised as `format` and are `wanted`; volumes 0 and 1 have the names `volumes`.
 fn check(bytes: &[u8], format: &str, wanted: &[Record], volumes: [&str; 2]) {
-    let (found, reader) = read_bytes(bytes).unwrap();
+    let (records, reader) = read_bytes(bytes).unwrap();
     assert_eq!(reader.formats, [format]);
     let names = volumes.map(str::to_owned);
-    let found = plain(&found, &reader.volumes().words);
+    let records = plain(&records, &reader.volumes().words);
     let wanted = plain(wanted, &names);
-    assert_eq!(found.len(), wanted.len(), "{format}");
-    for (n, (one, other)) in found.iter().zip(&wanted).enumerate() {
-        assert_eq!(one, other, "{format}: I/O {n}");
+    assert_eq!(records.len(), wanted.len(), "{format}");
+    for (n, (record, other)) in records.iter().zip(&wanted).enumerate() {
+        assert_eq!(record, other, "{format}: I/O {n}");
     }
     assert_eq!(reader.skipped().unexpected(), 0, "{format}: {:?}", reader.skipped());
     assert_eq!(reader.late(), 0);
@@ -81,7 +81,8 @@ fn hashes_tell_equal_data_and_names_tell_processes() {
     }
     assert!(found.iter().all(|one| one.content != 0 && one.process == 1));
     let (found, reader) = read_bytes(samples::blktrace(&all).as_slice()).unwrap();
-    assert!(found.iter().all(|one| reader.processes().words[one.process as usize] == "kjournald"));
+    let name = |record: &Record| reader.processes().words[record.process as usize].as_str();
+    assert!(found.iter().all(|record| name(record) == "kjournald"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use writecliff_base::keys::{Numbers, Percent, Rate, Size};
 use writecliff_base::kinds;
 use writecliff_base::located::Table;
 
-/// Whether the value is text that ends with `end`; anything that is not text gets its usual error.
+/// Returns `true` if the value is text that ends with `end`. Other types get their usual error.
 fn ends_with(table: &Table<'_>, key: &str, end: &str) -> bool {
     matches!(table.text(key), Ok(Some(text)) if text.trim().ends_with(end))
 }
@@ -25,7 +25,7 @@ kinds! {
         |kind| format!("size or {}", Percent(0.0..=kind.0).takes()),
         |_, _| String::new(),
     }
-    /// The other case of [`SizeOrShare`].
+    /// A share of the drive in percent; none if it is a size, see [`SizeOrShare`].
     ShareOrSize(f64) -> f64 {
         |kind, table, key| {
             let share = || Percent(0.0..=kind.0).read(table, key);
@@ -59,7 +59,7 @@ kinds! {
         |_| "`\"1000 IOPS\"` or `\"200 MB/s\"`".to_owned(),
         |_, _| String::new(),
     }
-    /// The other case of [`IopsOrRate`].
+    /// Bytes per second; none if they are I/Os per second, see [`IopsOrRate`].
     RateOrIops -> f64 {
         |_, table, key| {
             let rate = (!ends_with(table, key, "IOPS")).then(|| Rate.read(table, key));

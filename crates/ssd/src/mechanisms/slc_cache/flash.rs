@@ -20,7 +20,7 @@ pub(crate) struct FrontFlash {
     pub unit: ReclaimUnitId,
     /// Number of slots of a block, on all dies together.
     block_slots: u32,
-    /// Upper bound of the number of its blocks.
+    /// Upper bound of the number of blocks.
     blocks: u32,
 }
 
