@@ -48,7 +48,7 @@ impl Cursors {
             self.continued &= !(1 << self.hand);
             self.hand = (self.hand + 1) % RUNS as u32;
         }
-        debug_assert_eq!(self.continued & (1 << self.hand), 0, "a run in use makes room");
+        debug_assert_eq!(self.continued & (1 << self.hand), 0, "a run in use is replaced");
         let n = self.hand as usize;
         self.ends[n] = end;
         self.hand = (self.hand + 1) % RUNS as u32;

@@ -127,7 +127,7 @@ pub struct BytesPerSecond(pub u64);
 impl BytesPerSecond {
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Nanos {
-        debug_assert!(self.0 > 0, "a transfer without end");
+        debug_assert!(self.0 > 0, "a transfer at a rate of 0");
         Nanos((bytes * 1_000_000_000).div_ceil(self.0))
     }
 }

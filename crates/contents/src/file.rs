@@ -102,7 +102,7 @@ impl SparseFile {
                     take(number, &whole)?;
                 }
             }
-            debug_assert!(start < end || end == self.length, "data without bytes");
+            debug_assert!(start < end || end == self.length, "an empty range of data");
             next = end.div_ceil(page) * page;
             if next >= self.length {
                 break;

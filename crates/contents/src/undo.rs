@@ -91,7 +91,10 @@ impl Undo {
             self.before.remove(&(page, oldest));
         }
         debug_assert!(self.before.len() <= self.pages_max, "more pages than the cache holds");
-        debug_assert!(self.before.len() <= self.order.len(), "a change without a place in order");
+        debug_assert!(
+            self.before.len() <= self.order.len(),
+            "a changed page is missing from the order"
+        );
     }
 }
 

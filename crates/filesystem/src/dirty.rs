@@ -54,7 +54,7 @@ impl Dirty {
             self.since_ms = now.1;
             cache.queue.push_back(now);
         }
-        debug_assert!(blocks.start < blocks.end, "nothing is written");
+        debug_assert!(blocks.start < blocks.end, "an empty write");
         let at = self.forget(blocks.clone(), cache);
         debug_assert!(self.runs.get(at).is_none_or(|next| blocks.end <= next.first), "overlap");
         cache.blocks += u64::from(blocks.end - blocks.start);

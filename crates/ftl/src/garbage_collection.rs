@@ -383,7 +383,7 @@ impl Group {
         live: &[Lpn],
         sink: &mut S,
     ) -> u32 {
-        debug_assert!(!live.is_empty(), "a read of nothing");
+        debug_assert!(!live.is_empty(), "an empty read");
         let all = live.iter().map(|&holder| parts.map.piece_size(holder)).sum();
         sink.read_for(frontier, first, parts.config.slots_of(all));
         for &holder in live {

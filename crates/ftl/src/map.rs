@@ -110,7 +110,11 @@ impl Map {
     /// Takes the state of a map of the same size. The arrays keep their memory, with its huge
     /// pages.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        assert_eq!(self.pieces.is_some(), other.pieces.is_some(), "one drive reduces data");
+        assert_eq!(
+            self.pieces.is_some(),
+            other.pieces.is_some(),
+            "only one of the drives reduces data"
+        );
         self.forward.copy_from_slice(&other.forward);
         self.reverse.copy_from_slice(&other.reverse);
         self.mapped = other.mapped;
@@ -160,7 +164,7 @@ impl Map {
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
-        debug_assert!(!ppa.is_none(), "data are placed nowhere");
+        debug_assert!(!ppa.is_none(), "data are placed without an address");
         let old = replace(&mut self.forward[lpn.index()], ppa);
         debug_assert!(old != ppa, "a page is placed where it already is");
         if old.is_none() {
@@ -234,7 +238,7 @@ impl Map {
     /// Returns the replaced entry.
     pub(crate) fn return_to(&mut self, lpn: Lpn, before: Ppa) -> Ppa {
         let lost = replace(&mut self.forward[lpn.index()], before);
-        debug_assert!(lost != before || lost.is_none(), "a change of nothing is undone");
+        debug_assert!(lost != before || lost.is_none(), "an undone change had no effect");
         self.mapped = self.mapped + u64::from(!before.is_none()) - u64::from(!lost.is_none());
         if !before.is_none() {
             self.reverse[before.index()] = lpn;

@@ -33,7 +33,7 @@ impl Barrier {
     /// Records that a command no longer blocks the other direction: a read has completed, a write
     /// is accepted.
     pub fn passed(&mut self) {
-        debug_assert!(self.in_service > 0, "a command passes once");
+        debug_assert!(self.in_service > 0, "a command passed the barrier twice");
         self.in_service -= 1;
     }
 

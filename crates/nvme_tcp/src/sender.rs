@@ -97,7 +97,7 @@ impl Sender {
     }
 
     fn begin_data(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) {
-        debug_assert!(length > 0, "a PDU of data without data");
+        debug_assert!(length > 0, "a data PDU without data");
         let mut header = [0; HEADER_BYTES];
         header[0] = C2H_DATA;
         header[1] = if self.data_say(reply) { LAST | SUCCEEDED } else { LAST };

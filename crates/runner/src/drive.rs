@@ -217,7 +217,10 @@ impl Run {
     fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> Live {
         let now = drive.now().0;
         let seconds = (now - last_ns) as f64 / 1e9;
-        debug_assert!(now >= last_ns && self.ios >= last_ios, "the observer would see less done");
+        debug_assert!(
+            now >= last_ns && self.ios >= last_ios,
+            "the observer's totals would decrease"
+        );
         let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
         let c = self.series.columns();
         Live {

@@ -110,7 +110,7 @@ pub(crate) struct Job {
     pub duration_ns: Option<u64>,
     /// In device time; `None` in a ramp.
     pub deadline_ns: Option<u64>,
-    /// Bytes and I/Os that it may still issue; `u64::MAX` before the first if there is no limit.
+    /// Bytes and I/Os that the job may still issue, initially `u64::MAX` if there is no limit.
     pub bytes_left: u64,
     pub ios_left: u64,
     pub bytes_total: Option<u64>,

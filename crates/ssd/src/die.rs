@@ -57,8 +57,11 @@ pub const PAGE_TYPES: usize = 4;
 /// Encodes how a read senses: the page type in the lower two bits, the number of retries above.
 #[inline]
 pub fn sense(page_type: u32, retries: u8) -> u16 {
-    debug_assert!((page_type as usize) < PAGE_TYPES, "a slower page type than there is");
-    debug_assert!(u32::from(retries) < 256 / PAGE_TYPES as u32, "more retries than fit");
+    debug_assert!((page_type as usize) < PAGE_TYPES, "no page type of the flash");
+    debug_assert!(
+        u32::from(retries) < 256 / PAGE_TYPES as u32,
+        "more retries than the bits can hold"
+    );
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
 

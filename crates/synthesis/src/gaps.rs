@@ -56,7 +56,7 @@ impl Popularity<'_> {
     /// The pages with which groups begin: the first and the last where the span begins and ends,
     /// the others at pages that are drawn, or next to them where two would touch.
     fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
-        debug_assert!(groups.len() >= 2, "there is nothing between {} groups", groups.len());
+        debug_assert!(groups.len() >= 2, "no gap between {} groups", groups.len());
         let end = begin + groups.iter().sum::<u64>() + left_out;
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let between = begin + first + 1..(end - last).saturating_sub(1);

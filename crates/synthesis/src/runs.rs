@@ -124,7 +124,7 @@ impl Runs {
         }
         let start = starts.next(stream, |at| of.cursors.has(at));
         let left = start.run_bytes.min(range - start.offset).saturating_sub(length);
-        debug_assert!(start.offset + length <= range, "a place ends behind the range");
+        debug_assert!(start.offset + length <= range, "a place ends beyond the range");
         of.used(start.offset, Run { end: start.offset + length, left });
         start.offset
     }

@@ -49,7 +49,7 @@ impl Ledger {
 
     #[inline]
     pub(super) fn write(&mut self, block: u32, piece: Piece, origin: u16) {
-        debug_assert!(piece.stream < self.streams, "it would count as one of another origin");
+        debug_assert!(piece.stream < self.streams, "blocks would count for another origin");
         for block in block..block + piece.count {
             let now = self.clock;
             self.count(block as usize, |then| bucket_of(now - then));

@@ -83,7 +83,7 @@ impl FlashMechanism for Planes {
     }
 
     fn host_read_marks(&mut self, plane: u32) -> u16 {
-        debug_assert!((plane as usize) < PLANES_MAX, "the mark has room for fewer planes");
+        debug_assert!((plane as usize) < PLANES_MAX, "the mark cannot hold the plane");
         SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 

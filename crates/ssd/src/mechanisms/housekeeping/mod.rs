@@ -74,7 +74,10 @@ impl Countdown {
             return None;
         }
         self.left = self.each.interval.0 - (bytes - self.left) % self.each.interval.0;
-        debug_assert!((1..=self.each.interval.0).contains(&self.left), "the next one is ahead");
+        debug_assert!(
+            (1..=self.each.interval.0).contains(&self.left),
+            "the next work is at most one interval away"
+        );
         Some(self.each.time)
     }
 }

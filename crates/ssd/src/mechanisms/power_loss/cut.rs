@@ -138,7 +138,10 @@ impl Unfinished {
         storage.front.unerase(self.held_log_erases);
         let mut undone = Undone::default();
         for change in unwritten {
-            debug_assert!(change.at != change.before || change.at.is_none(), "a change of nothing");
+            debug_assert!(
+                change.at != change.before || change.at.is_none(),
+                "a change has no effect"
+            );
             if storage.location(change.lpn) == change.at {
                 storage.front.return_to(change, &mut storage.ftl);
                 undone.add(change);

@@ -33,13 +33,13 @@ impl<T> Default for OnTheWay<T> {
 impl<T> OnTheWay<T> {
     /// Adds data; numbers ascend.
     pub fn add(&mut self, at: Ppa, number: u64, data: T) {
-        debug_assert!(!at.is_none(), "data on the way to nowhere");
+        debug_assert!(!at.is_none(), "data are written without an address");
         self.all.insert((at.0, number), data);
     }
 
     /// Records that the erase of a reclaim unit waits; data for after it have numbers from `next`.
     pub fn held(&mut self, ppas: Range<u32>, next: u64) {
-        debug_assert!(ppas.start < ppas.end, "an erase of nothing is held");
+        debug_assert!(ppas.start < ppas.end, "a held erase covers no addresses");
         self.held.push((ppas, next));
     }
 
