@@ -120,7 +120,7 @@ class Answer:
 
     @property
     def _unknown(self) -> list[str]:
-        """The figures that count and have no error, or only a lower bound of it."""
+        """Figures that count and whose error is not known, or only as a lower bound."""
         return [
             key for key in self.weights if any(row.error.of(key).is_bound for row in self.ranked)
         ]
@@ -161,8 +161,8 @@ class Answer:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The figures that count or are limited."""
-        limited = (limit.figure for one in self.ranked for limit in one.judged)
+        """Figures that count or have a limit."""
+        limited = (limit.figure for row in self.ranked for limit in row.judged)
         return tuple(dict.fromkeys((*self.weights, *limited)))
 
     @property
@@ -245,7 +245,7 @@ def ranking_of(
     measured: Mapping[str, Measured],
     load: LoadKinds,
 ) -> tuple[Ranked, ...]:
-    """Return the drives in order; `load`: the kinds whose errors count."""
+    """Return the drives in order. `load`: kinds of the load, which determine the model errors."""
     drives = {
         name: (
             one.contender.drive,

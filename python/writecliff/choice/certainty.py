@@ -1,11 +1,11 @@
-"""How far the model of a drive is off: the errors of held-out figures of the load's kind.
+"""Errors of drive models: median errors of held-out figures, by kind of load.
 
-They are those of `published/held_out.py`, over all drives of a family; of a twin, those of the
-measurements that were kept aside, which its device file has. A family with fewer than three figures
-of a kind has the median over the other drives of its class: current drives, or drives with a fit. A
-figure that repeats another of its family, or that is a constant of the model, tests nothing and
-does not count. Where fewer than three figures are left, the error is not known. Nor is that of a
-user's own device file.
+The figures are those of `published/held_out.py`, over all drives of a family. A family with fewer
+than three figures of a kind has the median of its class: current drives, or drives with a fit. A
+figure that repeats another figure of its family, or that is a constant of the model, tests nothing
+and does not count. If fewer than three figures remain, the error is not known. A twin has the
+errors of its own held-out measurements, which its device file stores. The error of a user's own
+device file is not known.
 """
 
 from __future__ import annotations
@@ -38,62 +38,59 @@ _TWIN_LOADS = ("random reads", "random writes", "sequential reads", "sequential 
 
 @dataclass(frozen=True)
 class KindError:
-    """Median error of the held-out figures of a kind.
-
-    `pct` is None if it is not known. `scope`: whose figures they are. `in_view`: a constant was set
-    with the figures in view, so the error is a lower bound.
-    """
+    """Median error of the held-out figures of a kind."""
 
     kind: str
-    pct: float | None = None
-    figures: int = 0
-    scope: Scope = ""
-    in_view: bool = False
+    pct: float | None = None  # error in percent; None: not known
+    figures: int = 0  # number of figures
+    scope: Scope = ""  # drives to which the figures belong
+    in_view: bool = False  # a constant was set with the figures in view: `pct` is a lower bound
 
 
 @dataclass(frozen=True)
 class FigureError:
-    """Error of a figure of a choice: the largest of its kinds. No kinds: a rating or a list."""
+    """Error of a figure of a choice: the largest of its kinds.
+
+    A figure without kinds has no error, because a rating or a price list gives it.
+    """
 
     kinds: tuple[KindError, ...]
 
     @property
     def pct(self) -> float | None:
-        """The error in percent; None if that of any kind is not known."""
-        errors = [one.pct for one in self.kinds]
-        known = [one for one in errors if one is not None]
-        return None if len(known) < len(errors) else max(known, default=0.0)
+        """Error in percent; None if the error of any kind is not known."""
+        return None if any(kind.pct is None for kind in self.kinds) else self.least_pct
 
     @property
     def least_pct(self) -> float:
-        """The least that the error is, as far as its kinds are known, in percent."""
-        return max((one.pct for one in self.kinds if one.pct is not None), default=0.0)
+        """Lower bound of the error in percent: the largest known error of the kinds."""
+        return max((kind.pct for kind in self.kinds if kind.pct is not None), default=0.0)
 
     @property
     def is_bound(self) -> bool:
         """`True` if the error is not known, or only as a lower bound."""
-        return any(one.pct is None or one.in_view for one in self.kinds)
+        return any(kind.pct is None or kind.in_view for kind in self.kinds)
 
     def mapping(self) -> dict[str, Any]:
-        """The error as `writecliff choose --json` prints it."""
+        """Return the error as `writecliff choose --json` prints it."""
         return {
             "error_pct": self.pct,
             "lower_bound": self.pct is not None and self.is_bound,
-            "kinds": [vars(one) for one in self.kinds],
+            "kinds": [vars(kind) for kind in self.kinds],
         }
 
 
+# Figure whose error `--json` gives for a group of figures.
 _GROUPS: Mapping[str, str] = {"rates": "iops", "means": "mean", "tails": "p99.99"}
 
 
 @dataclass(frozen=True)
 class ModelError:
-    """Errors of the model of a drive under a load. `by_kind`: the known errors by kind.
-    `rated_life`: a rating of the vendor ends the life."""
+    """Errors of the model of a drive under a load."""
 
     load: LoadKinds
-    by_kind: Mapping[str, KindError] = field(default_factory=dict)
-    rated_life: bool = False
+    by_kind: Mapping[str, KindError] = field(default_factory=dict)  # known errors
+    rated_life: bool = False  # `False` if the cycles of the flash end the drive's life
 
     def of(self, key: str) -> FigureError:
         """Return the error of a figure of a choice, such as "reads/p99.99"."""
@@ -101,67 +98,79 @@ class ModelError:
         return FigureError(tuple(self.by_kind.get(kind, KindError(kind)) for kind in kinds))
 
     def mapping(self, keys: Iterable[str]) -> dict[str, Any]:
-        """The errors as `writecliff choose --json` prints them, and those of the figures `keys`."""
-        found: dict[str, Any] = {f"{name}_pct": self.of(key).pct for name, key in _GROUPS.items()}
-        return {**found, "by_figure": {key: self.of(key).mapping() for key in keys}}
+        """Return the errors as `writecliff choose --json` prints them.
+
+        `keys`: figures to list under `by_figure`.
+        """
+        groups: dict[str, Any] = {f"{name}_pct": self.of(key).pct for name, key in _GROUPS.items()}
+        return {**groups, "by_figure": {key: self.of(key).mapping() for key in keys}}
 
 
 def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> ModelError:
-    """Return the errors of the model of a drive of the catalogue or of a twin under a load.
+    """Return the errors of the model of a drive under a load.
 
-    Those of the user's own device files are not known.
+    Args:
+        drive: preset of the catalogue, or path of a device file. Only device files of twins have
+            known errors.
+        load: kinds of the load.
+        rated_life: `False` if the cycles of the flash end the drive's life.
     """
     if drive.endswith(".toml") and Path(drive).is_file():
-        kept = kept_errors(read_device_file(drive)[0])
-        return ModelError(load, {} if kept is None else _of_twin(kept), rated_life)
-    known = _known(family_of(drive)) if drive in preset_names() else {}
-    return ModelError(load, known, rated_life)
+        twin = kept_errors(read_device_file(drive)[0])
+        return ModelError(load, {} if twin is None else _of_twin(twin), rated_life)
+    errors = _of_family(family_of(drive)) if drive in preset_names() else {}
+    return ModelError(load, errors, rated_life)
 
 
-def _of_twin(kept: KeptErrors) -> dict[str, KindError]:
-    """Return the errors of a twin: of rates and means of the loads that it was measured under, and
-    of their 99th percentiles."""
-    errors = dict.fromkeys(_TWIN_LOADS, kept.rates_pct)
-    errors |= dict.fromkeys(map(mean_kind, _TWIN_LOADS), kept.means_pct)
-    whose = ("reads alone", "reads beside writes", "writes")
-    errors |= dict.fromkeys((tail_kind("p99", of, full_rate=True) for of in whose), kept.tails_pct)
-    return {kind: KindError(kind, pct, kept.figures, "twin") for kind, pct in errors.items()}
+def _of_twin(twin: KeptErrors) -> dict[str, KindError]:
+    """Return a twin's errors of rates, mean latencies and 99th percentiles, by measured load."""
+    errors = dict.fromkeys(_TWIN_LOADS, twin.rates_pct)
+    errors |= dict.fromkeys(map(mean_kind, _TWIN_LOADS), twin.means_pct)
+    operations = ("reads alone", "reads beside writes", "writes")
+    tails = (tail_kind("p99", operation, full_rate=True) for operation in operations)
+    errors |= dict.fromkeys(tails, twin.tails_pct)
+    return {kind: KindError(kind, pct, twin.figures, "twin") for kind, pct in errors.items()}
 
 
 @lru_cache(maxsize=256)
-def _known(family: str) -> Mapping[str, KindError]:
-    """Return the errors of the kinds of which the family or its class has figures enough."""
-    figures = [one for one in _all() if not one.known]
+def _of_family(family: str) -> Mapping[str, KindError]:
+    """Return the errors of the kinds of which the family or its class has enough figures."""
+    figures = [figure for figure in _all() if not figure.exclusion]
     of_class = _errors(_class_of(family, figures), "other drives")
-    return {**of_class, **_errors((one for one in figures if one.family == family), "family")}
+    of_family = _errors((figure for figure in figures if figure.family == family), "family")
+    return {**of_class, **of_family}
 
 
 def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
+    """Return the median errors of the kinds with at least `FEWEST` figures."""
     return {
         kind: KindError(
             kind,
-            median(one.error_pct for one in own),
-            len(own),
+            median(figure.error_pct for figure in of_kind),
+            len(of_kind),
             scope,
-            any(one.in_view for one in own),
+            any(figure.in_view for figure in of_kind),
         )
-        for kind, own in by_kind(figures).items()
-        if len(own) >= FEWEST
+        for kind, of_kind in by_kind(figures).items()
+        if len(of_kind) >= FEWEST
     }
 
 
 def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
-    """Return the figures of the class of a family: of drives derived or fitted in the same way; of
-    a preset that is neither, those of all drives with flash."""
+    """Return the figures of the class of a family.
+
+    The class of a current drive is all current drives; that of a fitted drive, all fitted drives;
+    that of another preset, all drives with flash. Storage-class memory has no class.
+    """
     if family in SCM_FAMILIES:
         return []
-    listed = [one for one in figures if one.family not in SCM_FAMILIES]
-    fitted = {one.family for one in listed if one.source == "cross-validation"}
+    flash = [figure for figure in figures if figure.family not in SCM_FAMILIES]
+    fitted = {figure.family for figure in flash if figure.source == "cross-validation"}
     if family in TODAY:
-        return [one for one in listed if one.source != "cross-validation"]
+        return [figure for figure in flash if figure.source != "cross-validation"]
     if family in fitted:
-        return [one for one in listed if one.source == "cross-validation"]
-    return listed
+        return [figure for figure in flash if figure.source == "cross-validation"]
+    return flash
 
 
 def _all() -> tuple[HeldOut, ...]:

@@ -1,6 +1,6 @@
-"""Kinds of figures that describe a load, as held-out figures are sorted (`published/held_out.py`).
+"""Kinds of a load and of its figures, as `published/held_out.py` groups held-out figures.
 
-A load that is of several kinds, such as a skewed mix, has the largest error of them.
+A load of several kinds, such as a skewed mix, has the largest of their errors.
 """
 
 from __future__ import annotations
@@ -35,18 +35,23 @@ _NEARLY_ALL = 0.99  # share of the capacity; ranges are whole blocks
 
 @dataclass(frozen=True)
 class LoadKinds:
-    """Kinds of a load. `full_rate`: some job runs as fast as the drive can."""
+    """Kinds of a load."""
 
-    rates: tuple[str, ...]
+    rates: tuple[str, ...]  # kinds of its rates, such as "mixes"
     operations: tuple[Operation, ...]
-    full_rate: bool = True
-    writes_per_day: bool = False  # a given volume, not the rate of the load, wears the drive
+    full_rate: bool = True  # `True` if a job has no rate, and runs as fast as the drive can
+    writes_per_day: bool = False  # `True` if a given volume wears the drive, not the load's rate
 
     def kinds_of(self, key: str, *, rated_life: bool = False) -> tuple[str, ...]:
-        """Return the kinds of a figure of a choice, such as "reads/p99.9".
+        """Return the kinds of a figure of a choice.
 
-        No kind: a rating or a list gives the figure. `rated_life`: a rating of the vendor ends the
-        life, not the cycles of the flash, which depend on the write amplification.
+        Args:
+            key: the figure, such as "reads/p99.9".
+            rated_life: `False` if the cycles of the flash end the drive's life. Their number of
+                years depends on the write amplification.
+
+        Returns:
+            The kinds, empty for a figure that a rating or a price list gives.
         """
         *parts, name = key.removeprefix(PREFIX).split("/")
         if FLUSH in parts:
@@ -58,16 +63,18 @@ class LoadKinds:
             return rates if rated_life else (ENDURANCE, *rates)
         if name in ("iops", "mb_per_s"):
             return self.rates
-        operations = [one for one in self.operations if one in parts] or list(self.operations)
+        named = [operation for operation in self.operations if operation in parts]
+        operations = named or list(self.operations)
         if name == "mean":
             return self._means(operations)
         return tuple(
-            tail_kind(name, self._whose(one), full_rate=self.full_rate) for one in operations
+            tail_kind(name, self._whose(operation), full_rate=self.full_rate)
+            for operation in operations
         )
 
     def _means(self, operations: list[Operation]) -> tuple[str, ...]:
         if len(operations) < len(self.operations):
-            return tuple(mean_kind(self._whose(one)) for one in operations)
+            return tuple(mean_kind(self._whose(operation)) for operation in operations)
         return tuple(map(mean_kind, self.rates))
 
     def _whose(self, operation: Operation) -> str:
@@ -77,7 +84,11 @@ class LoadKinds:
 
 
 def kinds_of_load(question: Question) -> LoadKinds:
-    """Return the kinds of the measured steps of a choice's load. Raises ConfigError."""
+    """Return the kinds of the measured steps of a choice's load.
+
+    Raises:
+        ConfigError: the workload is invalid.
+    """
     capacity_bytes = max(show_device(name).capacity_bytes for name in question.candidates)
     file = load_workload(question.workload, capacity_bytes=capacity_bytes)
     jobs = [job for step in file.steps if step.measured for job in step.workload.jobs]
@@ -89,7 +100,10 @@ def kinds_of_load(question: Question) -> LoadKinds:
 def kinds_of_jobs(
     jobs: Iterable[Job], capacity_bytes: int, *, writes_per_day: bool = False
 ) -> LoadKinds:
-    """Return the kinds of jobs that run on a drive of `capacity_bytes`."""
+    """Return the kinds of jobs that run on a drive of `capacity_bytes`.
+
+    `writes_per_day`: `True` if a given volume wears the drive, not the rate of the jobs.
+    """
     listed = list(jobs)
     traces = any(job.model is not None or job.log is not None for job in listed)
     reads = traces or any(job.read_pct > 0 for job in listed)
@@ -114,8 +128,11 @@ def kinds_of_jobs(
 
 
 def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
-    """Yield the kinds of a job's writes. The errors of skewed writes, writes beside static data and
-    writes to zones contain those of uniform writes."""
+    """Yield the kinds of a job's writes.
+
+    Skewed writes, writes beside static data and writes to zones are not also uniform writes,
+    because their errors contain those of uniform writes.
+    """
     if job.host_zones is not None:
         yield ZONES
     elif job.pattern == "sequential":
@@ -131,7 +148,7 @@ def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
 
 
 def _is_partly_static(writing: Iterable[Job], capacity_bytes: int) -> bool:
-    """`True` if the jobs never write some of the drive."""
+    """Return `True` if the jobs leave a part of the drive unwritten."""
     ranges = []
     for job in writing:
         if job.segments is not None:
@@ -142,8 +159,8 @@ def _is_partly_static(writing: Iterable[Job], capacity_bytes: int) -> bool:
         length = job.range_bytes or capacity_bytes - job.offset_bytes
         ranges.append((job.offset_bytes, job.offset_bytes + length))
     reached = 0
-    for begin, end in sorted(ranges):
-        if begin > reached:
+    for start, end in sorted(ranges):
+        if start > reached:
             return True
         reached = max(reached, end)
     return reached < _NEARLY_ALL * capacity_bytes

@@ -84,9 +84,10 @@ _SURE = (
     "The difference to the first drive is compared with the errors of both models. The error of a "
     "figure is the median error of held-out published figures of the same kind of load: of the "
     "drive's family, or of other drives if the family has fewer than three. Figures that repeat "
-    "another of their family, or that are constants of the model, do not count. Not known: fewer "
-    "than three figures of the kind. At least: constants of the model were set with these figures "
-    "in view. A difference is not clear if an error is not known, or only as a lower bound."
+    'another figure of their family, or that are constants of the model, do not count. "Not '
+    'known" means that the kind has fewer than three figures. "At least" means that constants '
+    "of the model were set with these figures in view. A difference is not clear if an error is "
+    "not known, or only as a lower bound."
 )
 
 
@@ -199,13 +200,13 @@ def _certainty(answer: Answer) -> Table:
 
 
 def _error_cell(error: FigureError) -> str:
-    """Return the error of a figure with the kind that it is of: "9 % (mixes, 33 figures)"."""
+    """Return the error of a figure with its kind, such as "9 % (mixes; 33 figures)"."""
     if not error.kinds:
         return "a rating or list"
-    unknown = [one for one in error.kinds if one.pct is None]
+    unknown = [kind.kind for kind in error.kinds if kind.pct is None]
     if unknown:
-        return f"not known ({', '.join(one.kind for one in unknown)})"
-    worst = max(error.kinds, key=lambda one: one.pct or 0.0)
+        return f"not known ({', '.join(unknown)})"
+    worst = max(error.kinds, key=lambda kind: kind.pct or 0.0)
     pct = worst.pct or 0.0
     shown = "less than 1 %" if pct < 1 else f"{pct:.0f} %"
     least = "at least " if error.is_bound and pct >= 1 else ""

@@ -162,7 +162,8 @@ def _placed(one: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str
 def _sure(one: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
     """Return how the difference to the first compares with the errors of both models.
 
-    Errors of which only a lower bound is known can explain a difference, but not make it clear.
+    If only a lower bound of an error is known, the error can explain a difference, but the
+    difference cannot be clear.
     """
     if first.passes and not one.passes:
         return _sure_of_limits(one)
@@ -190,18 +191,18 @@ def _score_error(one: Ranked, weights: Mapping[str, float]) -> tuple[float, bool
 
 
 def _sure_of_limits(one: Ranked) -> Sure:
-    """Return how the misses of limits compare with the model's error; the clearest counts."""
+    """Return how the clearest miss of a limit compares with the model's error."""
     if one.not_sustained:
         return "within the model's error"
-    found: set[Sure] = set()
+    misses: set[Sure] = set()
     for limit in one.judged:
         if limit.met or limit.value is None or not limit.value or not limit.limit:
             continue
         error = one.error.of(limit.figure)
         difference = abs(log(limit.value / limit.limit))
-        found.add(_compared(difference, log(1 + error.least_pct / 100), is_bound=error.is_bound))
+        misses.add(_compared(difference, log(1 + error.least_pct / 100), is_bound=error.is_bound))
     order: tuple[Sure, ...] = ("clear", "error unknown", "within the model's error")
-    return next((sure for sure in order if sure in found), "within the model's error")
+    return next((sure for sure in order if sure in misses), "within the model's error")
 
 
 def _why(one: Ranked, rows: Sequence[Ranked]) -> str:

@@ -28,8 +28,11 @@ _SPARE = 1.05  # raw flash over user capacity, at least
 
 @dataclass(frozen=True)
 class Generation:
-    """Flash of some years. `read_us` by cell; `program_us` of a page, by cell; `erase_ms` of the
-    latest ones that of B. Kim, M. Kim, "REO", Electronics 14(4), 738, 2025: one pulse, 3.5 ms."""
+    """Flash of some years. `read_us` and `program_us` of a page, by cell.
+
+    Source of `erase_ms` of 3D flash from 64 layers on: B. Kim, M. Kim, "REO", Electronics 14(4),
+    738, 2025 (3.5 ms for one pulse).
+    """
 
     last_year: int
     name: str

@@ -1,9 +1,8 @@
-"""Held-out figures beside their stored predictions, by kind of load.
+"""Held-out published figures and their stored predictions, by kind of load.
 
-Three stored tables are the source (`predictions.py`): the cross-validation of the fits, current
-drives, and SSD-iq's loads on current drives. `choose` takes the errors of models from here, and the
-validation page shows them, so both have the same errors. A prediction of a drive that has changed
-since counts no more.
+The predictions come from three stored tables (`predictions.py`): the cross-validation of the fits,
+current drives, and SSD-iq's loads on current drives. `choose` and the validation page both take
+their errors from this module. It ignores the predictions of a drive that has changed since.
 """
 
 from __future__ import annotations
@@ -45,35 +44,34 @@ WRITE_AMPLIFICATION = "write amplification"
 RELATIVE = ", relative to uniform"
 REPEATED, CONSTANT = "repeats a figure of its family", "constant of the rule"
 FULL_RATE, LIGHT = "at full rate", "below full rate"
-FULL_RATE_SHARE = 0.8  # of the largest rate of a drive in an open loop; SSD-iq's figures below it
-_SAME = 0.005  # relative difference up to which predictions of two families are a constant
+FULL_RATE_SHARE = 0.8  # share of a drive's largest open-loop rate from which a load is "full rate"
+_CONSTANT_TOLERANCE = 0.005  # maximum relative difference of predictions that count as a constant
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+)")
 _TAIL = re.compile(r"latency_(p[\d.]+|max)(?:_(read|write))?")
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A held-out figure and its prediction.
+    """A held-out published figure and its prediction, both in the unit of the figure.
 
-    `known`: reason why the figure tests little, as its family has it already; "" if it does not.
-    `in_view`: a constant of the model was set with the figure in view, so its error is a lower
-    bound of that of other drives.
+    `in_view`: the author of the model set a constant with the figure in view. Its error is then a
+    lower bound for other drives.
     """
 
     source: Source
     kind: str
     family: str
-    label: str  # the load, the same for all drives
+    label: str  # load, independent of the drive
     drive: str
     published: float
     simulated: float
-    unit: ErrorUnit = "%"
-    known: str = ""
+    unit: ErrorUnit = "%"  # unit of the error: percent, or a factor
+    exclusion: str = ""  # reason why the figure tests nothing; "" if it counts
     in_view: bool = False
 
     @property
     def error(self) -> float:
-        """Size of the error in `unit`: percent, or a factor of at least 1."""
+        """Absolute error in `unit`: percent, or a factor of at least 1."""
         ratio = self.simulated / self.published
         if self.unit == "%":
             return 100 * abs(ratio - 1)
@@ -81,13 +79,13 @@ class HeldOut:
 
     @property
     def error_pct(self) -> float:
-        """Size of the error in percent; of a factor, the part above 1."""
+        """Absolute error in percent; a factor of 1.2 is an error of 20 %."""
         return self.error if self.unit == "%" else 100 * (self.error - 1)
 
 
-def tail_kind(statistic: str, of: str, *, full_rate: bool) -> str:
+def tail_kind(statistic: str, operations: str, *, full_rate: bool) -> str:
     """Return the kind of a percentile: "p99.9 of reads beside writes, at full rate"."""
-    return f"{statistic} of {of}, {FULL_RATE if full_rate else LIGHT}"
+    return f"{statistic} of {operations}, {FULL_RATE if full_rate else LIGHT}"
 
 
 def mean_kind(load: str) -> str:
@@ -96,7 +94,7 @@ def mean_kind(load: str) -> str:
 
 
 def family_of(drive: str) -> str:
-    """Return the family of a drive of the catalogue; its own name if it has none."""
+    """Return the catalogue family of a drive, or the drive's name if it has no family."""
     variant = variants().get(drive)
     return drive if variant is None else variant.family.stem
 
@@ -105,7 +103,7 @@ def family_of(drive: str) -> str:
 def cross_validated() -> tuple[HeldOut, ...]:
     """Return the figures that the shipped fits predict in their cross-validation.
 
-    Stalls and buffers of these drives were set with all figures in view, so tails are.
+    Tails are in view, because all figures were in view when stalls and buffers were set.
     """
     rows = predicted_rows([Row(figure, None) for figure in read_predictions()])
     return tuple(_of_rows(rows, "cross-validation", in_view=lambda row: row.kind is TAILS))
@@ -115,24 +113,25 @@ def cross_validated() -> tuple[HeldOut, ...]:
 def current_drives() -> tuple[HeldOut, ...]:
     """Return the held-out figures of current drives from data sheets and reviews.
 
-    The constants that mixes depend on were set with all published mixes in view.
+    Mixes are in view, because the constants that they depend on were set with all published mixes
+    in view.
     """
     parts = split()
     rows = [row for row in modern_rows() if parts.get(row.figure) == "aside"]
     constants = _constants(rows)
-    found = []
-    made = _of_rows(rows, "current drives", in_view=lambda row: row.kind is MIXED)
-    for row, one in zip((row for row in rows if _kind(row)), made, strict=True):
-        known = REPEATED if _repeats(row.figure) else CONSTANT if row in constants else ""
-        found.append(replace(one, known=known))
-    return tuple(found)
+    held_out = []
+    figures = _of_rows(rows, "current drives", in_view=lambda row: row.kind is MIXED)
+    for row, figure in zip((row for row in rows if _kind(row)), figures, strict=True):
+        exclusion = REPEATED if _repeats(row.figure) else CONSTANT if row in constants else ""
+        held_out.append(replace(figure, exclusion=exclusion))
+    return tuple(held_out)
 
 
 @lru_cache(maxsize=1)
 def modern_rows() -> tuple[Row, ...]:
-    """Return the predicted figures of current drives, of which the rule may know some."""
-    known = read_predictions(MODERN_PREDICTIONS)
-    return tuple(predicted_rows([Row(figure, None) for figure in known], known))
+    """Return the predicted figures of current drives, with those from which they are derived."""
+    predictions = read_predictions(MODERN_PREDICTIONS)
+    return tuple(predicted_rows([Row(figure, None) for figure in predictions], predictions))
 
 
 def _of_rows(
@@ -149,7 +148,7 @@ def _of_rows(
 
 
 def _kind(row: Row) -> str:
-    """Return the kind of load of a figure; "" if it is no rate, mean, tail or volume."""
+    """Return the kind of a figure, or "" if it is not a rate, mean, tail or cache volume."""
     if row.kind is VOLUME:
         return CACHE_SIZE
     if row.kind not in (PURE, MIXED, MEAN, TAILS):
@@ -166,24 +165,24 @@ def _kind(row: Row) -> str:
 
 
 def _load_kind(figure: PublishedFigure) -> str:
-    found = condition(figure)
-    load = None if found is None else found.load
+    measured = condition(figure)
+    load = None if measured is None else measured.load
     if load is None:
-        return "sequential writes"  # a new drive that is written from end to end
+        return "sequential writes"  # a sequential fill of a new drive has no condition
     if load.mixed:
         return MIXES
     return f"{load.pattern} {'reads' if load.read_pct == 100 else 'writes'}"
 
 
 def _operations(load: str, operation: str | None) -> str:
-    """Return whose latency it is: reads alone or beside writes, writes, or I/Os of a mix."""
+    """Return the operations of a latency: reads alone or beside writes, writes, or a mix."""
     if load == MIXES:
         return {"read": "reads beside writes", "write": "writes"}.get(operation or "", "mixes")
     return "reads alone" if load.endswith("reads") else "writes"
 
 
 def _repeats(figure: PublishedFigure) -> bool:
-    """`True` if the rule knows the same value of the same load of the family."""
+    """Return `True` if the rule uses a figure of the same family, load and value."""
     parts = split()
     family = family_of(preset_of(figure.device))
     return any(
@@ -201,7 +200,7 @@ def _load_key(figure: PublishedFigure) -> tuple[object, ...]:
 
 
 def _constants(rows: Sequence[Row]) -> list[Row]:
-    """Return the means that the model predicts alike for drives of several families."""
+    """Return the mean latencies that the model predicts alike for drives of several families."""
 
     def is_constant(row: Row) -> bool:
         return any(
@@ -209,7 +208,7 @@ def _constants(rows: Sequence[Row]) -> list[Row]:
             and family_of(other.figure.device) != family_of(row.figure.device)
             and row.simulated is not None
             and other.simulated is not None
-            and abs(other.simulated - row.simulated) <= _SAME * abs(row.simulated)
+            and abs(other.simulated - row.simulated) <= _CONSTANT_TOLERANCE * abs(row.simulated)
             for other in rows
         )
 
@@ -221,10 +220,11 @@ def _constants(rows: Sequence[Row]) -> list[Row]:
 
 @lru_cache(maxsize=1)
 def ssd_iq() -> tuple[HeldOut, ...]:
-    """Return SSD-iq's figures and predictions; the median of those of a drive's load.
+    """Return SSD-iq's figures and their predictions.
 
-    The class defaults of tails were set with latencies of these drives in view. Maxima are left
-    out: the source has those of 48 minutes.
+    Several figures of a kind under the same load of a drive count as their median. Latencies are in
+    view, because the class defaults of tails were set with latencies of these drives in view.
+    Maxima are left out, because those of the source cover 48 minutes.
     """
     predictions = read_ssd_iq_predictions(SSD_IQ_PREDICTIONS)
     limits = knees(predictions, simulated=False)
@@ -232,17 +232,17 @@ def ssd_iq() -> tuple[HeldOut, ...]:
     for row in predictions:
         if kind := _ssd_iq_kind(row, FULL_RATE_SHARE * limits.get(row.drive, 0.0)):
             groups.setdefault((row.drive, kind, row.load.label), []).append(row)
-    found = [
-        _of_ssd_iq(rows[0], kind, median(one.value for one in rows), rows[0].simulated)
+    figures = [
+        _of_ssd_iq(rows[0], kind, median(row.value for row in rows), rows[0].simulated)
         for (_, kind, _), rows in groups.items()
     ]
     simulated = knees(predictions, simulated=True)
-    of_drive = {row.drive: row for row in predictions}
-    found += [
-        replace(_of_ssd_iq(of_drive[drive], KNEE, rate, simulated[drive]), label=KNEE)
+    row_of_drive = {row.drive: row for row in predictions}
+    figures += [
+        replace(_of_ssd_iq(row_of_drive[drive], KNEE, rate, simulated[drive]), label=KNEE)
         for drive, rate in limits.items()
     ]
-    return tuple(found)
+    return tuple(figures)
 
 
 def _of_ssd_iq(row: SsdIqPrediction, kind: str, published: float, simulated: float) -> HeldOut:
@@ -254,18 +254,20 @@ def _of_ssd_iq(row: SsdIqPrediction, kind: str, published: float, simulated: flo
 
 
 def knees(rows: Iterable[SsdIqPrediction], *, simulated: bool) -> dict[str, float]:
-    """Return the largest write rate of each drive in an open loop."""
-    found: dict[str, float] = {}
+    """Return the largest open-loop write rate of each drive, in IOPS, published or simulated."""
+    rates: dict[str, float] = {}
     for row in rows:
         if isinstance(row.load, OpenLoop) and row.metric == "write rate reached":
             value = row.simulated if simulated else row.value
-            found[row.drive] = max(found.get(row.drive, 0.0), value)
-    return found
+            rates[row.drive] = max(rates.get(row.drive, 0.0), value)
+    return rates
 
 
 def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
-    """Return the kind of a figure; "" if it is not compared. `light_iops`: rate below which an open
-    loop is light."""
+    """Return the kind of a figure, or "" if it is not compared.
+
+    `light_iops`: rate below which an open loop counts as below full rate.
+    """
     load = row.load
     if row.metric == "WAF":
         return WRITE_AMPLIFICATION
@@ -275,8 +277,8 @@ def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
         match = _LATENCY.match(row.metric)
         if match is None:
             return ""  # below the largest rate, every drive reaches the rate of the load
-        of = "reads beside writes" if match[1] == "read" else "writes"
-        return tail_kind(match[2], of, full_rate=load.rate_iops >= light_iops)
+        operations = "reads beside writes" if match[1] == "read" else "writes"
+        return tail_kind(match[2], operations, full_rate=load.rate_iops >= light_iops)
     assert isinstance(load, RandomWrites)
     if load.range_bytes is not None:
         return PART
@@ -286,30 +288,30 @@ def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
 
 # -- errors by kind --------------------------------------------------------------------------------
 
-FEWEST = 3  # figures behind an error
-FACTOR = 1.5  # up to which a tail counts as met
+FEWEST = 3  # minimum number of figures for an error
+FACTOR = 1.5  # largest factor of a tail that counts as `KindScore.within_pct`
 _NEAR_PCT = 10.0
 
 
 @dataclass(frozen=True)
 class KindScore:
-    """Errors of held-out figures; `median`, `p90` and `largest` are in `unit`."""
+    """Absolute errors of held-out figures. `median`, `p90` and `largest` are in `unit`."""
 
     unit: ErrorUnit
     figures: int
     median: float
     p90: float
     largest: float
-    within_pct: float  # share of factors up to `FACTOR`, or of errors up to 10 %
+    within_pct: float  # percentage of factors up to `FACTOR`, or of errors up to 10 %
     in_view: bool
 
 
 def score_of(figures: Iterable[HeldOut]) -> KindScore | None:
-    """Return the score of figures of one unit; None without figures."""
+    """Return the score of figures whose errors share a unit, or None without figures."""
     listed = list(figures)
     if not listed:
         return None
-    unit, errors = listed[0].unit, np.asarray([one.error for one in listed])
+    unit, errors = listed[0].unit, np.asarray([figure.error for figure in listed])
     limit = FACTOR if unit == "x" else _NEAR_PCT
     return KindScore(
         unit,
@@ -318,41 +320,42 @@ def score_of(figures: Iterable[HeldOut]) -> KindScore | None:
         float(np.percentile(errors, 90)),
         float(errors.max()),
         100 * float(np.mean(errors <= limit)),
-        any(one.in_view for one in listed),
+        any(figure.in_view for figure in listed),
     )
 
 
 def by_kind(figures: Iterable[HeldOut]) -> Mapping[str, list[HeldOut]]:
-    """Return the figures by kind, in their order."""
-    found: dict[str, list[HeldOut]] = {}
-    for one in figures:
-        found.setdefault(one.kind, []).append(one)
-    return found
+    """Return the figures by kind, in their original order."""
+    groups: dict[str, list[HeldOut]] = {}
+    for figure in figures:
+        groups.setdefault(figure.kind, []).append(figure)
+    return groups
 
 
 @dataclass(frozen=True)
 class Winners:
-    """Comparisons of two drives under the same load whose published figures differ by more than
-    5 %. `right`: those with the right winner in simulation."""
+    """Pairs of drives under the same load whose published figures differ by more than 5 %."""
 
     pairs: int
-    right: int
+    right: int  # pairs in which the simulation has the published winner
 
 
 def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winners:
     """Compare every two drives that have a figure of the same kind and load.
 
-    `most`: largest factor between the published figures of a pair.
+    Args:
+        figures: held-out figures.
+        most: largest factor between the published figures of a pair.
     """
     by_load: dict[tuple[str, str], list[HeldOut]] = {}
-    for one in figures:
-        by_load.setdefault((one.kind, one.label), []).append(one)
-    found = [
+    for figure in figures:
+        by_load.setdefault((figure.kind, figure.label), []).append(figure)
+    agreements = [
         (a.published > b.published) == (a.simulated > b.simulated) and a.simulated != b.simulated
-        for same in by_load.values()
-        for a, b in combinations(same, 2)
+        for same_load in by_load.values()
+        for a, b in combinations(same_load, 2)
         if a.drive != b.drive
         and is_clear((a.published, b.published))
         and max(a.published, b.published) <= most * min(a.published, b.published)
     ]
-    return Winners(len(found), sum(found))
+    return Winners(len(agreements), sum(agreements))

@@ -1,8 +1,8 @@
-"""The section of the validation page about current drives, from the stored predictions alone.
+"""Section "Current drives" of the validation page, made from the stored predictions.
 
-.venv/bin/python -m writecliff.published.held_out_page docs/validation.md
+To replace the section in the page, run
 
-replaces the section in the page.
+    .venv/bin/python -m writecliff.published.held_out_page docs/validation.md
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _WHOSE = ("reads beside writes", "writes")
 _OTHERS = (
     ("Das Sharma, Ji, Jeong, Kim, IEEE CAL 24(2), 2025", "https://doi.org/10.1109/LCA.2025.3581580",
      "existing simulators and models; single I/Os", "6 to 37 %"),
-    ("the same", "", "their model, trained on a trace of the drive; single I/Os", "85 to 95 %"),
+    ("Das Sharma et al., 2025", "", "their model, trained on a trace of the drive; single I/Os",
+     "85 to 95 %"),
 )  # fmt: skip
 
 
@@ -78,41 +79,41 @@ def section() -> str:
 
 def _intro() -> str:
     return _prose(
-        "Half of the catalogue is derived from data sheets by rule. This section is made from "
-        "stored predictions (`python -m writecliff.published.held_out_page`): held-out figures of "
-        "[data sheets and reviews](reference/drives-of-today.md) (`reproduce modern --short`), and "
-        "measurements of four drives under skewed, static and open-loop loads "
-        "([SSD-iq](guides/catalogue.md#skewed-and-static-data-ssd-iq), `reproduce ssd-iq`). "
+        "A rule derives half of the catalogue from data sheets. `python -m "
+        "writecliff.published.held_out_page` writes this section from stored predictions of "
+        "held-out figures of [data sheets and reviews](reference/drives-of-today.md) (`reproduce "
+        "modern --short`), and of measurements of four drives under skewed, static and open-loop "
+        "loads ([SSD-iq](guides/catalogue.md#skewed-and-static-data-ssd-iq), `reproduce ssd-iq`). "
         "`choose` takes its errors from the same predictions, by kind of load. The error of a kind "
         f"with fewer than {FEWEST} figures counts as not known.",
-        "*In view* marks figures that the author of the rule had seen before a constant was set. "
-        "Their error is a lower bound for other drives. The rule meets the figures from which it "
-        "derives a drive by construction, so their errors are not listed. The rule was revised "
-        "twice after errors of held-out figures had been seen ([method](guides/catalogue.md"
-        "#drives-of-today)).",
+        "*In view* marks figures that the author of the rule had seen before setting a constant. "
+        "Their error is a lower bound for other drives. By construction, the rule meets the "
+        "figures from which it derives a drive, so their errors are not listed. The rule was "
+        "revised twice after errors of held-out figures had been seen "
+        "([method](guides/catalogue.md#drives-of-today)).",
     )
 
 
 def _headline() -> str:
-    """Return what the error of all held-out rates is made of."""
-    rates = [one for one in current_drives() if one.kind in (*_RATES, MIXES)]
-    storage_class = [one for one in rates if one.family in SCM_FAMILIES]
-    flash = [one for one in rates if one.family not in SCM_FAMILIES]
+    """Return the median errors of groups of held-out rates, and of all."""
+    rates = [figure for figure in current_drives() if figure.kind in (*_RATES, MIXES)]
+    storage_class = [figure for figure in rates if figure.family in SCM_FAMILIES]
+    flash = [figure for figure in rates if figure.family not in SCM_FAMILIES]
     groups = {
-        f"pure loads on flash{_WITHOUT}": [f for f in flash if f.kind != MIXES and not f.known],
-        "rates that repeat a figure of the same family": [f for f in flash if f.known],
+        f"pure loads on flash{_WITHOUT}": [f for f in flash if f.kind != MIXES and not f.exclusion],
+        "rates that repeat a figure of the same family": [f for f in flash if f.exclusion],
         "mixes (in view)": [f for f in flash if f.kind == MIXES],
         "storage-class memory": storage_class,
         "all": rates,
     }
     rows = [
-        (name, str(len(own)), f"{median(one.error for one in own):.1f} %")
-        for name, own in groups.items()
-        if own
+        (name, str(len(group)), f"{median(figure.error for figure in group):.1f} %")
+        for name, group in groups.items()
+        if group
     ]
     return (
         "### Composition of the error of all rates\n\n"
-        + _prose("One number for all held-out rates hides kinds of loads that differ.")
+        + _prose("A single median hides the differences between kinds of loads.")
         + "\n"
         + _table(("held-out rates", "figures", "median error"), rows)
     )
@@ -125,19 +126,20 @@ def _sheets() -> str:
     figures = by_kind(f for f in current_drives() if f.family not in SCM_FAMILIES)
     rows = []
     for kind in (*_RATES, MIXES, *_MEANS, CACHE_SIZE):
-        own = figures.get(kind, [])
-        counted = [figure for figure in own if not figure.known]
+        of_kind = figures.get(kind, [])
+        counted = [figure for figure in of_kind if not figure.exclusion]
         if counted:
-            rows.append((f"{kind}{_in_view(counted)}", *_cells(score_of(counted)), _known(own)))
+            name = f"{kind}{_in_view(counted)}"
+            rows.append((name, *_cells(score_of(counted)), _exclusions(of_kind)))
     header = ("kind of load", *_HEAD, "not counted")
     return (
         "### Data sheets and reviews: held-out figures\n\n"
         + _table(header, rows)
         + "\n"
         + _prose(
-            "A repetition has the value of a figure of the same family that the rule knows. A "
-            "constant is a latency that the rule predicts alike for drives of several families; no "
-            "figure of a drive tests it."
+            "A repetition has the value of a figure of the same family that the rule uses. A "
+            "constant is a latency that the rule predicts alike for drives of several families, so "
+            "it tests no property of a drive."
         )
     )
 
@@ -145,9 +147,10 @@ def _sheets() -> str:
 _HEAD = ("figures", "median", "90th percentile", "largest", "within 10 %")
 
 
-def _known(own: Sequence[HeldOut]) -> str:
+def _exclusions(figures: Sequence[HeldOut]) -> str:
+    """Return the number of figures that do not count, by reason."""
     counts = {
-        word: sum(figure.known == reason for figure in own)
+        word: sum(figure.exclusion == reason for figure in figures)
         for reason, word in ((REPEATED, "repetition"), (CONSTANT, "constant"))
     }
     return ", ".join(
@@ -174,7 +177,8 @@ def _skew() -> str:
     return (
         "### Skewed and static data, zones: SSD-iq\n\n"
         + _prose(
-            f"{drives}, derived from data sheets. A load of a drive counts once. The sheet states "
+            f"The drives are {drives}, each derived by rule from its data sheet. Several figures "
+            "of a kind for the same drive and load count once, as their median. The sheet states "
             "the rate of uniform writes, so that row shows how well the rule meets it. No constant "
             "was set from the other rows, but garbage-collection policies were compared with the "
             "rates relative to uniform writes. The averaging window was placed after a two-zone "
@@ -191,19 +195,20 @@ def _tails() -> str:
     for whose in _WHOSE:
         for full_rate in (False, True):
             for statistic in _TAILS:
-                own = figures.get(tail_kind(statistic, whose, full_rate=full_rate))
-                if own:
+                latencies = figures.get(tail_kind(statistic, whose, full_rate=full_rate))
+                if latencies:
                     where = FULL_RATE if full_rate else LIGHT
-                    rows.append((f"{statistic} of {whose}", where, *_cells(score_of(own))))
+                    rows.append((f"{statistic} of {whose}", where, *_cells(score_of(latencies))))
     header = ("percentile", "open loop", *_HEAD[:-1], f"within {FACTOR:g} x")
     return (
         "### Tails (in view)\n\n"
         + _prose(
-            "Service times of SSD-iq's probe beside Poisson arrivals of writes, as factors between "
-            "published and simulated. Below full rate: less than "
-            f"{100 * FULL_RATE_SHARE:.0f} % of the largest rate of the drive. The class defaults "
-            "of tails were set with some of these latencies in view. No tail of reads alone on a "
-            "current drive is stored, and no maximum: do not take maxima from a simulated drive."
+            "Errors are factors between published and simulated service times of SSD-iq's probe, "
+            'which runs beside Poisson arrivals of writes. "Below full rate" means less than '
+            f"{100 * FULL_RATE_SHARE:.0f} % of the drive's largest rate. The class defaults of "
+            "tails were set with some of these latencies in view. The stored figures of current "
+            "drives include neither tails of reads alone nor maxima. Do not take maxima from a "
+            "simulated drive."
         )
         + "\n"
         + _table(header, rows)
@@ -211,15 +216,17 @@ def _tails() -> str:
 
 
 def _endurance() -> str:
-    own = [figure for figure in ssd_iq() if figure.kind == WRITE_AMPLIFICATION]
-    drives = ", ".join(dict.fromkeys(figure.drive for figure in own))
-    score = score_of(own)
-    known = "" if score is None else f": {score.median:.1f} % ({score.figures} figures)"
+    figures = [figure for figure in ssd_iq() if figure.kind == WRITE_AMPLIFICATION]
+    drives = ", ".join(dict.fromkeys(figure.drive for figure in figures))
+    score = score_of(figures)
+    error = ""
+    if score is not None:
+        error = f": the median error is {score.median:.1f} % ({score.figures} figures)"
     return "### Endurance\n\n" + _prose(
         f"Only the write amplification that {drives or 'no drive'} reports is compared with "
-        f"measurements{known}. Device files contain the rated TBW of their sheets, so no TBW is "
-        "held out, and the cycles of the flash are not published. The error of a life that ends "
-        "by cycles is not known."
+        f"measurements{error}. Device files contain the rated TBW of their sheets, so no TBW is "
+        "held out. Vendors do not publish the cycles of the flash, so the error of a life that "
+        "ends by cycles is not known."
     )
 
 
@@ -227,23 +234,23 @@ def _endurance() -> str:
 
 
 def _winners() -> str:
-    own = by_kind(ssd_iq())
+    of_kind = by_kind(ssd_iq())
     compared = comparisons_of(modern_rows())
     rows = [
-        ("pure loads, data sheets", *_right(one for one in compared if not one.mixed)),
-        ("the same, a figure of the pair held out",
-         *_right(one for one in _held_out_comparisons() if not one.mixed)),
-        ("mixes, data sheets (in view)", *_right(one for one in compared if one.mixed)),
+        ("pure loads, data sheets", *_right(pair for pair in compared if not pair.mixed)),
+        ("pure loads, data sheets, a figure of the pair held out",
+         *_right(pair for pair in _held_out_comparisons() if not pair.mixed)),
+        ("mixes, data sheets (in view)", *_right(pair for pair in compared if pair.mixed)),
     ]  # fmt: skip
     for name, kinds in _WINNER_KINDS.items():
-        figures = [figure for kind in kinds for figure in own.get(kind, ())]
+        figures = [figure for kind in kinds for figure in of_kind.get(kind, ())]
         rows.append((name, *_won(winners(figures)), *_won(winners(figures, most=CLOSE))))
     return (
         "### The better of two drives\n\n"
         + _prose(
-            "Pairs of drives under the same load in one source, whose published figures differ by "
-            "more than 5 %. Data sheets state pure loads almost alone, and the rule knows most of "
-            "these figures."
+            "A pair is two drives under the same load in one source, with published figures that "
+            "differ by more than 5 %. Data sheets state almost only pure loads, and the rule uses "
+            "most of these figures."
         )
         + "\n"
         + _table(("load", *_WON, *(f"{word}, {_NEAR}" for word in _WON)), rows)
@@ -267,36 +274,37 @@ _WINNER_KINDS = {
 
 
 def _held_out_comparisons() -> Iterator[PairwiseComparison]:
-    """Yield the comparisons of which a figure is held out."""
+    """Yield the comparisons with a held-out figure."""
     parts = split()
-    known = {(f.device, f.metric, f.label, f.value) for f, part in parts.items() if part == "fit"}
-    for one in comparisons_of(modern_rows()):
-        pair = zip(one.drives, one.published, strict=True)
-        if any((drive, one.metric, one.label, value) not in known for drive, value in pair):
-            yield one
+    fitted = {(f.device, f.metric, f.label, f.value) for f, part in parts.items() if part == "fit"}
+    for pair in comparisons_of(modern_rows()):
+        drives = zip(pair.drives, pair.published, strict=True)
+        if any((drive, pair.metric, pair.label, value) not in fitted for drive, value in drives):
+            yield pair
 
 
 def _right(compared: Iterable[PairwiseComparison]) -> tuple[str, ...]:
-    clear = [one for one in compared if one.clear]
-    close = [one for one in clear if max(one.published) <= CLOSE * min(one.published)]
-    found = (Winners(len(own), sum(one.right for one in own)) for own in (clear, close))
-    return tuple(cell for one in found for cell in _won(one))
+    """Return the cells of the clear pairs, and of those whose figures are close."""
+    clear = [pair for pair in compared if pair.clear]
+    close = [pair for pair in clear if max(pair.published) <= CLOSE * min(pair.published)]
+    counts = (Winners(len(pairs), sum(pair.right for pair in pairs)) for pairs in (clear, close))
+    return tuple(cell for count in counts for cell in _won(count))
 
 
-def _won(found: Winners) -> tuple[str, str]:
-    share = f" ({100 * found.right / found.pairs:.0f} %)" if found.pairs else ""
-    return str(found.pairs), f"{found.right}{share}"
+def _won(count: Winners) -> tuple[str, str]:
+    share = f" ({100 * count.right / count.pairs:.0f} %)" if count.pairs else ""
+    return str(count.pairs), f"{count.right}{share}"
 
 
 # -- share within 10 % -----------------------------------------------------------------------------
 
 
 def _within() -> str:
-    found = distributions(read_ssd_iq_predictions(SSD_IQ_PREDICTIONS))
+    compared = distributions(read_ssd_iq_predictions(SSD_IQ_PREDICTIONS))
     header = ("source", "subject", f"share within {100 * TOLERANCE:.0f} %")
     rows = [
-        ("writecliff, SSD-iq (in view)", f"{text}; distributions", _spread(own))
-        for text, own in _by_operation(found)
+        ("writecliff, SSD-iq (in view)", f"{subject}; distributions", _spread(loops))
+        for subject, loops in _by_operation(compared)
     ]
     rows += [
         (f"[{source}]({address})" if address else source, subject, share)
@@ -305,29 +313,29 @@ def _within() -> str:
     return (
         f"### Share of I/Os within {100 * TOLERANCE:.0f} % of their latency\n\n"
         + _prose(
-            "A study of 2025 counts the single I/Os whose simulated latency is within 10 % of the "
-            "measured one. SSD-iq has percentiles, so the distributions are compared: the share of "
-            "the quantiles at which the simulated latency is within 10 % of the published one. "
-            "Between two percentiles, the logarithm of the latency is linear in −log10(1 − q). "
-            "I/Os faster than the median, or beyond the highest published percentile, do not "
-            "count. A distribution ignores which I/O is slow, so this is milder than the study's "
-            "measure."
+            "Das Sharma et al. count the single I/Os whose simulated latency is within 10 % of the "
+            "measured latency. SSD-iq publishes only percentiles, so this comparison is of "
+            "distributions: the share of the quantiles at which the simulated latency is within "
+            "10 % of the published latency. Between two percentiles, the logarithm of the latency "
+            "is interpolated linearly in −log10(1 − q). I/Os faster than the median, or beyond the "
+            "highest published percentile, do not count. A distribution ignores which I/Os are "
+            "slow, so this measure is milder than that of the study."
         )
         + "\n"
         + _table(header, rows)
     )
 
 
-def _by_operation(found: Sequence[Distribution]) -> Iterator[tuple[str, list[Distribution]]]:
+def _by_operation(compared: Sequence[Distribution]) -> Iterator[tuple[str, list[Distribution]]]:
     for operation in ("read", "write"):
-        own = [one for one in found if one.operation == operation]
-        if own:
-            drives = len({one.drive for one in own})
-            yield f"{operation}s of {len(own)} open loops on {drives} drives", own
+        loops = [loop for loop in compared if loop.operation == operation]
+        if loops:
+            drives = len({loop.drive for loop in loops})
+            yield f"{operation}s of {len(loops)} open loops on {drives} drives", loops
 
 
-def _spread(own: Sequence[Distribution]) -> str:
-    shares = [one.share_pct for one in own]
+def _spread(loops: Sequence[Distribution]) -> str:
+    shares = [loop.share_pct for loop in loops]
     return f"{fmean(shares):.0f} % (median of the loads {median(shares):.0f} %)"
 
 
@@ -344,7 +352,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def replaced(page: str) -> str:
-    """Return the page with the section as it is now. Raises ValueError: the page has none."""
+    """Return the page with a new section. Raises ValueError: the page has no such section."""
     before, title, rest = page.partition(TITLE)
     if not title:
         raise ValueError(f"the page has no section '{TITLE.strip()}'")

@@ -305,7 +305,10 @@ def _run(
 
 
 def shortened_s(seconds: float, time_share: float) -> float:
-    """Return the time of a load, in seconds. Bursts are as short as they can be already."""
+    """Return the shortened time of a load, in seconds, at least that of a burst.
+
+    Shorter bursts would measure the buffer instead of the SLC cache.
+    """
     return max(seconds * time_share, min(seconds, BURST_SECONDS))
 
 

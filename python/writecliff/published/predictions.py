@@ -1,14 +1,14 @@
-"""Figures as predicted by fits that have not seen them, kept beside the presets.
+"""Stored predictions of published figures, by fits that have not seen them.
 
-`tools/predict-figures` makes the table of the shipped fits: their cross-validation. Those of
-current drives and of SSD-iq's loads are the figures that `reproduce` simulates:
+`tools/predict-figures` writes the table of the shipped fits, which is their cross-validation. The
+tables of current drives and of SSD-iq's loads contain the figures that `reproduce` simulates:
 
     writecliff reproduce modern --short --json > modern.json
     writecliff reproduce ssd-iq --json > ssd-iq.json
     .venv/bin/python -m writecliff.published.predictions modern.json ssd-iq.json
 
-The table of current drives also has figures that the rule knows, for comparisons of two drives. A
-prediction is of a drive model; once the model changes it is out of date and not shown.
+The table of current drives also contains figures that the rule uses, for comparisons of two drives.
+A prediction belongs to a version of a drive model, and is ignored once the model changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
 SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
 _COLUMNS = (*COLUMNS, COMPRESSIBLE, "predicted")
-_HASH_DIGITS = 16  # of a drive of SSD-iq; whole hashes would be half of the file
+_HASH_DIGITS = 16  # stored digits of the hash of an SSD-iq drive, to keep the file small
 _SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_hash")
 
 
@@ -62,24 +62,24 @@ def table_of(folds: int, predictions: Iterable[CrossValidated]) -> str:
 
 
 def table_of_modern(results: str) -> str:
-    """Return the simulated figures of the JSON of `reproduce modern` as CSV."""
+    """Return the simulated figures of `reproduce modern` as CSV. `results`: its JSON output."""
     lines = (
-        [*(one[name] for name in (*COLUMNS, COMPRESSIBLE)), one["simulated"], _hash(one["preset"])]
-        for one in json.loads(results)["figures"]
-        if one.get("part") in ("aside", "fit") and one["simulated"] is not None
+        [*(row[name] for name in (*COLUMNS, COMPRESSIBLE)), row["simulated"], _hash(row["preset"])]
+        for row in json.loads(results)["figures"]
+        if row.get("part") in ("aside", "fit") and row["simulated"] is not None
     )
     return csv_text((*_COLUMNS, "device_hashes"), lines)
 
 
 def table_of_ssd_iq(results: str) -> str:
-    """Return the simulated figures of the JSON of `reproduce ssd-iq` as CSV."""
-    found = json.loads(results)
-    hashes = {one["drive"]: one["device_hash"][:_HASH_DIGITS] for one in found["drives"]}
+    """Return the simulated figures of `reproduce ssd-iq` as CSV. `results`: its JSON output."""
+    comparison = json.loads(results)
+    hashes = {drive["drive"]: drive["device_hash"][:_HASH_DIGITS] for drive in comparison["drives"]}
     lines = (
-        [one["condition"], one["metric"], one["value"], one["unit"], one["simulated"],
-         hashes[one["drive"]]]
-        for one in found["rows"]
-        if one["value"] and one["simulated"] is not None
+        [row["condition"], row["metric"], row["value"], row["unit"], row["simulated"],
+         hashes[row["drive"]]]
+        for row in comparison["rows"]
+        if row["value"] and row["simulated"] is not None
     )  # fmt: skip
     return csv_text(_SSD_IQ_COLUMNS, lines)
 
@@ -96,10 +96,10 @@ def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Predi
 
 @dataclass(frozen=True)
 class SsdIqPrediction:
-    """A figure of SSD-iq with its prediction. `value` and `simulated` have the table's unit."""
+    """A figure of SSD-iq and its prediction. `value` and `simulated` are in the table's unit."""
 
-    drive: str  # name and capacity on its sheet
-    family: str  # of the catalogue, or the drive itself
+    drive: str  # name and capacity on the data sheet
+    family: str  # catalogue family, or the name of the drive
     load: Load
     metric: str
     value: float
@@ -107,16 +107,16 @@ class SsdIqPrediction:
 
 
 def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPrediction]:
-    """Return the predictions of the drives as the rule derives them now."""
+    """Read the predictions whose drive still has the hash of the drive that the rule derives."""
     from writecliff.published.ssd_iq.conditions import drive_text, load_of
     from writecliff.published.ssd_iq.drives import family_of, read_sheets, sheet_of
 
     sheets = read_sheets()
-    found = []
+    predictions = []
     for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
         sheet = sheet_of(drive_text(line["condition"]), sheets)
         if line["device_hash"] == _derived_hash(sheet):
-            found.append(
+            predictions.append(
                 SsdIqPrediction(
                     sheet.label,
                     family_of(sheet.name) or sheet.name,
@@ -126,7 +126,7 @@ def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPredic
                     float(line["predicted"]),
                 )
             )
-    return found
+    return predictions
 
 
 @lru_cache(maxsize=64)
@@ -151,13 +151,16 @@ def _hash(name: str) -> str:
 def predicted_rows(
     rows: Sequence[Row], known: Mapping[PublishedFigure, Prediction] | None = None
 ) -> list[Row]:
-    """Those of the figures for which there is a prediction of the presets as they are now, among
-    `known` or those of the shipped fits."""
+    """Return the rows whose prediction is of the current presets, with the predicted values.
+
+    `known`: predictions by figure; default: those of the shipped fits.
+    """
     known = read_predictions() if known is None else known
     return [
-        Row(row.figure, one.simulated)
+        Row(row.figure, prediction.simulated)
         for row in rows
-        if (one := known.get(row.figure)) and one.device_hashes == device_hashes(row.figure)
+        if (prediction := known.get(row.figure))
+        and prediction.device_hashes == device_hashes(row.figure)
     ]
 
 

@@ -192,9 +192,9 @@ def _marked(row: Row) -> str:
 
 
 def parts_tables(found: Reproduction) -> list[Table]:
-    """Of drives of today: figures that a fit may use, and figures that are kept aside.
+    """Return the errors of current drives: figures of the fit and held-out figures.
 
-    Constants follow from the figures of the fit, so these have no error to show.
+    The rule sets constants from the figures of the fit, so the table shows no error for them.
     """
     rows = [
         (one.part, one.kind, str(one.figures), "set by the rule", "")

@@ -202,13 +202,13 @@ def test_loads_have_the_kinds_of_their_figures() -> None:
         "p99 of reads alone, below full rate",
     )
     assert kinds(read_pct=70).kinds_of("reads/mean") == ("mean latency of reads beside writes",)
-    assert kinds().kinds_of("flush/p99") == ("flushes",)  # nobody publishes them
+    assert kinds().kinds_of("flush/p99") == ("flushes",)  # no source publishes flushes
     assert kinds().kinds_of("life") == ("endurance", "random writes")
     assert kinds(rate_iops=1e4).kinds_of("life", rated_life=True) == ()
 
 
 def test_the_error_of_a_model_is_that_of_the_load_on_its_family() -> None:
-    """Cross-validation predicts rates of mixes of `pm863` (3 figures and more), and no endurance."""
+    """Cross-validation predicts at least 3 rates of mixes of `pm863`, but not its endurance."""
     mix = model_error("pm863-960", kinds(read_pct=70)).of("iops")
     assert mix == model_error("pm863-480", kinds(read_pct=70)).of("iops")
     assert mix.pct is not None and mix.kinds[0].scope == "family"
@@ -238,8 +238,8 @@ def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> N
 
 
 def test_a_current_drive_wins_no_mix_clearly() -> None:
-    """Two mixes of current drives are published in the table, both known before a constant was
-    set: the error is not known."""
+    """The table has two mixes of current drives, too few for an error. Both were seen before a
+    constant was set."""
     error = model_error("t500-1000", kinds(read_pct=70))
     fast, slow = figures(1.0, 2.0, iops=100.0), figures(1.0, 2.0, iops=10.0)
     _, second = ranked(asked(), {"iops": 1.0}, error, a=fast, b=slow)
@@ -281,13 +281,13 @@ def test_flushes_count_where_the_load_has_some() -> None:
 
 
 def test_figures_that_test_nothing_do_not_count() -> None:
-    """Three writes at queue depth 1 of 15 µs are a constant of the rule; one figure is left."""
+    """Three writes of 15 µs at queue depth 1 are constants or a repetition; one figure counts."""
     kind = mean_kind("random writes")
-    own = [figure for figure in current_drives() if figure.kind == kind]
-    assert [bool(figure.known) for figure in own].count(True) == 3
+    means = [figure for figure in current_drives() if figure.kind == kind]
+    assert [bool(figure.exclusion) for figure in means].count(True) == 3
     error = model_error("micron-9550-max-3200", kinds()).of("mean")
     assert error.pct is None
-    repeated = [f for f in current_drives() if f.known == "repeats a figure of its family"]
+    repeated = [f for f in current_drives() if f.exclusion == "repeats a figure of its family"]
     assert {(f.drive, f.published) for f in repeated} >= {("micron-9550-max-3200", 14_000.0)}
 
 

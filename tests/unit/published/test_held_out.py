@@ -51,7 +51,7 @@ def test_the_page_has_the_section_that_the_predictions_give() -> None:
 
 def test_the_front_page_has_the_errors_of_the_section() -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
-    flash = [f for f in current_drives() if f.family != "p5800x" and not f.known]
+    flash = [f for f in current_drives() if f.family != "p5800x" and not f.exclusion]
     kinds = {**by_kind(flash), **by_kind(ssd_iq())}
     loads = ("random reads", "random writes", "sequential reads", "sequential writes")
     for kind in (*loads, SKEWED, STATIC):
@@ -87,20 +87,20 @@ def test_the_table_of_ssd_iq_has_the_figures_that_are_simulated() -> None:
 def test_loads_of_a_drive_count_once_and_tails_by_rate() -> None:
     kinds = by_kind(ssd_iq())
     assert {SKEWED, STATIC, KNEE, "p99.9 of writes, below full rate"} <= set(kinds)
-    loads = [(one.drive, one.label) for one in kinds[SKEWED]]
+    loads = [(skewed.drive, skewed.label) for skewed in kinds[SKEWED]]
     assert len(loads) == len(set(loads))
     rates = knees(read_ssd_iq_predictions(), simulated=False)
-    for one in kinds["p99 of reads beside writes, below full rate"]:
-        rate = float(one.label.split()[2].replace(",", ""))
-        assert rate < FULL_RATE_SHARE * rates[one.drive]
-        assert one.in_view and one.unit == "x"
+    for tail in kinds["p99 of reads beside writes, below full rate"]:
+        rate = float(tail.label.split()[2].replace(",", ""))
+        assert rate < FULL_RATE_SHARE * rates[tail.drive]
+        assert tail.in_view and tail.unit == "x"
 
 
-def test_a_repetition_and_a_constant_are_told_from_predictions() -> None:
-    known = {(one.drive, one.published): one.known for one in current_drives()}
-    assert known["micron-9550-max-6400", 14_000.0] == "repeats a figure of its family"
-    assert known["micron-7450-15360", 0.015] == "constant of the rule"
-    assert known["pm1743-15360", 6_600.0] == ""
+def test_repetitions_and_constants_are_excluded() -> None:
+    exclusions = {(f.drive, f.published): f.exclusion for f in current_drives()}
+    assert exclusions["micron-9550-max-6400", 14_000.0] == "repeats a figure of its family"
+    assert exclusions["micron-7450-15360", 0.015] == "constant of the rule"
+    assert exclusions["pm1743-15360", 6_600.0] == ""
 
 
 def test_scores_are_of_percentages_or_factors() -> None:
@@ -120,9 +120,9 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
         figure("c", 120, 45),
         figure("d", 400, 90),
     ]
-    # Clear: all but a and b. Wrong: a and c.
-    found = winners([*drives, figure("e", 1, 1000, label="another mix")])
-    assert (found.pairs, found.right) == (5, 4)
+    # All pairs but a and b are clear. The simulation has the wrong winner of a and c.
+    compared = winners([*drives, figure("e", 1, 1000, label="another mix")])
+    assert (compared.pairs, compared.right) == (5, 4)
     assert winners(drives, most=2.0).pairs == 2
     assert winners([figure("a", 100, 50), figure("b", 200, 50)]).right == 0  # a draw
 
@@ -140,7 +140,7 @@ def test_the_share_within_ten_per_cent_follows_from_percentiles() -> None:
     assert 0 < crossing < 0.5
 
 
-def test_distributions_begin_with_the_median() -> None:
+def test_distributions_start_with_the_median() -> None:
     load = load_of("x; open loop at 1000 writes/s")
 
     def row(metric: str) -> SsdIqPrediction:
@@ -148,5 +148,5 @@ def test_distributions_begin_with_the_median() -> None:
 
     tails = [row(f"read latency {name}") for name in ("p99", "p99.9", "p99.99")]
     assert distributions(tails) == []
-    (one,) = distributions([row("read latency p50"), *tails, row("write latency p50")])
-    assert (one.operation, one.share_pct, len(one.latencies)) == ("read", 100.0, 4)
+    (reads,) = distributions([row("read latency p50"), *tails, row("write latency p50")])
+    assert (reads.operation, reads.share_pct, len(reads.latencies)) == ("read", 100.0, 4)
