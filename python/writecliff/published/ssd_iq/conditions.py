@@ -15,7 +15,7 @@ from writecliff.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _UNITS = {"mib": MIB, "gib": GIB, "mb": 10**6, "gb": 10**9}
-# Of block sizes, which are powers of two: sources write "4 KB" for 4 KiB.
+# Units of block sizes, which are powers of two: sources write "4 KB" for 4 KiB.
 _BLOCK_UNITS = {"k": KIB, "m": MIB}
 _NUMBER = r"([\d][\d,]*(?:\.\d+)?)"
 _NUMBER_MAX = 1e15
@@ -25,7 +25,7 @@ _CAPACITIES_MAX = 1000.0
 _PROBE_IOPS = 10_000.0
 _SHARES_TOLERANCE = 0.5  # by which rounded shares may miss 100 %
 _STATIC = re.compile(rf"{_NUMBER} ?% (?:of (?:the )?(?:pages|data) )?(?:is |are )?static")
-# Capacities that a sequential fill writes.
+# Words for the capacities that a sequential fill writes.
 _FILL_CAPACITIES = re.compile(
     rf"fill(?:ed)? (?:of |with )?(?:{_NUMBER} to )?{_NUMBER} capacit\w*\b(?! (?:uniform|random))"
     rf"|(?:{_NUMBER} to )?{_NUMBER} capacit\w* (?:of )?sequential\b"
@@ -67,7 +67,7 @@ class RandomWrites:
 
     spread: Spread
     block_bytes: int = 4 * KIB
-    queue_depth: int = 128
+    queue_depth: int = 128  # outstanding I/Os of each thread
     threads: int = 4
     capacities: float = _CAPACITIES  # written volume in sizes of the used range
     range_bytes: float | None = None  # used range of the real drive; None: the whole drive
@@ -87,8 +87,8 @@ class ZoneWrites:
     The host trims a whole zone before it writes the zone again, and draws the next zone at random.
     """
 
-    zone_bytes: float
-    active: int
+    zone_bytes: float  # zone size on the real drive
+    active: int  # zones that are written at the same time
     block_bytes: int = 512 * KIB
     queue_depth: int = 1
     threads: int = 1
@@ -106,11 +106,11 @@ class OpenLoop:
     """Poisson arrivals of I/Os on an aged drive, and a fixed-rate probe of the latency."""
 
     rate_iops: float  # rate of the arrivals
-    write_pct: float = 99.0  # writes among the arrivals
+    write_pct: float = 99.0  # percentage of writes among the arrivals
     block_bytes: int = 4 * KIB
     threads: int = 6
     queue_depth: int = 64
-    aged_capacities: float = _AGED  # uniform writes before the load
+    aged_capacities: float = _AGED  # uniform writes before the load, in user capacities
     probe_iops: float = _PROBE_IOPS
     probe_read_pct: float = 50.0
 
@@ -251,14 +251,14 @@ def _window(text: str) -> tuple[float, float]:
         return _WINDOW
     low, high = (_value(share) / 100 for share in match.groups())
     if not low < high <= 1:
-        raise ConfigError(f"a window from {100 * low:g} to {100 * high:g} % of the run")
+        raise ConfigError(f"invalid window from {100 * low:g} to {100 * high:g} % of the run")
     return low, high
 
 
 def _capacities(text: str, default: float) -> float:
     capacities = _capacity_words(text)
     if capacities == 0:
-        raise ConfigError("0 capacities: nothing to measure")
+        raise ConfigError("0 capacities leave nothing to measure")
     return default if capacities is None else capacities
 
 
@@ -297,7 +297,7 @@ def _block(text: str, default: int) -> int:
     match = re.search(rf"{_NUMBER} ?([km])i?b? (?:random |sequential )?writes", text)
     size = round(_value(match[1]) * _BLOCK_UNITS[match[2]]) if match else default
     if size <= 0:
-        raise ConfigError("a block size of 0")
+        raise ConfigError("the block size is 0")
     return size
 
 

@@ -54,7 +54,7 @@ class _Name:
     """Name of a drive without its capacity, form factor and remarks in parentheses."""
 
     words: tuple[str, ...]
-    # Words with digits, which tell models apart: of D7-P5520 the last, since P5520 is common, too.
+    # Words with digits, which distinguish models. D7-P5520 counts as P5520, because some sources omit D7.
     models: frozenset[str]
 
     @classmethod
@@ -230,7 +230,7 @@ def capacity_in(text: str) -> float | None:
 
 
 def device_text(sheet: Sheet) -> str:
-    """Return the device file that follows from a sheet, its year and figures of other families.
+    """Return the device file derived from a sheet, its year and figures of other families.
 
     Raises:
         ConfigError: no flash of that year can meet the sheet.

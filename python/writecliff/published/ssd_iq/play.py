@@ -385,12 +385,12 @@ def volume_at(share: float, programmed: Sequence[float]) -> float:
 
 
 def _pages(drive: SmallDrive, load: RandomWrites) -> int:
-    """Return the blocks of the range that a load uses at full size."""
+    """Return the number of blocks in the range of a load at full size."""
     return max(1, round(drive.capacity_bytes * _used(drive, load) / load.block_bytes))
 
 
 def addresses_of(spread: Spread, pages: int) -> Addresses:
-    """Return the addresses of a distribution. `pages`: ranks of zipf, those of the full size."""
+    """Return the addresses of a distribution. `pages`: number of zipf ranks, at full size."""
     if spread.theta is not None:
         return Addresses("zipf", theta=spread.theta, ranks=pages)
     if not spread.zones:

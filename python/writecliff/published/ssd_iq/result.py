@@ -53,7 +53,7 @@ _KNEE_SHARE = 0.8  # share of a drive's largest rate below which tails are compa
 FACTOR = 1.5  # largest factor of a tail that counts as `Score.within`
 
 
-Cells = Mapping[str, str | None]  # of a row of the table, by column
+Cells = Mapping[str, str | None]  # cells of a row of the table, by column
 
 
 @dataclass(frozen=True)
@@ -498,7 +498,7 @@ def kind_of(row: Row, limits: Mapping[str, float]) -> str:
 
 
 def disclosures(comparison: Comparison) -> list[str]:
-    """Return what a reader of the errors must know."""
+    """Return the texts that qualify the errors: figures seen, durations, scales, gaps."""
     texts = [
         "Rules derive every drive from its data sheet. The class defaults for tails and fresh "
         "writes were set with figures of PM9A3, PE8110, CM7-R and 7450 MAX in view, and the "
