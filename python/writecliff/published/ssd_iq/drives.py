@@ -54,7 +54,8 @@ class _Name:
     """Name of a drive without its capacity, form factor and remarks in parentheses."""
 
     words: tuple[str, ...]
-    # Words with digits, which distinguish models. D7-P5520 counts as P5520, because some sources omit D7.
+    # Words with digits, which distinguish models. D7-P5520 counts as P5520, because some sources
+    # omit D7.
     models: frozenset[str]
 
     @classmethod
