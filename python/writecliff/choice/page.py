@@ -189,18 +189,21 @@ def _certainty(answer: Answer) -> Table:
         (
             one.name,
             one.sure or "",
-            *(_error_cell(one.error.of(key)) for key in answer.axes),
+            *(error_cell(one.error.of(key)) for key in answer.axes),
             "" if _scale(answer, one) == 1 else f"1/{_scale(answer, one):g}",
         )
         for one in answer.ranked
     ]
     heads = [f"Error of {key}" for key in answer.axes]
     return table("", ("Drive", "Difference to the first", *heads, "Simulated at"), rows,
-                 "wl" + "r" * len(heads) + "r")  # fmt: skip
+                 "w" + "l" * (1 + len(heads)) + "r")  # fmt: skip
 
 
-def _error_cell(error: FigureError) -> str:
-    """Return the error of a figure with its kind, such as "9 % (mixes; 33 figures)"."""
+def error_cell(error: FigureError) -> str:
+    """Return the error of a figure with its kind, such as "9 % (mixes; 33 figures)".
+
+    An error of 100 % or more is shown as a factor.
+    """
     if not error.kinds:
         return "a rating or list"
     unknown = [kind.kind for kind in error.kinds if kind.pct is None]
@@ -208,7 +211,8 @@ def _error_cell(error: FigureError) -> str:
         return f"not known ({', '.join(unknown)})"
     worst = max(error.kinds, key=lambda kind: kind.pct or 0.0)
     pct = worst.pct or 0.0
-    shown = "less than 1 %" if pct < 1 else f"{pct:.0f} %"
+    shown = f"{pct:.0f} %" if pct < 100 else f"{1 + pct / 100:.3g} x"
+    shown = "less than 1 %" if pct < 1 else shown
     least = "at least " if error.is_bound and pct >= 1 else ""
     scope = {"other drives": " of other drives", "twin": " of the twin"}.get(worst.scope, "")
     return f"{least}{shown} ({worst.kind}; {worst.figures} figures{scope})"

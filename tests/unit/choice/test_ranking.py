@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from writecliff.choice.certainty import KindError, ModelError, model_error
+from writecliff.choice.certainty import FigureError, KindError, ModelError, model_error
 from writecliff.choice.load_kinds import LoadKinds, kinds_of_jobs
 from writecliff.choice.measured import over_seeds
+from writecliff.choice.page import error_cell
 from writecliff.choice.question import Question
 from writecliff.choice.ranking import Ranked, rank, weights_of
 from writecliff.errors import ConfigError
@@ -314,3 +315,19 @@ def test_the_error_of_a_twin_is_that_of_what_it_kept_aside(tmp_path: Path) -> No
     assert found.of("p99.99").pct is None and found.of("iops").kinds[0].figures == 25
     path.write_text('name = "mine"\n')
     assert model_error(str(path), MIX).by_kind == {}
+
+
+@pytest.mark.parametrize(
+    ("pct", "in_view", "text"),
+    [
+        (0.4, True, "less than 1 % (mixes; 5 figures)"),
+        (99.4, False, "99 % (mixes; 5 figures)"),
+        (184.0, True, "at least 2.84 x (mixes; 5 figures)"),
+        (13131.0, True, "at least 132 x (mixes; 5 figures)"),
+        (None, False, "not known (mixes)"),
+    ],
+)
+def test_the_page_shows_large_errors_as_factors(
+    pct: float | None, in_view: bool, text: str
+) -> None:
+    assert error_cell(FigureError((KindError("mixes", pct, 5, "family", in_view),))) == text
