@@ -2,8 +2,9 @@
 
 The kernel's own trace says when requests were issued. The longest gap around each cut is compared
 with that of as long a time in the middle of each step of the same run, because a machine with other
-work to do has gaps of its own, and the reads of ACT come in bursts. The drive lies in memory, so
-that it has no pauses of its own.
+work to do has gaps of its own, and the reads of ACT come in bursts. Its three jobs repeat every
+PATTERN_S, and a window holds two whole patterns: the longest gap of a load without a cut is thus the
+same wherever the window lies. The drive lies in memory, so that it has no pauses of its own.
 """
 
 from __future__ import annotations
@@ -25,20 +26,28 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 
 pytestmark = pytest.mark.measures
 
-SECOND = 1_000_000_000
 STEPS = 12
-STEP_NS = SECOND // 2
+STEP_NS = 480_000_000
 WINDOW_S = 0.05
+PATTERN_S = 0.04  # two bursts of 40 reads, one large read, one large write
 GAP_MS = 2.0
 
 
 def large(name: str, read_pct: float) -> Job:
     block = (BlockSize(128 * KIB),)
-    return Job(name=name, read_pct=read_pct, block_sizes=block, rate_iops=24, duration_ns=STEP_NS)
+    return Job(
+        name=name,
+        read_pct=read_pct,
+        block_sizes=block,
+        rate_iops=1 / PATTERN_S,
+        duration_ns=STEP_NS,
+    )
 
 
 WRITES = Job(name="writes", threads=2, queue_depth=4, rate_iops=4000, duration_ns=STEP_NS)
-READS = Job(name="reads", read_pct=100, threads=40, rate_iops=2000, duration_ns=STEP_NS)
+READS = Job(
+    name="reads", read_pct=100, threads=40, rate_iops=2 * 40 / PATTERN_S, duration_ns=STEP_NS
+)
 LOADS = {"WSAT": (WRITES,), "ACT": (READS, large("large reads", 100), large("large writes", 0))}
 
 
