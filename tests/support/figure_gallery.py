@@ -24,7 +24,7 @@ from writecliff.report.figures import (
     steady_window,
 )
 from writecliff.report.figures3d import columns_3d
-from writecliff.report.model import DataFile, Figure
+from writecliff.report.model import Figure
 from writecliff.report.plots import (
     Bars,
     Reference,
@@ -33,6 +33,7 @@ from writecliff.report.plots import (
     normalised,
     two_axes,
 )
+from writecliff.report.table import DataFile
 
 # Name, title and data of every figure.
 HEAD = ("g", "title", DataFile("g.csv", "a\n1\n"))

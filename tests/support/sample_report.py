@@ -6,16 +6,8 @@ from dataclasses import replace
 
 from tests.support.figure_gallery import GALLERY
 from writecliff.report.csvs import csv_text, with_data
-from writecliff.report.model import (
-    DataFile,
-    Header,
-    HeaderColumn,
-    KeyFigure,
-    ReportModel,
-    Section,
-    Table,
-    Verdict,
-)
+from writecliff.report.model import Header, HeaderColumn, KeyFigure, ReportModel, Section, Verdict
+from writecliff.report.table import BLOCK, RIGHT, Column, DataFile, decimals, table
 
 STAMP = "NOT PTS-CONFORMANT"
 COLUMNS = {
@@ -74,12 +66,13 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
         svg = figure.svg.replace('"g-', f'"{name}-').replace("#g-", f"#{name}-")
         wide = kind == "3-D columns"
         plots.append(replace(figure, name=name, title=kind, svg=svg, data=data, wide=wide))
-    rows = tuple((f"{4 << k % 9} KiB", f"{1000 * k:,}.5", f"{k}/{100 - k}") for k in range(60))
-    table = Table("Tabular data", ("Block size", "IOPS", "R/W"), rows, ("left", "right", "right"))
+    rows = [(4096 << k % 9, 1000 * k + 0.5, f"{k}/{100 - k}") for k in range(60)]
+    columns = (Column("Block size", BLOCK), Column("IOPS", decimals(1)), Column("R/W", RIGHT))
+    shown = table("Tabular data", columns, rows)
     sections, files = with_data(
         (
             Section("Figures", "All kinds.", tuple(plots)),
-            Section("Tables", "", (), (table,)),
+            Section("Tables", "", (), (shown,)),
         ),
         (data,),
     )

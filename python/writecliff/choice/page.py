@@ -19,9 +19,10 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import interval_text, value_text
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
+from writecliff.report.table import DataFile, Table, table
 
 PAGE_NAME = "choice.html"
 _SHOWN = (

@@ -9,7 +9,7 @@ from writecliff.cli.output import table
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
-    from writecliff.report.model import Table
+    from writecliff.report.table import Table
 
 
 def show_comparison(found: Comparison, *files: Path) -> None:

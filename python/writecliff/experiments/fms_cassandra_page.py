@@ -30,10 +30,11 @@ from writecliff.experiments.fms_cassandra_findings import (
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import Align, DataFile, Figure, Section, Table
+from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
 from writecliff.report.stream_advice import lifetime_text
+from writecliff.report.table import RIGHT, TEXT, DataFile, Kind, Table
 from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-fms-cassandra/2"
@@ -92,18 +93,18 @@ def tables(result: Result) -> tuple[Table, ...]:
     conditions = Table.of(
         "Effect of each condition on the lifetime ratio",
         factors(result.rows),
-        ("condition", "left", lambda factor: factor.name),
-        ("values", "left", lambda factor: ", ".join(factor.levels)),
-        ("minimum", "right", lambda factor: f"{factor.least:.2f}"),
-        ("median", "right", lambda factor: f"{factor.median:.2f}"),
-        ("maximum", "right", lambda factor: f"{factor.most:.2f}"),
-        ("groups", "right", lambda factor: str(factor.groups)),
+        ("condition", TEXT, lambda factor: factor.name),
+        ("values", TEXT, lambda factor: ", ".join(factor.levels)),
+        ("minimum", RIGHT, lambda factor: f"{factor.least:.2f}"),
+        ("median", RIGHT, lambda factor: f"{factor.median:.2f}"),
+        ("maximum", RIGHT, lambda factor: f"{factor.most:.2f}"),
+        ("groups", RIGHT, lambda factor: str(factor.groups)),
         note="the largest minus the smallest ratio of lifetimes while all other conditions stay",
     )
     assigned = Table.of(
         "Write amplification by assignment",
         result.assigned[0].waf if result.assigned else (),
-        ("streams", "left", str),
+        ("streams", TEXT, str),
         *_by_case(result),
         note="the oracle knows when data die, has as many streams, and tries several ways to use "
         "them",
@@ -112,19 +113,19 @@ def tables(result: Result) -> tuple[Table, ...]:
     streams = Table.of(
         f"What each stream wrote, and how long it lived: {describe(best.case)}",
         best.by_stream,
-        ("stream", "right", lambda row: str(row["stream"])),
-        ("class", "left", lambda row: str(row["name"])),
-        ("written", "right", lambda row: size(row["written_bytes"])),
-        ("median lifetime", "right", lifetime_text),
+        ("stream", RIGHT, lambda row: str(row["stream"])),
+        ("class", TEXT, lambda row: str(row["name"])),
+        ("written", RIGHT, lambda row: size(row["written_bytes"])),
+        ("median lifetime", RIGHT, lifetime_text),
         data=STREAMS_CSV,
     )
-    findings_table = Table.of("Findings", said, ("", "left", str))
+    findings_table = Table.of("Findings", said, ("", TEXT, str))
     return findings_table, conditions, assigned, _all_rows(result), streams
 
 
-def _by_case(result: Result) -> list[tuple[str, Align, Callable[[str], str]]]:
+def _by_case(result: Result) -> list[tuple[str, Kind, Callable[[str], str]]]:
     """A column for each set of conditions."""
-    return [(describe(one.case), "right", partial(_waf_text, one.waf)) for one in result.assigned]
+    return [(describe(one.case), RIGHT, partial(_waf_text, one.waf)) for one in result.assigned]
 
 
 def _waf_text(waf: dict[str, float], name: str) -> str:
@@ -135,20 +136,20 @@ def _all_rows(result: Result) -> Table:
     return Table.of(
         "Streams off and on",
         result.rows,
-        ("nodes", "right", lambda row: str(row.case.nodes)),
-        ("TRIM", "left", lambda row: on_off(row.case.trim)),
-        ("allocator", "left", lambda row: row.case.allocator),
-        ("files, peak", "right", lambda row: f"{row.case.fill_pct:g} %"),
-        ("mean", "right", lambda row: f"{row.mean_fill_pct:.0f} %"),
-        ("drive full", "right", lambda row: f"{_mapped_pct(row, row.off):.0f} %"),
-        ("unit", "right", lambda row: f"{row.case.unit_share:g}"),
-        ("WAF off", "right", lambda row: f"{row.off.waf:.3f}"),
-        ("WAF on", "right", lambda row: f"{row.on.waf:.3f}"),
-        ("lifetime", "right", lambda row: f"{row.lifetime_ratio:.2f}"),
-        ("I/O", "right", lambda row: f"{row.io_ratio:.2f}"),
-        ("I/O, reads cached", "right", lambda row: f"{row.io_ratio_cached:.2f}"),
-        ("read p99.99 off", "right", lambda row: latency(row.off.read_p9999_ns)),
-        ("read p99.99 on", "right", lambda row: latency(row.on.read_p9999_ns)),
+        ("nodes", RIGHT, lambda row: str(row.case.nodes)),
+        ("TRIM", TEXT, lambda row: on_off(row.case.trim)),
+        ("allocator", TEXT, lambda row: row.case.allocator),
+        ("files, peak", RIGHT, lambda row: f"{row.case.fill_pct:g} %"),
+        ("mean", RIGHT, lambda row: f"{row.mean_fill_pct:.0f} %"),
+        ("drive full", RIGHT, lambda row: f"{_mapped_pct(row, row.off):.0f} %"),
+        ("unit", RIGHT, lambda row: f"{row.case.unit_share:g}"),
+        ("WAF off", RIGHT, lambda row: f"{row.off.waf:.3f}"),
+        ("WAF on", RIGHT, lambda row: f"{row.on.waf:.3f}"),
+        ("lifetime", RIGHT, lambda row: f"{row.lifetime_ratio:.2f}"),
+        ("I/O", RIGHT, lambda row: f"{row.io_ratio:.2f}"),
+        ("I/O, reads cached", RIGHT, lambda row: f"{row.io_ratio_cached:.2f}"),
+        ("read p99.99 off", RIGHT, lambda row: latency(row.off.read_p9999_ns)),
+        ("read p99.99 on", RIGHT, lambda row: latency(row.on.read_p9999_ns)),
         note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
         "that the drive holds valid at the end, without streams. Unit: reclaim unit, in flushed "
         "tables",

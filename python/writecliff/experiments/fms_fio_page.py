@@ -26,9 +26,10 @@ from writecliff.experiments.lifetimes import READINGS, Reading, describe
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import Align, DataFile, Figure, Section, Table
+from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
+from writecliff.report.table import RIGHT, WHOLE, DataFile, Kind, Table
 from writecliff.units import LATENCY_UNITS, MB_S, block, latency
 
 SCHEMA = "writecliff/experiment-fms-fio/2"
@@ -112,23 +113,23 @@ def tables(result: Result) -> tuple[Table, ...]:
     beside = Table.of(
         "Beside another simulator: whole victims, without streams",
         compared,
-        ("reading", "whole", lambda row: row.reading),
-        ("OP", "right", _op),
-        ("collection", "right", lambda row: "FIFO" if row.policy == "fifo" else row.policy),
-        ("requests", "right", lambda row: block(row.request_bytes)),
-        ("here", "right", lambda row: f"{row.waf_off:.3f}"),
-        ("there", "right", lambda row: f"{row.reference:.2f}"),
-        ("difference", "right", lambda row: f"{row.reference_error_pct:+.1f} %"),
+        ("reading", WHOLE, lambda row: row.reading),
+        ("OP", RIGHT, _op),
+        ("collection", RIGHT, lambda row: "FIFO" if row.policy == "fifo" else row.policy),
+        ("requests", RIGHT, lambda row: block(row.request_bytes)),
+        ("here", RIGHT, lambda row: f"{row.waf_off:.3f}"),
+        ("there", RIGHT, lambda row: f"{row.reference:.2f}"),
+        ("difference", RIGHT, lambda row: f"{row.reference_error_pct:+.1f} %"),
         data=WAF_CSV,
     )
     fifo = Table.of(
         "Write amplifications that are stable in a FIFO log",
         [row for row in result.amplification if row.policy == "fifo"],
-        ("reading", "whole", lambda row: row.reading),
-        ("OP", "right", _op),
-        ("measured", "right", lambda row: f"{row.waf_off:.3f}"),
-        ("with streams", "right", lambda row: f"{row.waf_on:.3f}"),
-        ("stable at", "right", _stable),
+        ("reading", WHOLE, lambda row: row.reading),
+        ("OP", RIGHT, _op),
+        ("measured", RIGHT, lambda row: f"{row.waf_off:.3f}"),
+        ("with streams", RIGHT, lambda row: f"{row.waf_on:.3f}"),
+        ("stable at", RIGHT, _stable),
         data=FIFO_CSV,
     )
     return (_waf_table(result), *((beside,) if compared else ()), fifo, _speed_table(result))
@@ -152,9 +153,9 @@ def _waf_table(result: Result) -> Table:
         group[_drive(row), row.request_bytes] = row
     variants = dict.fromkeys(key for group in groups.values() for key in group)
 
-    def off(key: tuple[Drive, int]) -> tuple[str, Align, Callable[[Variants], str]]:
+    def off(key: tuple[Drive, int]) -> tuple[str, Kind, Callable[[Variants], str]]:
         title = f"{_NAMES[key[0]]}, {block(key[1])}"
-        return title, "right", lambda group: f"{group[key].waf_off:.3f}"
+        return title, RIGHT, lambda group: f"{group[key].waf_off:.3f}"
 
     def greedy(group: Variants) -> list[Amplification]:
         return [row for row in group.values() if row.policy == "greedy"]
@@ -170,11 +171,11 @@ def _waf_table(result: Result) -> Table:
         "Write amplification without streams, by way of collection and size of requests; and with "
         "a stream for each writer",
         groups.values(),
-        ("reading", "whole", lambda group: first(group).reading),
-        ("OP", "right", lambda group: _op(first(group))),
+        ("reading", WHOLE, lambda group: first(group).reading),
+        ("OP", RIGHT, lambda group: _op(first(group))),
         *(off(key) for key in variants),
-        ("with streams", "right", lambda group: f"{max(r.waf_on for r in greedy(group)):.3f}"),
-        ("lifetime ratio", "right", ratios),
+        ("with streams", RIGHT, lambda group: f"{max(r.waf_on for r in greedy(group)):.3f}"),
+        ("lifetime ratio", RIGHT, ratios),
         data=WAF_CSV,
     )
 
@@ -190,17 +191,17 @@ def _speed_table(result: Result) -> Table:
     return Table.of(
         "Throughput and read latency, streams off and on",
         pairs(result),
-        ("reading", "whole", lambda pair: pair[0].reading),
-        ("OP", "right", lambda pair: _op(pair[0])),
-        ("WAF off", "right", lambda pair: f"{pair[0].waf_preconditioned:.3f}"),
-        ("WAF on", "right", lambda pair: f"{pair[1].waf_preconditioned:.3f}"),
-        ("reads off", "right", lambda pair: rate(pair[0].read_bytes_per_s)),
-        ("reads on", "right", lambda pair: rate(pair[1].read_bytes_per_s)),
-        ("gain", "right", lambda p: f"{p[1].read_bytes_per_s / p[0].read_bytes_per_s:.2f} x"),
-        ("mean off", "right", lambda pair: latency(pair[0].read_mean_ns)),
-        ("mean on", "right", lambda pair: latency(pair[1].read_mean_ns)),
-        ("p99 off", "right", lambda pair: latency(pair[0].read_p99_ns)),
-        ("p99 on", "right", lambda pair: latency(pair[1].read_p99_ns)),
+        ("reading", WHOLE, lambda pair: pair[0].reading),
+        ("OP", RIGHT, lambda pair: _op(pair[0])),
+        ("WAF off", RIGHT, lambda pair: f"{pair[0].waf_preconditioned:.3f}"),
+        ("WAF on", RIGHT, lambda pair: f"{pair[1].waf_preconditioned:.3f}"),
+        ("reads off", RIGHT, lambda pair: rate(pair[0].read_bytes_per_s)),
+        ("reads on", RIGHT, lambda pair: rate(pair[1].read_bytes_per_s)),
+        ("gain", RIGHT, lambda p: f"{p[1].read_bytes_per_s / p[0].read_bytes_per_s:.2f} x"),
+        ("mean off", RIGHT, lambda pair: latency(pair[0].read_mean_ns)),
+        ("mean on", RIGHT, lambda pair: latency(pair[1].read_mean_ns)),
+        ("p99 off", RIGHT, lambda pair: latency(pair[0].read_p99_ns)),
+        ("p99 on", RIGHT, lambda pair: latency(pair[1].read_p99_ns)),
         data=SPEED_CSV,
     )
 

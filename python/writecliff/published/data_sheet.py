@@ -20,8 +20,9 @@ from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.modern import MODERN
 from writecliff.published.sheet_check import fitting_scale
-from writecliff.report.model import Section, table
+from writecliff.report.model import Section
 from writecliff.report.pages import Page
+from writecliff.report.table import table
 
 SMALL_BYTES = 8e9  # of the drive that is measured unless it is to be the whole one
 KIB = 1024

@@ -31,9 +31,10 @@ from writecliff.published.tables import (
 )
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
-from writecliff.report.model import DataFile, Figure, Section, table
+from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import GUIDE_PCT, agreement
+from writecliff.report.table import DataFile, table
 
 # The plots: a name, the label of the axes, which rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (

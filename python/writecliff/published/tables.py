@@ -6,7 +6,6 @@ Cells are finished text; the page and the command line show the same tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from writecliff import units
 from writecliff.engines.preconditioned import RECIPES
@@ -30,7 +29,7 @@ from writecliff.published.scores import (
     Score,
     scores_of,
 )
-from writecliff.report.model import Table, table
+from writecliff.report.table import RIGHT, TEXT, WHOLE, Kind, Table, table
 
 FAR = "▲"  # marks errors beyond the limit of their kind
 # What each state is, as `measure.py` prepares it.
@@ -231,14 +230,14 @@ def kinds_table(found: Reproduction) -> Table:
     return Table.of(
         "Errors by kind",
         found.scores,
-        ("figures of", "whole", lambda s: s.kind),
-        ("number", "right", lambda s: str(s.figures)),
-        ("statistic", "left", lambda s: s.statistic),
-        ("value", "right", lambda s: _in_unit(s.value, s.unit)),
-        ("cross-validated", "right", cross_validated),
-        ("goal", "right", goal),
-        ("", "left", lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
-        ("worst", "left", worst),
+        ("figures of", WHOLE, lambda s: s.kind),
+        ("number", RIGHT, lambda s: str(s.figures)),
+        ("statistic", TEXT, lambda s: s.statistic),
+        ("value", RIGHT, lambda s: _in_unit(s.value, s.unit)),
+        ("cross-validated", RIGHT, cross_validated),
+        ("goal", RIGHT, goal),
+        ("", TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
+        ("worst", TEXT, worst),
         note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; relative "
         "errors in %, tails and deviations as simulated over published or its reciprocal, "
         "percentages in points; cross-validated: errors and number of figures that were each "
@@ -262,10 +261,10 @@ def sources_table(found: Reproduction) -> Table:
     return Table.of(
         "By source",
         by_source.items(),
-        ("source", "whole", lambda pair: pair[0]),
-        ("figures", "right", lambda pair: str(len(pair[1]))),
-        ("simulated", "right", lambda p: str(sum(row.simulated is not None for row in p[1]))),
-        *((name, "right", lambda pair, name=name: cell(pair[0], name)) for name in lines),
+        ("source", WHOLE, lambda pair: pair[0]),
+        ("figures", RIGHT, lambda pair: str(len(pair[1]))),
+        ("simulated", RIGHT, lambda p: str(sum(row.simulated is not None for row in p[1]))),
+        *((name, RIGHT, lambda pair, name=name: cell(pair[0], name)) for name in lines),
         data=CSV,
     )
 
@@ -276,20 +275,20 @@ def loads_table(found: Reproduction) -> Table:
     def number(name: str) -> Callable[[LoadResult], str]:
         return lambda one: units.significant(one.metrics.get(name))
 
-    latencies: list[tuple[str, Literal["right"], Callable[[LoadResult], str]]] = [
-        (f"{statistic} {way}, ms", "right", number(f"latency_{statistic}_{way}"))
+    latencies: list[tuple[str, Kind, Callable[[LoadResult], str]]] = [
+        (f"{statistic} {way}, ms", RIGHT, number(f"latency_{statistic}_{way}"))
         for way in _WAY
         for statistic in STATISTICS
     ]
     return Table.of(
         "Loads",
         found.loads,
-        ("drive", "whole", lambda one: one.drive),
-        ("state", "left", lambda one: one.load.state),
-        ("load", "left", lambda one: load_text(one.load)),
-        ("s", "right", lambda one: f"{one.load.seconds:g}"),
-        ("read IOPS", "right", number("read_iops")),
-        ("write IOPS", "right", number("write_iops")),
+        ("drive", WHOLE, lambda one: one.drive),
+        ("state", TEXT, lambda one: one.load.state),
+        ("load", TEXT, lambda one: load_text(one.load)),
+        ("s", RIGHT, lambda one: f"{one.load.seconds:g}"),
+        ("read IOPS", RIGHT, number("read_iops")),
+        ("write IOPS", RIGHT, number("write_iops")),
         *latencies,
         data=LOADS_CSV,
     )
@@ -300,11 +299,11 @@ def rows_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Figures",
         sorted(rows, key=lambda row: drive_text(row.figure)),
-        ("drive", "whole", lambda row: drive_text(row.figure)),
-        ("figure", "left", lambda row: label_of(row.figure)),
-        ("published", "right", _published),
-        ("simulated", "right", _simulated),
-        ("error", "right", _marked),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, _marked),
         data=CSV,
     )
 
@@ -322,13 +321,13 @@ def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     whole = Table.of(
         f"{item}: all figures",
         rows,
-        ("figure", "left", lambda row: label_of(row.figure)),
-        ("drive", "whole", lambda row: drive_text(row.figure)),
-        ("published", "right", _published),
-        ("simulated", "right", _simulated),
-        ("error", "right", _marked),
-        ("simulated under", "left", condition_text),
-        ("remarks", "left", remarks),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, _marked),
+        ("simulated under", TEXT, condition_text),
+        ("remarks", TEXT, remarks),
         data=CSV,
     )
     beside = _side_by_side(item, rows)
@@ -372,11 +371,11 @@ def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
     return Table.of(
         "Wrong winner",
         [one for one in comparisons if not one.right],
-        ("item", "left", lambda one: one.item),
-        ("test", "left", lambda one: _label(one.metric, one.label)),
-        ("drives", "whole", lambda one: " v ".join(one.drives)),
-        ("published ratio", "right", lambda one: ratio(one.published)),
-        ("simulated ratio", "right", lambda one: ratio(one.simulated)),
+        ("item", TEXT, lambda one: one.item),
+        ("test", TEXT, lambda one: _label(one.metric, one.label)),
+        ("drives", WHOLE, lambda one: " v ".join(one.drives)),
+        ("published ratio", RIGHT, lambda one: ratio(one.published)),
+        ("simulated ratio", RIGHT, lambda one: ratio(one.simulated)),
         data=CSV,
     )
 
@@ -386,11 +385,11 @@ def missing_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Not simulated",
         rows,
-        ("item", "left", lambda row: row.figure.item),
-        ("drive", "whole", lambda row: drive_text(row.figure)),
-        ("figure", "left", lambda row: label_of(row.figure)),
-        ("published", "right", _published),
-        ("reason", "left", reason_of),
+        ("item", TEXT, lambda row: row.figure.item),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("reason", TEXT, reason_of),
         data=CSV,
     )
 
@@ -403,9 +402,9 @@ def missing_summary(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Not simulated",
         by_reason.values(),
-        ("figures", "right", lambda those: str(len(those))),
-        ("drives", "left", lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those))),
-        ("reason", "left", lambda those: reason_of(those[0])),
+        ("figures", RIGHT, lambda those: str(len(those))),
+        ("drives", TEXT, lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those))),
+        ("reason", TEXT, lambda those: reason_of(those[0])),
         data=CSV,
     )
 
@@ -415,12 +414,12 @@ def missed_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Missed",
         sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),
-        ("drive", "whole", lambda row: drive_text(row.figure)),
-        ("figure", "left", lambda row: label_of(row.figure)),
-        ("published", "right", _published),
-        ("simulated", "right", _simulated),
-        ("error", "right", error_text),
-        ("reason", "left", lambda row: note_of(row.figure)),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, error_text),
+        ("reason", TEXT, lambda row: note_of(row.figure)),
         data=CSV,
     )
 
@@ -429,16 +428,16 @@ def drives_table(found: Reproduction) -> Table:
     return Table.of(
         "Drives",
         found.drives,
-        ("preset", "whole", lambda drive: drive.name),
-        ("description", "left", lambda drive: drive.description),
-        ("simulated", "right", lambda drive: units.size(drive.simulated_bytes)),
+        ("preset", WHOLE, lambda drive: drive.name),
+        ("description", TEXT, lambda drive: drive.description),
+        ("simulated", RIGHT, lambda drive: units.size(drive.simulated_bytes)),
         (
             "of its capacity",
-            "right",
+            RIGHT,
             lambda drive: f"1/{drive.scale:g}" if drive.scale > 1 else "all",
         ),
-        ("loads", "right", lambda drive: str(drive.loads)),
-        ("wall time", "right", lambda drive: f"{drive.wall_s:,.0f} s"),
-        ("device hash", "left", lambda drive: drive.device_hash[:16]),
+        ("loads", RIGHT, lambda drive: str(drive.loads)),
+        ("wall time", RIGHT, lambda drive: f"{drive.wall_s:,.0f} s"),
+        ("device hash", TEXT, lambda drive: drive.device_hash[:16]),
         data=CSV,
     )

@@ -9,9 +9,10 @@ from writecliff.reliability.model import Plot, Result
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import DataFile, Figure, Table, section, table
+from writecliff.report.model import Figure, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
+from writecliff.report.table import DataFile, Table, table
 
 SCHEMA = "writecliff/reliability/1"
 

@@ -23,8 +23,9 @@ from writecliff.report.extras import health_sections, remarks_section, step_disc
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
 from writecliff.report.latency_causes import Groups, bands_mapping, bands_of, causes_sections
-from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
+from writecliff.report.model import KeyFigure, ReportModel, Section, Verdict
 from writecliff.report.platform import platform_section
+from writecliff.report.table import DataFile
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram

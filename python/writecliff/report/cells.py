@@ -16,9 +16,10 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
 from writecliff.report.headline import NS_PER_MS
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines
 from writecliff.report.steady import SteadyView, known
+from writecliff.report.table import DataFile, Table, table
 from writecliff.units import KIB
 
 Value = Callable[[Cell], float | None]

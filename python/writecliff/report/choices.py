@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from writecliff.procedures.pts import PtsProcedure
 from writecliff.procedures.registry import entry_of
 from writecliff.report.csvs import data_file
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
+from writecliff.report.table import table
 from writecliff.units import UNKNOWN
 
 if TYPE_CHECKING:

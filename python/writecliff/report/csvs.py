@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.csv_cells import cell
-from writecliff.report.model import Data, DataFile, Section, Table
+from writecliff.report.model import Section
+from writecliff.report.table import Data, DataFile, Quantity, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -93,8 +94,6 @@ def with_data(
     those of figures and tables in their order. A table without data gets a file of its cells, and
     one whose file has no name a name of its title. Raises KeyError for the name of a file that is
     not among `files`."""
-    from writecliff.report.table_csv import table_csv
-
     found = {file.name: file for file in files}
 
     def kept(data: Data) -> DataFile:
@@ -118,6 +117,18 @@ def with_data(
         for part in sections
     )
     return done, tuple(found.values())
+
+
+def table_csv(table: Table) -> str:
+    """The values of a table, with units in the header; what is unknown is empty."""
+    if not any(column.kind.number for column in table.columns) and not any(
+        isinstance(value, Quantity) for row in table.values for value in row
+    ):
+        from writecliff.report.table_csv import table_csv as parsed
+
+        return parsed(table)
+    columns = table.data_columns()
+    return csv_text((name for name, _ in columns), zip(*(v for _, v in columns), strict=True))
 
 
 def _endings() -> Iterator[str]:

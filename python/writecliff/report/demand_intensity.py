@@ -29,9 +29,10 @@ from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, mean_headline, ms, quantile_headline
 from writecliff.report.latency import NINES, latency_mapping, latency_table, service_note
-from writecliff.report.model import KeyFigure, Section, Table, section, table
+from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.percentiles import percentile_figure
 from writecliff.report.steady import SteadyView
+from writecliff.report.table import Table, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram

@@ -14,9 +14,10 @@ from writecliff.procedures.operating_points import Cell
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
-from writecliff.report.model import DataFile, Figure
+from writecliff.report.model import Figure
 from writecliff.report.plots import Marks, lines
 from writecliff.report.steady import SteadyView, known
+from writecliff.report.table import DataFile
 
 IOPS = Axis("IOPS")
 

@@ -8,7 +8,8 @@ from writecliff import units
 from writecliff.procedures import ecw_load
 from writecliff.report.demand_intensity import DemandIntensityReport
 from writecliff.report.header import setup
-from writecliff.report.model import Section, Table, section, table
+from writecliff.report.model import Section, section
+from writecliff.report.table import Table, table
 
 
 class EcwReport(DemandIntensityReport):

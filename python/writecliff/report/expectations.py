@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.report.headline import Headline, value_text
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
+from writecliff.report.table import table
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure

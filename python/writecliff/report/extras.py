@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
+from writecliff.report.table import table
 from writecliff.units import plural
 
 if TYPE_CHECKING:

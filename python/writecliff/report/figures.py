@@ -15,9 +15,10 @@ from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line, round_axis
 from writecliff.report.csvs import histogram_csv
 from writecliff.report.latency import NINES, latency_unit
-from writecliff.report.model import Data, DataFile, Figure
+from writecliff.report.model import Figure
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
+from writecliff.report.table import Data, DataFile
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,8 +18,9 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from writecliff import units
 from writecliff.report import colours, style
 from writecliff.report.axes import Axis
-from writecliff.report.model import Data, Figure
+from writecliff.report.model import Figure
 from writecliff.report.style import house_style
+from writecliff.report.table import Data
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Numbers

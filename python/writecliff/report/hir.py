@@ -19,10 +19,11 @@ from writecliff.report.csvs import data_file
 from writecliff.report.header import Rows, setup
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.latency import service_note
-from writecliff.report.model import DataFile, KeyFigure, Section, Table, section, table
+from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
 from writecliff.report.steady import SteadyView
+from writecliff.report.table import DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram

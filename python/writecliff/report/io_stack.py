@@ -13,9 +13,10 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import Value, data_file, lines_csv
 from writecliff.report.io_stack_figure import Layer, stack_figure
-from writecliff.report.model import DataFile, Section, Table, section, table
+from writecliff.report.model import Section, section
 from writecliff.report.pages import Page, write_page
 from writecliff.report.plots import lines
+from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.capture.stack.steps import Step, Traffic
@@ -217,16 +218,16 @@ def _origins(stack: Stack) -> Section:
     shown = Table.of(
         "",
         stack.origins,
-        ("Origin", "left", lambda row: row.name),
-        ("Requests", "left", lambda row: OPS[row.op]),
-        ("Count", "right", lambda row: f"{row.traffic.count:,}"),
-        ("Bytes", "right", _moved),
-        ("Share", "right", lambda row: units.percent(row.traffic.bytes / total)),
-        ("Mean size", "right", lambda row: _size(row.traffic.mean_bytes)),
-        ("Sequential", "right", lambda row: _share(row.traffic)),
-        ("Queue, median", "right", lambda row: _latency(row.queue_p50_ns)),
-        ("Drive, median", "right", lambda row: _latency(row.service_p50_ns)),
-        ("Drive, 99 %", "right", lambda row: _latency(row.service_p99_ns)),
+        ("Origin", TEXT, lambda row: row.name),
+        ("Requests", TEXT, lambda row: OPS[row.op]),
+        ("Count", RIGHT, lambda row: f"{row.traffic.count:,}"),
+        ("Bytes", RIGHT, _moved),
+        ("Share", RIGHT, lambda row: units.percent(row.traffic.bytes / total)),
+        ("Mean size", RIGHT, lambda row: _size(row.traffic.mean_bytes)),
+        ("Sequential", RIGHT, lambda row: _share(row.traffic)),
+        ("Queue, median", RIGHT, lambda row: _latency(row.queue_p50_ns)),
+        ("Drive, median", RIGHT, lambda row: _latency(row.service_p50_ns)),
+        ("Drive, 99 %", RIGHT, lambda row: _latency(row.service_p99_ns)),
         data=ORIGINS_CSV,
     )
     intro = (

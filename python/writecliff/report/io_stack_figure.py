@@ -10,8 +10,9 @@ import numpy as np
 
 from writecliff import units
 from writecliff.report import colours, style
-from writecliff.report.model import Data, Figure
+from writecliff.report.model import Figure
 from writecliff.report.style import house_style
+from writecliff.report.table import Data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

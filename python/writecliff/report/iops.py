@@ -16,9 +16,10 @@ from writecliff.report.cells import CellReport
 from writecliff.report.compared import Curve, Grid
 from writecliff.report.csvs import lines_csv
 from writecliff.report.headline import Headline, mean_headline
-from writecliff.report.model import DataFile, KeyFigure, Section, section
+from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import PowerSeries, power_figure, power_of
 from writecliff.report.sequence import block_size_sequence
+from writecliff.report.table import DataFile
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.report.model import KeyFigure, Table
+from writecliff.report.model import KeyFigure
+from writecliff.report.table import NUMBER, Column, Span, Table, Value, latency_in, ranges, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from writecliff._native import Histogram, Quantile
+    from writecliff._native import Histogram
     from writecliff.report.intervals import Bounds
 
 NINES = (0.99, 0.999, 0.9999, 0.99999)
@@ -58,32 +59,22 @@ def latency_unit(histogram: Histogram) -> units.Unit:
 
 def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
     """Average, quantiles and maximum with their confidence intervals, all in one unit."""
-    unit = latency_unit(histogram)
-    rows = [("Average", units.latency(histogram.mean_ns, unit), "", "")]
+    in_unit = latency_in(latency_unit(histogram))
+    rows: list[Sequence[Value]] = [("Average", histogram.mean_ns, "", "")]
     for q in NINES:
         quantile = histogram.quantile(q)
         known = quantile.value_ns is not None
-        value = units.latency(quantile.value_ns, unit) if known else units.NOT_ENOUGH
-        beyond = units.number(histogram.count * (1 - q))
-        rows.append((units.nines(q), value, _interval(quantile, unit) if known else "", beyond))
-    rows.append(("Maximum", units.latency(histogram.max_ns, unit), "", ""))
-    return Table(
-        title,
-        ("", "Response time", "95 % confidence interval", "I/Os beyond"),
-        tuple(rows),
-        ("left", "right", "right", "right"),
-        f"{histogram.count:,} I/Os.",
+        ends = Span(quantile.low_ns, quantile.high_ns)  # too small a sample leaves ends open
+        value = quantile.value_ns if known else units.NOT_ENOUGH
+        rows.append((units.nines(q), value, ends if known else "", histogram.count * (1 - q)))
+    rows.append(("Maximum", histogram.max_ns, "", ""))
+    columns = (
+        "",
+        Column("Response time", in_unit),
+        Column("95 % confidence interval", ranges(in_unit)),
+        Column("I/Os beyond", NUMBER),
     )
-
-
-def _interval(quantile: Quantile, unit: units.Unit) -> str:
-    """The confidence interval; a sample that is too small bounds it on one side or not at all."""
-    low, high = quantile.low_ns, quantile.high_ns
-    if low is None:
-        return units.UNKNOWN if high is None else f"up to {units.latency(high, unit)}"
-    if high is None:
-        return f"{units.latency(low, unit)} or more"
-    return f"{units.latency(low, unit)} to {units.latency(high, unit)}"
+    return table(title, columns, rows, note=f"{histogram.count:,} I/Os.")
 
 
 def latency_figures(histogram: Histogram, of: str = "") -> tuple[KeyFigure, ...]:

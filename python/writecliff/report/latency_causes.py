@@ -11,8 +11,9 @@ import numpy as np
 from writecliff import units
 from writecliff.report import colours, style
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
+from writecliff.report.table import DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.latency_causes import Band

@@ -7,81 +7,12 @@ that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal
 
-T = TypeVar("T")
+from writecliff.report.table import Data, DataFile, Table
+
 Level = Literal["good", "warning", "bad"]
-Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
-CellMark = Literal["best", "better", "worse"]  # of a cell of a comparison
-_ALIGN: dict[str, Align] = {"l": "left", "r": "right", "w": "whole"}
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """The numbers behind a figure or table, for download from inside the page."""
-
-    name: str
-    text: str  # CSV with one header line; units are in the column names
-
-
-# The file with the numbers of a figure or table, or the name of one that the page has.
-Data = DataFile | str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of finished text, units included. See `table` and `Table.of`."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    align: tuple[Align, ...]
-    note: str = ""
-    data: Data | None = None  # None: the page makes a file of the cells
-    groups: tuple[tuple[str, int], ...] = ()  # a line above the header: text, columns under it
-    marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)  # by row and column
-
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        items: Iterable[T],
-        *columns: tuple[str, Align, Callable[[T], str]],
-        note: str = "",
-        data: Data | None = None,
-    ) -> Table:
-        """A row per item; a column is its header, its alignment and what makes its cell."""
-        rows = (tuple(cell(item) for _, _, cell in columns) for item in items)
-        align = "".join(align[0] for _, align, _ in columns)
-        return table(title, [head for head, _, _ in columns], rows, align, note=note, data=data)
-
-
-def table(
-    title: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    align: str = "",
-    *,
-    note: str = "",
-    data: Data | None = None,
-    groups: Sequence[tuple[str, int]] = (),
-    marks: Mapping[tuple[int, int], CellMark] | None = None,
-) -> Table:
-    """A table whose columns are aligned by `align`: a letter per column, "l", "r" or "w" (left and
-    never broken). Columns without a letter are aligned right, a first column left."""
-    letters = (align or "l").ljust(len(header), "r")
-    return Table(
-        title,
-        tuple(header),
-        tuple(map(tuple, rows)),
-        tuple(_ALIGN[letter] for letter in letters[: len(header)]),
-        note,
-        data,
-        tuple(groups),
-        marks or {},
-    )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from markupsafe import Markup
 
 from writecliff.errors import ConfigError, encoded
 from writecliff.report.csvs import with_data, write_files
-from writecliff.report.model import DataFile, ReportModel, Section
+from writecliff.report.model import ReportModel, Section
+from writecliff.report.table import DataFile
 from writecliff.store.files import write_atomically
 
 SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # matplotlib begins each figure so

@@ -14,7 +14,8 @@ from writecliff.operation_names import plural_of
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import histograms_csv
-from writecliff.report.model import DataFile, Figure
+from writecliff.report.model import Figure
+from writecliff.report.table import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.report.header import NOT_KNOWN, none_for_nvme
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
 from writecliff.report.power import power_of
 from writecliff.report.power_meter import readings_of
+from writecliff.report.table import table
 
 if TYPE_CHECKING:
     from writecliff.report.testdata import TestData

@@ -30,8 +30,9 @@ from writecliff import units
 from writecliff.report import axes as ax
 from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line
-from writecliff.report.model import Data, Figure
+from writecliff.report.model import Figure
 from writecliff.report.style import house_style
+from writecliff.report.table import Data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Plot

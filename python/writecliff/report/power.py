@@ -17,11 +17,12 @@ from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.report import style
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure
+from writecliff.report.model import Figure
 from writecliff.report.power_meter import Readings, readings_of
 from writecliff.report.sequence import PARTS, two_tracks
 from writecliff.report.series import timeline
 from writecliff.report.style import house_style
+from writecliff.report.table import DataFile
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:

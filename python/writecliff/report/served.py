@@ -17,17 +17,9 @@ from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
-from writecliff.report.model import (
-    DataFile,
-    Figure,
-    KeyFigure,
-    Section,
-    Table,
-    Verdict,
-    section,
-    table,
-)
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import PERCENTILE, RESPONSE, percentile_figure, percentile_line
+from writecliff.report.table import DataFile, Table, table
 from writecliff.serve.figures import LATENESS_SHARE_MAX, histogram_of
 from writecliff.serve.session import answer_text
 from writecliff.units import MB_S

@@ -22,7 +22,8 @@ from writecliff.procedures.steady import (
     SteadyState,
 )
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, KeyFigure, Table, table
+from writecliff.report.model import Figure, KeyFigure
+from writecliff.report.table import DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Axis

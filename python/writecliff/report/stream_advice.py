@@ -11,10 +11,11 @@ from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, redrawn_text, s
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text, lines_csv
-from writecliff.report.model import DataFile, Figure, Section, Table, section
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
 from writecliff.report.stream_figures import held, lifetime_line, lifetimes
+from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.replay.model import Replayed
@@ -92,12 +93,12 @@ def _comparison(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         advice.cells,
-        ("Assignment", "left", lambda c: _name(c) + _role(advice, c)),
-        ("Write amplification", "right", lambda c: units.number(c.waf, 3)),
-        ("Lifetime", "right", lambda c: f"{none.waf / c.waf:.2f} x"),
-        ("TBW", "right", lambda c: units.size(setup.endurance_bytes(c.waf))),
-        ("Years", "right", lambda c: units.significant(setup.years(c.waf))),
-        ("Read p99.99", "right", _latency),
+        ("Assignment", TEXT, lambda c: _name(c) + _role(advice, c)),
+        ("Write amplification", RIGHT, lambda c: units.number(c.waf, 3)),
+        ("Lifetime", RIGHT, lambda c: f"{none.waf / c.waf:.2f} x"),
+        ("TBW", RIGHT, lambda c: units.size(setup.endurance_bytes(c.waf))),
+        ("Years", RIGHT, lambda c: units.significant(setup.years(c.waf))),
+        ("Read p99.99", RIGHT, _latency),
         data=CELLS_CSV,
     )
     return section("Assignments", "", *_by_count(advice), table)
@@ -151,10 +152,10 @@ def _streams(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         rows,
-        ("Stream", "left", lambda row: _stream_label(advice, cell, row["stream"])),
-        ("Written", "right", lambda row: units.size(row["written_bytes"])),
-        ("Median lifetime", "right", lifetime_text),
-        ("Mostly by", "left", lambda row: ", ".join(row["origins"])),
+        ("Stream", TEXT, lambda row: _stream_label(advice, cell, row["stream"])),
+        ("Written", RIGHT, lambda row: units.size(row["written_bytes"])),
+        ("Median lifetime", RIGHT, lifetime_text),
+        ("Mostly by", TEXT, lambda row: ", ".join(row["origins"])),
         data=STREAMS_CSV,
     )
     contents = held(
@@ -205,10 +206,10 @@ def _mistagged(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         [(0.0, right.waf), *((m.mistag_pct, m.waf) for m in advice.mistagged)],
-        ("Writes in a wrong stream", "right", lambda point: f"{point[0]:g} %"),
-        ("Write amplification", "right", lambda point: units.number(point[1], 3)),
-        ("Lifetime", "right", lambda point: f"{100 * (right.waf / point[1] - 1):+.1f} %"),
-        ("TBW", "right", lambda point: units.size(setup.endurance_bytes(point[1]))),
+        ("Writes in a wrong stream", RIGHT, lambda point: f"{point[0]:g} %"),
+        ("Write amplification", RIGHT, lambda point: units.number(point[1], 3)),
+        ("Lifetime", RIGHT, lambda point: f"{100 * (right.waf / point[1] - 1):+.1f} %"),
+        ("TBW", RIGHT, lambda point: units.size(setup.endurance_bytes(point[1]))),
         data=MISTAG_CSV,
     )
     intro = f"{_name(right)}, with random writes tagged for another stream."
@@ -235,7 +236,7 @@ def _conditions(advice: StreamAdvice) -> Section:
             f"{setup.device.name}",
         ),
     )
-    return Section("Conditions", "", tables=(Table("", ("", ""), rows, ("left", "left")),))
+    return Section("Conditions", "", tables=(table("", ("", ""), rows, "ll"),))
 
 
 def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:

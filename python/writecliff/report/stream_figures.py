@@ -11,9 +11,10 @@ from writecliff import units
 from writecliff.parallel import SLOT_BYTES
 from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line
-from writecliff.report.model import Data, Figure
+from writecliff.report.model import Figure
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
+from writecliff.report.table import Data
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -32,7 +32,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import blended_transform_factory
 
 from writecliff.report import interaction, model
-from writecliff.report.model import Data
+from writecliff.report.table import Data
 
 # Each colour is used for nothing else, so that it can be replaced by its variable in the SVG.
 INK = "#1c2127"

@@ -32,9 +32,10 @@ from writecliff.report.comparison.page import (
 )
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
-from writecliff.report.model import DataFile, Section, Table, section, table
+from writecliff.report.model import Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.sweep_page import cell_sections, has_cells, knee_of, knee_text
+from writecliff.report.table import DataFile, Table, table
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 

@@ -17,8 +17,9 @@ from writecliff.report.comparison.contenders import option_text
 from writecliff.report.comparison.grid_page import NOT_STEADY
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, value_text
-from writecliff.report.model import DataFile, Figure, Section, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
+from writecliff.report.table import DataFile, table
 
 if TYPE_CHECKING:
     from writecliff.report.base import TestReport

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from writecliff import units
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
 from writecliff.report.pages import Page
+from writecliff.report.table import table
 from writecliff.report.trace_workload import ShownTrace, sections_of
 from writecliff.synthesis.played import rows_of
 from writecliff.traces.characterise import Characterised

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from writecliff import units
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import Table
+from writecliff.report.table import Table
 
 _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _UNIT = r"(?: (?P<unit>[^\s\d,.()+-][^\s,()]*))?"

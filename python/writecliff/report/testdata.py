@@ -21,8 +21,8 @@ from writecliff.procedures.registry import entry_of
 from writecliff.procedures.rejudge import rejudge
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.latency import NINES
-from writecliff.report.model import DataFile
 from writecliff.report.steady import SteadyView
+from writecliff.report.table import DataFile
 from writecliff.store.manifest import Manifest, Status
 from writecliff.store.partial_intervals import whole_ends
 from writecliff.store.rundir import RunDirectory

@@ -18,8 +18,9 @@ from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence, steady_window
 from writecliff.report.headline import Headline, mean_headline
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
+from writecliff.report.table import DataFile, Table, table
 from writecliff.units import KIB, MB_S
 
 RATE = Axis("Throughput", units=(MB_S,))

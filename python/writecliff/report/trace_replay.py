@@ -19,8 +19,9 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
-from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import percentile_figure
+from writecliff.report.table import Table, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:

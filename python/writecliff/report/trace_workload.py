@@ -10,9 +10,10 @@ from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file, lines_csv
 from writecliff.report.heat_map import heat_map
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars, lines
+from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.traces.characterise import Characterised
@@ -273,10 +274,10 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     idle = Table.of(
         "Idle periods",
         [(one.name, row) for one in shown for row in one.all["arrivals"]["idle"]],
-        ("Trace", "left", lambda row: row[0]),
-        ("At least", "right", lambda row: units.latency(row[1]["at_least_ms"] * 1e6)),
-        ("Periods", "right", lambda row: f"{row[1]['periods']:,}"),
-        ("Of the time", "right", lambda row: units.pct(row[1]["time_pct"], 1)),
+        ("Trace", TEXT, lambda row: row[0]),
+        ("At least", RIGHT, lambda row: units.latency(row[1]["at_least_ms"] * 1e6)),
+        ("Periods", RIGHT, lambda row: f"{row[1]['periods']:,}"),
+        ("Of the time", RIGHT, lambda row: units.pct(row[1]["time_pct"], 1)),
         note="Nothing is under way, as far as completions are known, and nothing arrives.",
     )
     return section(
@@ -308,11 +309,11 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
     rows_table = Table.of(
         "Share of the traffic to the most used blocks",
         [(one.name, row) for one in shown for row in one.all["hottest"] if row["blocks_pct"] < 100],
-        ("Trace", "left", lambda row: row[0]),
-        ("Hottest", "right", lambda row: f"{row[1]['blocks_pct']:g} %"),
-        ("All", "right", lambda row: units.pct(row[1]["traffic_pct"], 1)),
-        ("Reads", "right", lambda row: units.pct(row[1]["read_pct"], 1)),
-        ("Writes", "right", lambda row: units.pct(row[1]["write_pct"], 1)),
+        ("Trace", TEXT, lambda row: row[0]),
+        ("Hottest", RIGHT, lambda row: f"{row[1]['blocks_pct']:g} %"),
+        ("All", RIGHT, lambda row: units.pct(row[1]["traffic_pct"], 1)),
+        ("Reads", RIGHT, lambda row: units.pct(row[1]["read_pct"], 1)),
+        ("Writes", RIGHT, lambda row: units.pct(row[1]["write_pct"], 1)),
     )
     size = Axis("Cache", units.BYTE_UNITS, log=True)
     written = Axis("Bytes written meanwhile", units.BYTE_UNITS, log=True)
@@ -378,14 +379,14 @@ def _volumes(one: ShownTrace) -> Section:
     rows_table = Table.of(
         "",
         rows,
-        ("Volume", "left", lambda row: row["volume"]),
-        ("I/Os", "right", lambda row: f"{row['ios']:,}"),
-        ("Reads", "right", lambda row: units.pct(row["read_pct"], 1)),
-        ("Read", "right", lambda row: units.size(row["read_bytes"])),
-        ("Written", "right", lambda row: units.size(row["write_bytes"])),
-        ("Sequential", "right", lambda row: units.pct(row["sequential_pct"], 1)),
-        ("Unique", "right", lambda row: units.size(row["unique_bytes"])),
-        ("Highest address", "right", lambda row: units.size(row["end_bytes"])),
+        ("Volume", TEXT, lambda row: row["volume"]),
+        ("I/Os", RIGHT, lambda row: f"{row['ios']:,}"),
+        ("Reads", RIGHT, lambda row: units.pct(row["read_pct"], 1)),
+        ("Read", RIGHT, lambda row: units.size(row["read_bytes"])),
+        ("Written", RIGHT, lambda row: units.size(row["write_bytes"])),
+        ("Sequential", RIGHT, lambda row: units.pct(row["sequential_pct"], 1)),
+        ("Unique", RIGHT, lambda row: units.size(row["unique_bytes"])),
+        ("Highest address", RIGHT, lambda row: units.size(row["end_bytes"])),
         note=f"The busiest {len(rows)} of {total:,}." if total > len(rows) else "",
     )
     return section(f"Volumes of {one.name}", "", rows_table)
@@ -398,4 +399,4 @@ def _conditions(shown: Sequence[ShownTrace]) -> Section:
         for skipped in one.of.skipped:
             text = f"{skipped.lines:,} lines skipped: {skipped.reason}"
             rows.append(("", f"{text}, first in line {skipped.first_line:,}"))
-    return Section("Conditions", "", tables=(Table("", ("", ""), tuple(rows), ("left", "left")),))
+    return Section("Conditions", "", tables=(table("", ("", ""), rows, "ll"),))

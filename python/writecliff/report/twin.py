@@ -25,8 +25,9 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, headline, ms
-from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.series import series
+from writecliff.report.table import Table, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:

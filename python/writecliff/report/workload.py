@@ -28,16 +28,7 @@ from writecliff.report.headline import Headline
 from writecliff.report.latency import NINES, latency_table
 from writecliff.report.load_limits import figure_units, limit_figures
 from writecliff.report.loads import Load, titled
-from writecliff.report.model import (
-    DataFile,
-    Figure,
-    KeyFigure,
-    Section,
-    Table,
-    Verdict,
-    section,
-    table,
-)
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import (
     PERCENTILE,
     RESPONSE,
@@ -46,6 +37,7 @@ from writecliff.report.percentiles import (
 )
 from writecliff.report.series import is_from_arrival, samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
+from writecliff.report.table import DataFile, Table, table
 from writecliff.store.tables import OPERATION_NAMES
 from writecliff.units import MB_S
 

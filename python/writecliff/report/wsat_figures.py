@@ -11,9 +11,10 @@ from writecliff import units
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import lines_csv
-from writecliff.report.model import DataFile, Figure
+from writecliff.report.model import Figure
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
+from writecliff.report.table import DataFile
 from writecliff.report.wsat_data import WsatData
 
 if TYPE_CHECKING:

@@ -20,18 +20,10 @@ from writecliff.report.csvs import data_file
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import service_note
-from writecliff.report.model import (
-    DataFile,
-    Figure,
-    KeyFigure,
-    Section,
-    Table,
-    Verdict,
-    section,
-    table,
-)
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.plots import lines, two_axes
 from writecliff.report.series import Samples, samples, series
+from writecliff.report.table import DataFile, Table, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import metric_text
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, write_page
 from writecliff.report.plots import agreement
+from writecliff.report.table import DataFile, Table, table
 from writecliff.twin.check import PAGE_NAME as CHECK_PAGE
 from writecliff.twin.check import Check
 from writecliff.twin.result import DEVICE_NAME, Compared, FoundValue, TwinResult, sections_of

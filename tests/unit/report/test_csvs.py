@@ -12,8 +12,22 @@ from tests.support.sample_report import sample_report
 from writecliff.errors import StoreError
 from writecliff.report import csvs
 from writecliff.report.axes import Line
-from writecliff.report.model import DataFile, Section, Table
-from writecliff.report.table_csv import table_csv
+from writecliff.report.model import Section
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    SIZE,
+    Column,
+    DataFile,
+    Quantity,
+    Span,
+    decimals,
+    digits,
+    ranges,
+    shares,
+    table,
+)
+from writecliff.units import NOT_ENOUGH
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -32,47 +46,52 @@ def test_series_in_long_form() -> None:
     )
 
 
-def cells(*rows: str) -> str:
-    """The CSV of a table of "a | b" rows, the first of which is its header."""
-    header, *others = (tuple(row.split(" | ")) for row in rows)
-    return table_csv(Table("T", header, tuple(others), ("left",) * len(header)))
-
-
-def test_columns_of_numbers_have_their_unit_in_the_header() -> None:
-    assert cells("Load | IOPS | p99 | Lifetime", "a, b | 1,234,567.5 | 950 µs | 1.25 x",
-                 "12,3456 | - | 1.2 ms | not enough samples") == (
-        "Load,IOPS,p99 (µs),Lifetime (x)\n"
-        '"a, b",1234567.5,950,1.25\n'
-        '"12,3456",,1200,\n'
-    )  # fmt: skip
-
-
-def test_an_interval_is_two_columns() -> None:
-    intervals = "16.78 ms to 17.3 ms", "up to 9 s", "1,000 ms or more", "-"
-    assert cells("q | 95 %", *(f"x | {text}" for text in intervals)) == (
-        'q,"95 %, low (ms)","95 %, high (ms)"\nx,16.78,17.3\nx,,9000\nx,1000,\nx,,\n'
+def test_numbers_have_their_unit_in_the_header() -> None:
+    columns = ("Load", Column("IOPS", decimals(1)), Column("p99", LATENCY),
+               Column("Lifetime", digits(3, "x")), Column("Share", shares()))  # fmt: skip
+    shown = table("T", columns, [("a, b", 1234567.5, 950e3, 1.25, 0.125),
+                                 ("12,3456", None, 1.2e6, NOT_ENOUGH, None)])  # fmt: skip
+    assert shown.rows == (("a, b", "1,234,567.5", "950.0 µs", "1.25 x", "12.5 %"),
+                          ("12,3456", "-", "1.200 ms", NOT_ENOUGH, "-"))  # fmt: skip
+    assert csvs.table_csv(shown) == (
+        "Load,IOPS,p99 (ns),Lifetime (x),Share (%)\n"
+        '"a, b",1234567.5,950000,1.25,12.5\n'
+        '"12,3456",,1200000,,\n'
     )
 
 
-def test_a_table_of_quantities_below_each_other_is_turned() -> None:
+def test_a_range_is_two_columns() -> None:
+    values = (Span(16.78e6, 17.3e6), Span(None, 9e9), Span(1e9, None), Span(None, None), None)
+    shown = table("T", ("q", Column("95 %", ranges(LATENCY))), [("x", value) for value in values])
+    assert [text for _, text in shown.rows] == [
+        "16.78 ms to 17.30 ms", "up to 9.000 s", "1.000 s or more", "-", "-",
+    ]  # fmt: skip
+    assert csvs.table_csv(shown) == (
+        'q,"95 %, low (ns)","95 %, high (ns)"\nx,16780000,17300000\nx,,9e+09\nx,1e+09,\nx,,\nx,,\n'
+    )
+
+
+def test_quantities_below_each_other_become_columns() -> None:
+    rates, times = decimals(1, "MB/s"), decimals(0, "min")
     rows = (
-        "TP at end | 512.0 MB/s | 90.5 MB/s",
-        "ART peak | 4 ms | 2 s",
-        "Recovery (minutes) | - | 12",
+        ("TP at end", Quantity(512.0, rates), Quantity(90.5, rates)),
+        ("ART peak", Quantity(4e6, LATENCY), Quantity(2e9, LATENCY)),
+        ("Recovery", None, Quantity(12, times)),
     )
-    assert cells(" | AG1 | AG2", *rows) == (
-        ",TP at end (MB/s),ART peak (ms),Recovery (minutes)\nAG1,512.0,4,\nAG2,90.5,2000,12\n"
+    assert csvs.table_csv(table("T", ("", "AG1", "AG2"), rows)) == (
+        ",TP at end (MB/s),ART peak (ns),Recovery (min)\nAG1,512,4000000,\nAG2,90.5,2e+09,12\n"
+    )
+
+
+def test_quantities_beside_text_have_a_column_of_units() -> None:
+    rows = (("Model", "X 100"), ("Capacity", Quantity(120e9, SIZE)))
+    assert csvs.table_csv(table("T", ("", ""), rows)) == (
+        ",value,unit\nModel,X 100,\nCapacity,1.2e+11,bytes\n"
     )
 
 
 def test_a_table_without_rows_is_its_header() -> None:
-    assert table_csv(Table("T", ("a", "b"), (), ("left", "left"))) == "a,b\n"
-
-
-def test_text_stays_text() -> None:
-    assert cells("What | Before | After", "Model | X 100 | X 100", "Hours | 1,200 | 1,201") == (
-        "What,Before,After\nModel,X 100,X 100\nHours,1200,1201\n"
-    )
+    assert csvs.table_csv(table("T", ("a", Column("b", NUMBER, key="b_ns")), ())) == "a,b_ns\n"
 
 
 def test_every_figure_and_table_has_its_file() -> None:
@@ -85,18 +104,18 @@ def test_every_figure_and_table_has_its_file() -> None:
 
 
 def test_a_figure_or_table_may_name_its_file() -> None:
-    table = Table("T", ("a",), (("1",),), ("left",), data="a.csv")
+    shown = table("T", ("a",), [("1",)], data="a.csv")
     file = DataFile("a.csv", "a\n1\n")
-    (part,), files = csvs.with_data((Section("S", "", tables=(table,)),), (file,))
+    (part,), files = csvs.with_data((Section("S", "", tables=(shown,)),), (file,))
     assert (part.tables[0].data, files) == (file, (file,))
     with pytest.raises(KeyError):
-        csvs.with_data((Section("S", "", tables=(table,)),))
+        csvs.with_data((Section("S", "", tables=(shown,)),))
 
 
 def test_tables_of_one_title_get_names_of_their_own() -> None:
-    table = Table("Tabular data", ("a",), (("1",),), ("left",))
-    untitled = Table("", ("a",), (("2",),), ("left",))
-    _, files = csvs.with_data((Section("S", "", tables=(table, table, untitled)),))
+    shown = table("Tabular data", ("a",), [("1",)])
+    untitled = table("", ("a",), [("2",)])
+    _, files = csvs.with_data((Section("S", "", tables=(shown, shown, untitled)),))
     assert [file.name for file in files] == [
         "table-tabular-data.csv", "table-tabular-data-2.csv", "table-s.csv",
     ]  # fmt: skip

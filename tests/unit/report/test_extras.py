@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.support.synthetic_run import manifest, records
 from writecliff.engines.disturbance import PREFIX
 from writecliff.report import build_report, extras
-from writecliff.report.model import ReportModel, Table
+from writecliff.report.model import ReportModel
+from writecliff.report.table import Table
 from writecliff.store.rundir import RunDirectory
 
 STEAL = f"{PREFIX}CPU steal: 12 % of the CPU time went to other guests"

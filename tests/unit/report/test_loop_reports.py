@@ -19,8 +19,9 @@ from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of, summarise, write_report
 from writecliff.report.choices import TITLE as CHOICES
-from writecliff.report.model import ReportModel, Section, Table
+from writecliff.report.model import ReportModel, Section
 from writecliff.report.platform import TITLE as PLATFORM
+from writecliff.report.table import Table
 from writecliff.store.rundir import RunDirectory
 
 IOPS = {"read_pcts": [100.0, 65.0, 0.0], "block_sizes_kib": [1024.0, 64.0, 4.0, 0.5]}

@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.sample_report import sample_report
 from writecliff.report.csvs import with_data, write_files
-from writecliff.report.model import DataFile, Section, Table, Verdict
+from writecliff.report.model import Section, Verdict
 from writecliff.report.pdf import render_pdf
+from writecliff.report.table import DataFile, table
 
 pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
@@ -38,9 +39,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
     secret.write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><text>{SECRET}</text></svg>')
     names = [name.replace("{url}", secret.as_uri()).replace("{{", "{") for name in NAMES]
     plain = sample_report(figures=())
-    table = Table(names[0], (names[1], names[2]), tuple((one, one) for one in names), ("left",) * 2)
+    shown = table(names[0], (names[1], names[2]), [(one, one) for one in names], "ll")
     sections, files = with_data(
-        (Section(names[5], names[3], (), (table,)),), (DataFile(names[3], "a\n1\n"),)
+        (Section(names[5], names[3], (), (shown,)),), (DataFile(names[3], "a\n1\n"),)
     )
     header = replace(plain.header, vendor=names[0], model=names[4], sponsor=names[3],
                      page_title=names[5], subtitle=names[6], revision=names[7])  # fmt: skip

@@ -14,8 +14,8 @@ from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError, StoreError, WritecliffError
 from writecliff.output_files import check_output, part_of
 from writecliff.report.csvs import write_files
-from writecliff.report.model import DataFile
 from writecliff.report.pages import check_page
+from writecliff.report.table import DataFile
 from writecliff.store.files import FolderLock, write_atomically
 
 KEPT = b"the victim's own\n"

@@ -13,9 +13,10 @@ from writecliff.experiments.live.model import Comparison, Ratio, Result, Trial
 from writecliff.report.axes import Axis
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import DataFile, Figure, Section, Table
+from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars
+from writecliff.report.table import RIGHT, TEXT, DataFile, Table
 from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-live/1"
@@ -115,7 +116,7 @@ def _trim(trim: bool) -> str:
 
 def tables(result: Result) -> tuple[Table, ...]:
     """Findings, comparisons, trials, streams, and the layout."""
-    said = Table.of("Findings", list(findings(result)), ("", "left", str))
+    said = Table.of("Findings", list(findings(result)), ("", TEXT, str))
     return said, _compared(result), _trials(result), _streams(result), _layout(result)
 
 
@@ -124,10 +125,10 @@ def _compared(result: Result) -> Table:
     return Table.of(
         "Streams on against off",
         result.comparisons(),
-        ("", "left", lambda one: _trim(one.trim)),
-        ("lifetime", "right", lambda one: ratio_text(one.lifetime)),
-        ("operations a second", "right", lambda one: ratio_text(one.throughput)),
-        *((f"write {_POINTS[point]}", "right", _latency_ratio(point)) for point in points),
+        ("", TEXT, lambda one: _trim(one.trim)),
+        ("lifetime", RIGHT, lambda one: ratio_text(one.lifetime)),
+        ("operations a second", RIGHT, lambda one: ratio_text(one.throughput)),
+        *((f"write {_POINTS[point]}", RIGHT, _latency_ratio(point)) for point in points),
         note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
         f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
     )
@@ -145,18 +146,18 @@ def _trials(result: Result) -> Table:
     return Table.of(
         "Trials",
         result.trials,
-        ("order", "right", lambda trial: str(trial.position)),
-        ("TRIM", "left", lambda trial: "on" if trial.condition.trim else "off"),
-        ("streams", "left", lambda trial: "on" if trial.condition.streams else "off"),
-        ("operations a second", "right", lambda trial: f"{trial.throughput:,.0f}"),
-        *((f"write {_POINTS[point]}", "right", _latency(point)) for point in points),
-        ("WAF", "right", lambda trial: f"{trial.waf:.2f}"),
-        ("lifetime", "right", _lifetime),
-        ("written", "right", lambda trial: size(_written(trial))),
-        ("drive writes", "right", lambda trial: f"{_written(trial) / result.capacity_bytes:.1f}"),
-        ("outstanding", "right", lambda trial: f"{trial.outstanding:.1f}"),
-        ("late", "right", lambda trial: f"{100 * trial.late:.0f} %"),
-        ("run", "left", lambda trial: Path(trial.run).name),
+        ("order", RIGHT, lambda trial: str(trial.position)),
+        ("TRIM", TEXT, lambda trial: "on" if trial.condition.trim else "off"),
+        ("streams", TEXT, lambda trial: "on" if trial.condition.streams else "off"),
+        ("operations a second", RIGHT, lambda trial: f"{trial.throughput:,.0f}"),
+        *((f"write {_POINTS[point]}", RIGHT, _latency(point)) for point in points),
+        ("WAF", RIGHT, lambda trial: f"{trial.waf:.2f}"),
+        ("lifetime", RIGHT, _lifetime),
+        ("written", RIGHT, lambda trial: size(_written(trial))),
+        ("drive writes", RIGHT, lambda trial: f"{_written(trial) / result.capacity_bytes:.1f}"),
+        ("outstanding", RIGHT, lambda trial: f"{trial.outstanding:.1f}"),
+        ("late", RIGHT, lambda trial: f"{100 * trial.late:.0f} %"),
+        ("run", TEXT, lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
         f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
         "rated cycles, at the write amplification of the session. Outstanding: the drive's writes, "
@@ -186,12 +187,12 @@ def _streams(result: Result) -> Table:
     return Table.of(
         "What was written with each stream",
         list(_stream_rows(result)),
-        ("order", "right", lambda row: str(row[0].position)),
-        ("TRIM", "left", lambda row: "on" if row[0].condition.trim else "off"),
-        ("stream", "right", lambda row: str(row[1])),
-        ("holds", "left", lambda row: row[2]),
-        ("written", "right", lambda row: size(row[3])),
-        ("share", "right", lambda row: f"{100 * row[3] / _written(row[0]):.0f} %"),
+        ("order", RIGHT, lambda row: str(row[0].position)),
+        ("TRIM", TEXT, lambda row: "on" if row[0].condition.trim else "off"),
+        ("stream", RIGHT, lambda row: str(row[1])),
+        ("holds", TEXT, lambda row: row[2]),
+        ("written", RIGHT, lambda row: size(row[3])),
+        ("share", RIGHT, lambda row: f"{100 * row[3] / _written(row[0]):.0f} %"),
         data=STREAMS_CSV,
     )
 
@@ -211,10 +212,10 @@ def _layout(result: Result) -> Table:
     return Table.of(
         f"File systems ({FILE_SYSTEM}) on the drive",
         result.application.parts,
-        ("name", "left", lambda part: part.name),
-        ("holds", "left", lambda part: part.holds),
-        ("size", "right", lambda part: size(part.size_bytes)),
-        ("stream", "right", lambda part: str(part.stream)),
+        ("name", TEXT, lambda part: part.name),
+        ("holds", TEXT, lambda part: part.holds),
+        ("size", RIGHT, lambda part: size(part.size_bytes)),
+        ("stream", RIGHT, lambda part: str(part.stream)),
         note="the last one also takes what the others leave of the drive",
     )
 

@@ -19,9 +19,10 @@ from writecliff.published.ssd_iq.result import (
 )
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
+from writecliff.report.table import DataFile, Table, table
 from writecliff.units import LATENCY_UNITS
 
 CSV = "figures.csv"

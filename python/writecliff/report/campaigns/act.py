@@ -23,7 +23,8 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.compared import Grid
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
-from writecliff.report.model import DataFile, KeyFigure, Section, Verdict, section, table
+from writecliff.report.model import KeyFigure, Section, Verdict, section
+from writecliff.report.table import DataFile, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram

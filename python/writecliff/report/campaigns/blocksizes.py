@@ -15,8 +15,9 @@ from writecliff.report.axes import Axis
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.cells import CellReport
 from writecliff.report.compared import Grid
-from writecliff.report.model import DataFile, KeyFigure, Section, section, table
+from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import POWER_CSV, PowerSeries, power_figure, power_of
+from writecliff.report.table import DataFile, table
 from writecliff.units import KIB
 
 LOOP_CSV = "power-loop.csv"

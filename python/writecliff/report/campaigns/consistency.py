@@ -15,16 +15,8 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
-from writecliff.report.model import (
-    DataFile,
-    Figure,
-    KeyFigure,
-    Section,
-    Table,
-    Verdict,
-    section,
-    table,
-)
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
+from writecliff.report.table import DataFile, Table, table
 
 AVERAGE, WORST = "average", "worst case"
 ARRAY_DRIVES = 12

@@ -19,8 +19,9 @@ from writecliff.report.campaigns.datacentre_grids import (
 from writecliff.report.campaigns.results import STATISTICS, CampaignReport, Result, Steps
 from writecliff.report.campaigns.seconds import SECONDS_NEEDED
 from writecliff.report.compared import Grid
-from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.steady import known
+from writecliff.report.table import Table, table
 
 IOPS = Axis("IOPS")
 LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)

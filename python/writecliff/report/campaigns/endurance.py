@@ -21,9 +21,10 @@ from writecliff.report.campaigns.ownership import (
     ownership_section,
 )
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
-from writecliff.report.model import KeyFigure, Section, Verdict, section, table
+from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.power import power_of
 from writecliff.report.steady import SteadyView, known
+from writecliff.report.table import table
 from writecliff.report.wsat_data import mean_waf
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from writecliff import units
-from writecliff.report.model import Section, section, table
+from writecliff.report.model import Section, section
+from writecliff.report.table import table
 
 DAYS_A_YEAR = 365.0
 HOURS_A_YEAR = 24 * DAYS_A_YEAR

@@ -16,7 +16,8 @@ from writecliff.procedures.model import StepRow
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import ROUNDS, Headline, mean_headline
-from writecliff.report.model import DataFile, KeyFigure
+from writecliff.report.model import KeyFigure
+from writecliff.report.table import DataFile
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
-from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
+from writecliff.report.table import Table, table
 
 _CURVES = {
     "zipf": "Theta of zipfian writes",

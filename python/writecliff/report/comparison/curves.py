@@ -11,8 +11,9 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.csvs import data_file, lines_csv
-from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines, normalised
+from writecliff.report.table import DataFile, Table, table
 
 Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 

@@ -11,7 +11,8 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.comparison.grids import SharedGrid
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import value_text
-from writecliff.report.model import CellMark, DataFile, Figure, Section, Table, section, table
+from writecliff.report.model import Figure, Section, section
+from writecliff.report.table import CellMark, DataFile, Table, table
 
 WINNER = "✓"
 NOT_STEADY = "*"

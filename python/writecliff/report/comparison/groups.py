@@ -14,7 +14,7 @@ from statistics import median
 from writecliff.report.comparison.figures import Figure, percent
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, Interval, value_text
-from writecliff.report.model import DataFile, Table, table
+from writecliff.report.table import DataFile, Table, table
 from writecliff.units import UNKNOWN
 
 LONG_LIST = 40  # figures; more are summarised before they are listed

@@ -22,8 +22,9 @@ from writecliff.report.comparison.picture import relative
 from writecliff.report.comparison.settings import setting_section
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, interval_text, value_text
-from writecliff.report.model import DataFile, Section, Table, section, table
+from writecliff.report.model import Section, section
 from writecliff.report.pages import Page
+from writecliff.report.table import DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison

@@ -9,9 +9,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from writecliff.report import colours, style
 from writecliff.report.comparison.figures import Figure
-from writecliff.report.model import Data
 from writecliff.report.model import Figure as Drawing
 from writecliff.report.style import house_style
+from writecliff.report.table import Data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

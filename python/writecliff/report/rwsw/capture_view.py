@@ -12,8 +12,9 @@ from writecliff.procedures.rwsw.capture_options import capture_mapping, stream_m
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import lines
+from writecliff.report.table import DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure

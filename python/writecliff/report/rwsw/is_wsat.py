@@ -13,10 +13,11 @@ from writecliff.procedures.rwsw.is_wsat import IsWsat, phase_of
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.latency import latency_mapping
-from writecliff.report.model import Figure, KeyFigure, Section, Table, section
+from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import Bars, bars, lines
 from writecliff.report.rwsw.capture_view import CaptureReport, unknown
 from writecliff.report.steady import SteadyView
+from writecliff.report.table import RIGHT, TEXT, WHOLE, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -131,15 +132,15 @@ class IsWsatReport(CaptureReport):
         return Table.of(
             "Streams alone",
             self.streams,
-            ("I/O stream", "whole", lambda one: one.text),
-            ("Share", "right", lambda one: units.pct(one.share.share_pct, 1)),
-            ("IOPS", "right", lambda one: units.number(one.iops)),
-            ("Throughput", "right", lambda one: units.throughput(one.bytes_per_s or 0.0)),
-            ("ART", "right", lambda one: units.latency(_mean_ns(one))),
-            ("99.999 %", "right", lambda one: units.latency(one.five_nines_ns)),
-            ("MRT", "right", lambda one: units.latency(_max_ns(one))),
-            ("WAF", "right", lambda one: units.number(one.waf, 2)),
-            ("Steady state", "left", lambda one: one.view.text),
+            ("I/O stream", WHOLE, lambda one: one.text),
+            ("Share", RIGHT, lambda one: units.pct(one.share.share_pct, 1)),
+            ("IOPS", RIGHT, lambda one: units.number(one.iops)),
+            ("Throughput", RIGHT, lambda one: units.throughput(one.bytes_per_s or 0.0)),
+            ("ART", RIGHT, lambda one: units.latency(_mean_ns(one))),
+            ("99.999 %", RIGHT, lambda one: units.latency(one.five_nines_ns)),
+            ("MRT", RIGHT, lambda one: units.latency(_max_ns(one))),
+            ("WAF", RIGHT, lambda one: units.number(one.waf, 2)),
+            ("Steady state", TEXT, lambda one: one.view.text),
         )
 
     def _figures(self) -> Iterator[Figure | None]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from writecliff import units
 from writecliff.procedures.rwsw.multi_wsat import MultiWsat
-from writecliff.report.model import KeyFigure, Section, section, table
+from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.rwsw.capture_view import CaptureReport
+from writecliff.report.table import table
 from writecliff.report.wsat import WsatReport
 
 

@@ -15,9 +15,10 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.headline import Headline, headline, ms, quantile_headline
 from writecliff.report.latency import latency_mapping, latency_table, service_note
-from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section
+from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import lines
 from writecliff.report.rwsw.capture_view import NS_PER_S, CaptureReport, unknown
+from writecliff.report.table import RIGHT, DataFile, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -186,15 +187,15 @@ class ReplayNativeReport(CaptureReport):
         return Table.of(
             "Time steps, drive / capture",
             shown,
-            ("Begin", "right", lambda one: units.duration(one.captured.begin_s * NS_PER_S)),
-            ("QD", "right", lambda one: f"{one.depth}"),
-            ("Streams", "right", lambda one: f"{len(one.captured.streams)}"),
-            ("IOPS", "right",
+            ("Begin", RIGHT, lambda one: units.duration(one.captured.begin_s * NS_PER_S)),
+            ("QD", RIGHT, lambda one: f"{one.depth}"),
+            ("Streams", RIGHT, lambda one: f"{len(one.captured.streams)}"),
+            ("IOPS", RIGHT,
              lambda one: pair(units.number, one.row.iops, one.captured.iops)),
-            ("MB/s", "right", lambda one: pair(_mb, one.row.bytes_per_s, one.captured.bytes_per_s)),
-            ("ART", "right",
+            ("MB/s", RIGHT, lambda one: pair(_mb, one.row.bytes_per_s, one.captured.bytes_per_s)),
+            ("ART", RIGHT,
              lambda one: pair(units.latency, one.row.latency_mean_ns, one.captured.art_ns)),
-            ("99.999 %", "right",
+            ("99.999 %", RIGHT,
              lambda one: pair(units.latency, one.p99999_ns, one.captured.p99999_ns)),
             note=f"{more} more steps are in the file." if more else "",
             data=self._file(),

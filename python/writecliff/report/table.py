@@ -1,0 +1,284 @@
+"""Tables of values. A table holds numbers, its renderers format them.
+
+A column has a kind, which says how its values are shown and in which unit files have them. The
+page, the terminal, the CSV file and a data frame take the same table. A
+`Quantity` brings its own kind into a column of text, for tables with a quantity per row. Text in a
+column of numbers says why there is no number; files leave it empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from writecliff import units
+
+T = TypeVar("T")
+Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
+CellMark = Literal["best", "better", "worse"]  # of a cell of a comparison
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """The numbers behind a figure or table, for download from inside the page."""
+
+    name: str
+    text: str  # CSV with one header line; units are in the column names
+
+
+# The file with the numbers of a figure or table, or the name of one that the page has.
+Data = DataFile | str
+
+
+class Span(NamedTuple):
+    """A range of values; an end that is open is None."""
+
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How values are shown, and their unit in files."""
+
+    text: Callable[[Any], str] = str
+    unit: str = ""
+    align: Align = "right"
+    number: bool = True  # False: text
+    ends: bool = False  # of a `Span`: two columns of a file
+    scale: float = 1.0  # from values to those of files
+
+
+TEXT = Kind(align="left", number=False)
+WHOLE = Kind(align="whole", number=False)
+RIGHT = Kind(number=False)
+_TEXTS = {"l": TEXT, "w": WHOLE, "r": RIGHT}
+LATENCY = Kind(units.latency, "ns")
+SIZE = Kind(units.size, "bytes")
+DURATION = Kind(units.duration, "ns")
+THROUGHPUT = Kind(units.throughput, "bytes/s")
+BLOCK = Kind(units.block, "bytes")
+
+
+@cache
+def decimals(places: int = 0, unit: str = "") -> Kind:
+    """Numbers with that many decimals; `unit` is written behind each."""
+    return Kind(lambda value: _behind(units.number(value, places), unit), unit)
+
+
+@cache
+def digits(places: int = 3, unit: str = "") -> Kind:
+    """Numbers with that many significant digits; `unit` is written behind each."""
+    return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
+
+
+@cache
+def plain(unit: str = "") -> Kind:
+    """Numbers with no more digits than they need, 0.5 or 16; `unit` is written behind each."""
+    return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:g}", unit), unit)
+
+
+@cache
+def percents(places: int = 2) -> Kind:
+    """Values in percent."""
+    return Kind(lambda value: units.pct(value, places), "%")
+
+
+@cache
+def shares(places: int = 1) -> Kind:
+    """Shares of 1, shown in percent."""
+    return Kind(lambda value: units.percent(value, places), "%", scale=100.0)
+
+
+@cache
+def latency_in(unit: units.Unit) -> Kind:
+    """Latencies that are all shown in `unit`."""
+    return Kind(lambda value_ns: units.latency(value_ns, unit), "ns")
+
+
+@cache
+def ranges(kind: Kind) -> Kind:
+    """Ranges of values of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
+
+    def text(value: Span | None) -> str:
+        if value is None or value == (None, None):
+            return units.UNKNOWN
+        if value.low is None:
+            return f"up to {kind.text(value.high)}"
+        if value.high is None:
+            return f"{kind.text(value.low)} or more"
+        return f"{kind.text(value.low)} to {kind.text(value.high)}"
+
+    return Kind(text, kind.unit, ends=True)
+
+
+NUMBER = decimals()
+
+
+def _behind(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit and text != units.UNKNOWN else text
+
+
+class Quantity(NamedTuple):
+    """A value with its own kind, in a column of text."""
+
+    value: float | int | Span | None
+    kind: Kind
+
+    def __str__(self) -> str:
+        return self.kind.text(self.value)
+
+
+Value = float | int | str | Span | Quantity | None
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    title: str
+    kind: Kind = TEXT
+    key: str = ""  # its name in files; default: the title with the unit
+
+    def cell(self, value: Value) -> str:
+        """The text of a value."""
+        if isinstance(value, str | Quantity):
+            return str(value)
+        return self.kind.text(value)
+
+    def named(self, part: str = "") -> str:
+        """Its name in files."""
+        return self.key or _headed(f"{self.title}{part}", self.kind.unit)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page; see `table`."""
+
+    title: str
+    columns: tuple[Column, ...]
+    values: tuple[tuple[Value, ...], ...]  # by row
+    note: str = ""
+    data: Data | None = None  # None: a file of the values, named by the title
+    file: str = ""  # the name of that file
+    groups: tuple[tuple[str, int], ...] = ()  # a line above the header: text, columns under it
+    marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)  # by row and column
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        items: Iterable[T],
+        *columns: tuple[str, Kind, Callable[[T], Value]],
+        note: str = "",
+        data: Data | None = None,
+    ) -> Table:
+        """A row per item; a column is its title, its kind and what makes its cell."""
+        rows = (tuple(cell(item) for _, _, cell in columns) for item in items)
+        head = [Column(title, kind) for title, kind, _ in columns]
+        return table(title, head, rows, note=note, data=data)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        return tuple(column.title for column in self.columns)
+
+    @property
+    def align(self) -> tuple[Align, ...]:
+        """How the columns are aligned."""
+        return tuple(column.kind.align for column in self.columns)
+
+    @cached_property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The cells as they are shown, by row."""
+        return tuple(
+            tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
+            for row in self.values
+        )
+
+    def data_columns(self) -> list[tuple[str, Sequence[Any]]]:
+        """The columns of a file: name and values; None is unknown."""
+        columns = [
+            (column, [row[at] for row in self.values]) for at, column in enumerate(self.columns)
+        ]
+        if (
+            self.values and len(columns) > 2 and all(map(_kind_of, self.values))
+        ):  # a quantity per row
+            columns = [
+                (Column(""), list(self.header[1:])),
+                *(
+                    (Column(str(row[0]), _kind_of(row) or TEXT), list(row[1:]))
+                    for row in self.values
+                ),
+            ]
+        return [part for column, values in columns for part in _parts(column, values)]
+
+
+def _kind_of(row: Sequence[Value]) -> Kind | None:
+    """The kind of all quantities of a row; None if cells behind the first have several or none."""
+    kinds = {value.kind for value in row[1:] if isinstance(value, Quantity)}
+    texts = any(value is not None and not isinstance(value, Quantity) for value in row[1:])
+    return kinds.pop() if len(kinds) == 1 and not texts else None
+
+
+def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """A column of a table as columns of a file."""
+    quantities = {v.kind for v in values if isinstance(v, Quantity)}
+    bare = [v.value if isinstance(v, Quantity) else v for v in values]
+    if not column.kind.number and quantities:  # each with its unit
+        kinds = [v.kind if isinstance(v, Quantity) else None for v in values]
+        yield column.named() or "value", [_joined(value) for value in bare]
+        yield "unit", ["" if kind is None else kind.unit for kind in kinds]
+    elif column.kind.ends:
+        spans = [value if isinstance(value, Span) else Span(None, None) for value in bare]
+        yield column.named(", low"), [value.low for value in spans]
+        yield column.named(", high"), [value.high for value in spans]
+    elif column.kind.number:
+        yield column.named(), [_scaled(value, column.kind.scale) for value in bare]
+    else:
+        yield column.named(), bare
+
+
+def _scaled(value: Value, scale: float) -> Any:
+    if value is None or isinstance(value, str):
+        return None
+    return value if scale == 1 else value * scale  # type: ignore[operator]  # a number
+
+
+def _joined(value: Any) -> Any:
+    return f"{value.low:.9g} to {value.high:.9g}" if isinstance(value, Span) else value
+
+
+def _headed(head: str, unit: str) -> str:
+    return f"{head} ({unit})".strip() if unit and f"({unit})" not in head else head
+
+
+def table(
+    title: str,
+    columns: Sequence[Column | str],
+    rows: Iterable[Sequence[Value]],
+    align: str = "",
+    *,
+    note: str = "",
+    data: Data | None = None,
+    file: str = "",
+    groups: Sequence[tuple[str, int]] = (),
+    marks: Mapping[tuple[int, int], CellMark] | None = None,
+) -> Table:
+    """A table. A string is the title of a column of text, aligned by its letter of `align`: "l",
+    "r" or "w" (left and never broken); without a letter right, the first column left."""
+    letters = (align or "l").ljust(len(columns), "r")
+    return Table(
+        title,
+        tuple(
+            Column(column, _TEXTS[letter]) if isinstance(column, str) else column
+            for column, letter in zip(columns, letters, strict=True)
+        ),
+        tuple(map(tuple, rows)),
+        note,
+        data,
+        file,
+        tuple(groups),
+        marks or {},
+    )
