@@ -118,7 +118,8 @@ def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> Mod
     if drive.endswith(".toml") and Path(drive).is_file():
         twin = kept_errors(read_device_file(drive)[0])
         return ModelError(load, {} if twin is None else _of_twin(twin), rated_life)
-    errors = _of_family(family_of(drive)) if drive in preset_names() else {}
+    in_catalogue = drive in preset_names() or family_of(drive) != drive
+    errors = _of_family(family_of(drive)) if in_catalogue else {}
     return ModelError(load, errors, rated_life)
 
 

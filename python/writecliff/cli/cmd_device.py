@@ -24,6 +24,8 @@ app.command(new)
 def list_command(*, json: bool = False) -> int:
     """List the simulated drives; each can be used as sim:NAME.
 
+    Other capacities of current drives are derived on request: sim:pm9a3-1920.
+
     Parameters
     ----------
     json

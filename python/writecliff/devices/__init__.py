@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from writecliff import _native
+from writecliff.devices.capacities import derived_text
 from writecliff.devices.families import variant_text, variants
 from writecliff.errors import A_HARD_DISK, AN_SCM_DRIVE, ConfigError, printable
 from writecliff.input_files import read_text
@@ -22,12 +23,13 @@ from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent
 # Families of drives of 2020 and later, with three figures or more to derive them from in
-# `published/modern.csv`.
+# `published/modern.csv` or `published/ssd_iq/sheets.csv`.
 TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
     "sn850x", "t500", "sn770", "990-evo", "nm790", "micron-2400", "p41-plus", "980-pro",
-    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336", "p5800x",
+    "nm800-pro", "mp700-elite", "micron-6500-ion", "d5-p5336", "p5800x", "micron-7450-max",
+    "pe8110", "d7-p5520", "cm7-r",
 ))  # fmt: skip
 
 SCM_FAMILIES = frozenset(("p5800x",))  # of which no error says anything of flash
@@ -141,6 +143,8 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
         return read_text(path), printable(str(path))
     if name_or_path in variants():
         return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
+    if (text := derived_text(name_or_path)) is not None:
+        return text, f"{name_or_path}.toml"
     path = FOLDER / f"{name_or_path}.toml"
     if name_or_path and path.is_file():
         return read_text(path), path.name

@@ -16,13 +16,15 @@ its own reason: `"controller.write_cache" = false`.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from writecliff import _native
-from writecliff.devices.edit import with_values
+from writecliff.devices.edit import value_of, with_values
 from writecliff.devices.quantities import size_bytes
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
@@ -54,6 +56,16 @@ def variant_text(variant: Variant) -> str:
         return with_values(_split(variant.family)[0], variant.changes)
     except ConfigError as error:
         raise ConfigError(f"{variant.family.name}: {error}") from None
+
+
+def tables_of(path: Path) -> Mapping[str, Any]:
+    """Return the tables below the complete device file of a family, from `[variants]` on."""
+    return tomllib.loads(_split(path)[1])
+
+
+def description_of(path: Path) -> str:
+    """Return the description of a family's drives."""
+    return str(value_of(_split(path)[0], "description"))
 
 
 def _split(path: Path) -> tuple[str, str]:

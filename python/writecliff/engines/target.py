@@ -107,6 +107,7 @@ def _meant(text: str) -> str:
     from difflib import get_close_matches
 
     from writecliff.devices import preset_names
+    from writecliff.devices.capacities import family_and_capacity
 
     near = get_close_matches(text, preset_names(), n=1)
     if text.endswith(".toml") and Path(text).is_file():
@@ -115,6 +116,8 @@ def _meant(text: str) -> str:
         meant = f"/dev/{text}"
     elif Path(text).is_file():
         meant = f"file:{text}"
+    elif family_and_capacity(text):
+        meant = f"sim:{text}"
     elif near:
         meant = f"sim:{near[0]}"
     else:

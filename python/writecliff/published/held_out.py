@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from writecliff.devices.families import variants
+from writecliff.devices import capacities
 from writecliff.published.conditions import condition, measured_metric, preset_of
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, VOLUME
@@ -95,8 +95,7 @@ def mean_kind(load: str) -> str:
 
 def family_of(drive: str) -> str:
     """Return the catalogue family of a drive, or the drive's name if it has no family."""
-    variant = variants().get(drive)
-    return drive if variant is None else variant.family.stem
+    return capacities.family_of(drive) or drive
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,7 @@ from writecliff.published.modern import (
 )
 from writecliff.published.modern_families import families
 from writecliff.published.modern_page import page
-from writecliff.published.modern_sheets import _phases, drives, with_siblings
+from writecliff.published.modern_sheets import _phases, drives, facts, with_siblings
 from writecliff.published.modern_usual import RULES, usual_ratio, with_usual
 from writecliff.published.predictions import (
     MODERN_PREDICTIONS,
@@ -185,7 +185,8 @@ def test_drives_of_today_are_derived_from_three_figures_or_more_and_can_be_opene
         if part == "fit" and figure.device in variants()
     )
     enough = {family for family, count in known.items() if count >= 3}
-    assert {"pm9d3a", *(enough & set(families()))} == TODAY
+    of_ssd_iq = {name for name, one in facts().items() if "ssd_iq" in one}
+    assert {"pm9d3a", *of_ssd_iq, *(enough & set(families()))} == TODAY
     names = drives_of_today()
     assert len(names) >= 30
     for name in names:

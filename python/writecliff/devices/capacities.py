@@ -1,0 +1,249 @@
+"""Capacities that a family does not list, derived on request: `sim:pm9a3-1920`.
+
+The file of a family ends with the data sheets of its drives (`[sheets]`) and the rates that are
+usual for large drives of its class (`[usual]`). A sheet of another capacity follows from these, and
+`derive.py` makes the device file, so dies, channels, buffer, over-provisioning and the rates that
+they limit scale with the capacity:
+
+* Sequential rates are limited by the dies or by the controller, so they are proportional to the
+  capacity up to the rate of the next larger drive.
+* Random I/Os need the dies and then the controller, so the time per I/O is a constant plus a part
+  that is inversely proportional to the capacity. Two known capacities determine both.
+* Below the smallest known capacity, the controller is that of the smallest, and the dies are usual
+  for the year. Above the largest one, rates grow up to those that are usual for the class.
+* An SLC cache, the rates of a drive whose cache is full, and rated writes are proportional to the
+  capacity. Latencies are those of the nearest capacity.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import log
+from pathlib import Path
+from typing import Any
+
+from writecliff.devices.derive import Value, derived, text_of
+from writecliff.devices.families import description_of, tables_of, variants
+from writecliff.devices.sheet import DataSheet, sheet_of
+from writecliff.errors import ConfigError
+
+_GIGABYTES = re.compile(r"[1-9]\d{1,6}")
+_REACH = 16  # largest factor between a derived capacity and the nearest known one
+_IN_ORDER = ("sequential_read", "sequential_write")
+_RANDOM = ("random_read", "random_write")
+_LATENCIES = ("read_latency", "write_latency")
+_PROPORTIONAL = ("slc_cache", "write_after_cache", "write_while_folding", "tbw")
+
+
+@dataclass(frozen=True)
+class FamilySheets:
+    """The data sheets of the capacities of a model, smallest first.
+
+    Attributes:
+        description: what the drives are, for lists of drives.
+        published: published figures of each drive.
+        completed: the same, with fields that no drive of the family states from other families.
+        usual: rates that are usual for large drives of the class.
+    """
+
+    description: str
+    published: tuple[DataSheet, ...]
+    completed: tuple[DataSheet, ...]
+    usual: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A field of a derived sheet. `is_flash`: `True` if the value also determines the flash."""
+
+    value: float
+    reason: str
+    is_flash: bool
+
+
+def family_and_capacity(name: str) -> tuple[Path, float] | None:
+    """Return the family's file and the capacity in bytes of a drive that is derived on request.
+
+    None: the catalogue lists the drive, or has no family of this name with data sheets.
+    """
+    model, _, gigabytes = name.rpartition("-")
+    if not _GIGABYTES.fullmatch(gigabytes) or name in variants() or model not in _models():
+        return None
+    return _models()[model], float(gigabytes) * 1e9
+
+
+def derived_text(name: str) -> str | None:
+    """Return the device file of a drive such as "pm9a3-1920", or None if the family is unknown.
+
+    Raises:
+        ConfigError: the capacity is too far from those of the family.
+    """
+    named = family_and_capacity(name)
+    if named is None:
+        return None
+    path, capacity = named
+    sheets = family_sheets(path, model_of(name))
+    known = [sheet.capacity for sheet in sheets.published]
+    low, high = min(known) / _REACH, max(known) * _REACH
+    if not low <= capacity <= high:
+        names = ", ".join(sheet.name for sheet in sheets.published)
+        raise ConfigError(
+            f"the capacity of {name} is too far from those known ({names})",
+            hint=f"choose {low / 1e9:,.0f} to {high / 1e9:,.0f} GB",
+        )
+    return _text(name, capacity, sheets)
+
+
+def family_of(name: str) -> str | None:
+    """Return the family of a drive that the catalogue lists or derives on request, or None."""
+    if name in variants():
+        return variants()[name].family.stem
+    named = family_and_capacity(name)
+    return None if named is None else named[0].stem
+
+
+def model_of(name: str) -> str:
+    """Return the name of a drive without its capacity: "pm9a3" for "pm9a3-960"."""
+    return name.rpartition("-")[0]
+
+
+@lru_cache(maxsize=1)
+def _models() -> Mapping[str, Path]:
+    """Return the family's file of each model that has data sheets."""
+    return {
+        model_of(variant.name): variant.family
+        for variant in variants().values()
+        if variant.name in tables_of(variant.family).get("sheets", {})
+    }
+
+
+@lru_cache(maxsize=64)
+def family_sheets(path: Path, model: str) -> FamilySheets:
+    """Return the data sheets of a model from the file of its family."""
+    tables = tables_of(path)
+    listed = tables["sheets"]
+    facts = {name: value for name, value in listed.items() if not isinstance(value, dict)}
+    published, completed = [], []
+    for name, answers in listed.items():
+        if name in facts or model_of(name) != model:
+            continue
+        figures = facts | {"capacity": f"{name.rpartition('-')[2]} GB"} | answers
+        others = figures.pop("others", {})
+        published.append(replace(_sheet(figures), name=name))
+        completed.append(replace(_sheet(figures | others), name=name))
+    largest = max(published, key=lambda sheet: sheet.capacity)
+    usual = _sheet(facts | {"capacity": f"{largest.capacity:.0f} B"} | tables.get("usual", {}))
+    rates = {name: getattr(usual, name) for name in (*_IN_ORDER, *_RANDOM)}
+    return FamilySheets(
+        description_of(path),
+        tuple(sorted(published, key=lambda sheet: sheet.capacity)),
+        tuple(sorted(completed, key=lambda sheet: sheet.capacity)),
+        {name: value for name, value in rates.items() if value is not None},
+    )
+
+
+def _sheet(answers: Mapping[str, Any]) -> DataSheet:
+    texts = {key: json.dumps(v) if isinstance(v, bool) else str(v) for key, v in answers.items()}
+    return sheet_of(texts)
+
+
+def scaled_sheet(
+    name: str, capacity: float, sheets: FamilySheets
+) -> tuple[DataSheet, Mapping[str, Scaled]]:
+    """Return the sheet of another capacity of a family, and where its fields are from."""
+    near = min(sheets.published, key=lambda sheet: abs(log(sheet.capacity / capacity)))
+    fields: dict[str, Scaled] = {}
+    for field in (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL):
+        known = _known(field, sheets.published)
+        is_published = bool(known)
+        known = known or _known(field, sheets.completed)
+        usual = sheets.usual.get(field)
+        if known:
+            scaled = _scaled(field, capacity, known, usual)
+            fields[field] = replace(scaled, is_flash=scaled.is_flash and is_published)
+        elif usual is not None:
+            fields[field] = Scaled(usual, "usual rates of the class", False)
+    blank: dict[str, Any] = dict.fromkeys(
+        (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL, "form_factor")
+    )
+    values = {field: scaled.value for field, scaled in fields.items()}
+    return replace(near, **blank | values, name=name, capacity=capacity), fields
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A value of a drive's sheet."""
+
+    drive: str
+    capacity: float
+    value: float
+
+
+def _known(field: str, sheets: Iterable[DataSheet]) -> list[_Known]:
+    return [
+        _Known(sheet.name, sheet.capacity, value)
+        for sheet in sheets
+        if (value := getattr(sheet, field)) is not None
+    ]
+
+
+def _scaled(field: str, capacity: float, known: list[_Known], usual: float | None) -> Scaled:
+    """Return a field at `capacity`. `known` are its values, smallest capacity first."""
+    below = next((k for k in reversed(known) if k.capacity <= capacity), None)
+    above = next((k for k in known if k.capacity > capacity), None)
+    near = min(known, key=lambda k: abs(log(k.capacity / capacity)))
+    if field in _LATENCIES:
+        return Scaled(near.value, f"as of {near.drive}", True)
+    if field in _PROPORTIONAL:
+        value = near.value * capacity / near.capacity
+        return Scaled(value, f"in proportion to the capacity of {near.drive}", True)
+    if below is None:
+        assert above is not None
+        return Scaled(above.value, f"at most those of {above.drive}; its dies limit it", False)
+    if above is None:
+        most = max(usual or 0.0, below.value)
+        before = [k for k in known if k.capacity < below.capacity]
+        if before and before[-1].value * 1.05 >= below.value:
+            most = below.value  # the controller already limits the largest drive
+        above = _Known("usual rates of the class", float("inf"), most)
+    reason = f"from {below.drive} and {above.drive}"
+    if field in _IN_ORDER:
+        value = min(above.value, below.value * capacity / below.capacity)
+        return Scaled(max(value, min(below.value, above.value)), reason, True)
+    return Scaled(_in_series(capacity, below, above), reason, True)
+
+
+def _in_series(capacity: float, below: _Known, above: _Known) -> float:
+    """Return a rate whose time per I/O is a constant plus a part proportional to 1 / capacity."""
+    if below.value >= above.value:
+        return above.value
+    growth = 1 / below.value - 1 / above.value
+    dies = growth / (1 / below.capacity - 1 / above.capacity)  # time x capacity
+    controller = 1 / above.value - dies / above.capacity
+    if controller < 0:  # grows faster than the capacity
+        share = log(capacity / below.capacity) / log(above.capacity / below.capacity)
+        return float(below.value * (above.value / below.value) ** share)
+    return 1 / (dies / capacity + controller)
+
+
+def _text(name: str, capacity: float, sheets: FamilySheets) -> str:
+    sheet, fields = scaled_sheet(name, capacity, sheets)
+    limits = {field: scaled.reason for field, scaled in fields.items() if not scaled.is_flash}
+    about = json.dumps(sheets.description, ensure_ascii=False)
+    values = []
+    for value in derived(sheet, limits):
+        text = about if value.key == "description" else value.value
+        values.append(Value(value.key, text, value.reason.replace("the sheet", "the family")))
+    if sheet.has_cache:
+        values.append(Value("slc_cache.dynamic", "true", "uses free flash, as its family"))
+    drives = ", ".join(known.name for known in sheets.published)
+    head = [
+        f"{name}: derived by rule from {drives} (`devices/capacities.py`).",
+        "Figures of other capacities:",
+        *(f"* {field.replace('_', ' ')}: {scaled.reason}" for field, scaled in fields.items()),
+    ]
+    return text_of(values, head)
